@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_p4 import ir
+from offramp_p4 import constructor, ir
 from offramp_p4.engine import bits, lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.packing import number
 from offramp_p4.source import Unsupported
-from offramp_p4.tna import hashing, objects
+from offramp_p4.tna import hashing
 from offramp_p4.tna.metadata import UNSET_PORT
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, Header, strip
 
 if TYPE_CHECKING:
@@ -51,20 +50,20 @@ def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr) 
 
 
 def _function(target: TnaTarget, i: ir.ExternInstance, size: int) -> hashing.Hash:
-    name, width = objects.member(i, "algo"), _width(i)
+    name, width = constructor.member(i, "algo"), _width(i)
     if name != "CUSTOM":
         return hashing.make(name, size, width, target.random)
-    poly = objects.argument(i, "poly") if "poly" in i.params else None
+    poly = constructor.argument(i, "poly") if "poly" in i.params else None
     if not isinstance(poly, ir.ExternInstance):
         raise Unsupported(i.pos, f"Hash {i.name} with HashAlgorithm_t.CUSTOM but without a CRCPolynomial")
     parameters = hashing.Crc(
         _width(poly),
-        objects.number(poly, "coeff"),
-        bool(objects.number(poly, "reversed")),
-        objects.number(poly, "init"),
-        objects.number(poly, "xor"),
+        constructor.number(poly, "coeff"),
+        bool(constructor.number(poly, "reversed")),
+        constructor.number(poly, "init"),
+        constructor.number(poly, "xor"),
     )
-    extend, msb = bool(objects.number(poly, "extended")), bool(objects.number(poly, "msb"))
+    extend, msb = bool(constructor.number(poly, "extended")), bool(constructor.number(poly, "msb"))
     return hashing.crc(parameters, size, width, extend=extend, msb=msb)
 
 
@@ -74,7 +73,7 @@ def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
         return "0"
     keys = [k.expr for k in table.keys if k.match_kind == "selector"]
-    function = objects.argument(i, "hash")
+    function = constructor.argument(i, "hash")
     if not isinstance(function, ir.ExternInstance) or not keys:
         raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
     return _hash(target, g, function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos))

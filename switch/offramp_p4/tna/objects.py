@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offramp_p4 import ir
+from offramp_p4.constructor import argument, member, number
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
@@ -169,28 +170,4 @@ def _direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
             if instance in found:
                 raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
             found[instance] = table
-    return found
-
-
-def argument(i: ir.ExternInstance, name: str) -> ir.Expr | ir.ExternInstance | None:
-    """A constructor argument."""
-    return i.args[i.params.index(name)]
-
-
-def number(i: ir.ExternInstance, name: str) -> int:
-    """A constructor argument that is a number."""
-    arg = argument(i, name)
-    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not a constant")
-    return arg.value
-
-
-def member(i: ir.ExternInstance, name: str) -> str:
-    """The name of the enum member that a constructor argument is."""
-    arg = argument(i, name)
-    found = None
-    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
-        found = arg.type.member(arg.value)
-    if found is None:
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not an enum member")
     return found

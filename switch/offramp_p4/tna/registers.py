@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
 from offramp_p4.engine import calls, lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import math_unit
 from offramp_p4.types import Bits, Struct, strip
@@ -33,13 +33,6 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
         ("RegisterParam", "read"): lambda g, e: _read(target, g, e),
         ("MathUnit", "execute"): _math,
     }
-
-
-def instance(e: ir.ExternCall) -> ir.ExternInstance:
-    """The extern object that a method is called on."""
-    if not isinstance(e.target, ir.ExternInstance):
-        raise Unsupported(e.pos, f"{e.extern}.{e.method} of an object that is not known when the program is loaded")
-    return e.target
 
 
 def register_of(action: ir.ExternInstance) -> ir.ExternInstance:

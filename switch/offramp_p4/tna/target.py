@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_p4.engine import core
-from offramp_p4.tna import arrays, checksums, functions, parsing, registers, requests
+from offramp_p4.engine import arrays, core
+from offramp_p4.tna import checksums, functions, parsing, registers, requests
 from offramp_p4.tna.metadata import Cells
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ class TnaTarget:
         steps: of the packet that is being run.
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
         deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
+
+    colours = (0, 1, 3)  # MeterColor_t
 
     def __init__(
         self,
@@ -47,7 +50,9 @@ class TnaTarget:
         self.steps = steps
         self.program, self.layout, self.gress = program, layout, gress
         self.objects, self.random, self.clock = objects, random, clock
+        self.states, self.table_of = objects.of, objects.table_of
         self.cells = Cells(program, layout, gress, direction)
+        self.length = self.cells.wire_length
         self.port_metadata_bytes = 24 if "ghost_intrinsic_metadata_t" in program.types else 8
         self.deposits: list[checksums.Deposit] = []
         self._own: dict[object, int] = {}

@@ -15,7 +15,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
 from offramp_p4.switch import Switch
 from offramp_p4.tna import hashing
-from offramp_p4.tna.arrays import colour_aware
+from offramp_p4.engine.arrays import colour_aware
 from offramp_p4.tna.pipeline import TnaPipeline
 from tna_programs import packet, tna
 
@@ -322,7 +322,7 @@ def test_direct_meters() -> None:
 def test_a_packet_never_gets_a_better_colour_than_it_has() -> None:
     cell = MeterCell()
     cell.configure(((0, 5), (0, 3)))
-    assert [colour_aware(cell, 1, 0, c) for c in (3, 1, 0, 0, 1)] == [2, 1, 0, 0, 2]
+    assert [colour_aware(cell, 1, 0, c) for c in (2, 1, 0, 0, 1)] == [2, 1, 0, 0, 2]
     assert cell.levels == [3, 0]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Final
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.conversions import is_constant
@@ -18,6 +19,17 @@ from offramp_p4.source import P4Error, Unsupported
 from offramp_p4.types import BOOL, INT, Annotation, Bits, Enum, Extern, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
+PROPERTIES: Final = {
+    f"{architecture}_{theirs}": ours
+    for architecture in ("psa", "pna")
+    for theirs, ours in (
+        ("implementation", "implementation"),
+        ("direct_counter", "counters"),
+        ("direct_meter", "meters"),
+        ("idle_timeout", "support_timeout"),
+    )
+}
+"""Properties of tables by the names that PSA and PNA have for them, and the names that the IR has."""
 
 
 class Tables(Statements):
@@ -91,7 +103,7 @@ class Tables(Statements):
                 case "priority_delta":
                     delta = self.number(p.value, "priority_delta", 1)
                 case _:
-                    properties[p.name] = self._property(p, name)
+                    properties[PROPERTIES.get(p.name, p.name)] = self._property(p, name)
         default = self._default(decl, actions)
         made = ir.Table(
             name, keys, actions, default, decl.const_default, [], decl.const_entries, size, properties, notes,

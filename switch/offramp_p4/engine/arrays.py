@@ -1,25 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and meters of TNA. An index out of range changes nothing."""
+"""Counters and meters as TNA, PSA and PNA have them. An index out of range changes nothing.
+
+A direct one works on the entry that its table has hit, and counts in the actions that say so.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.constructor import number
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
 from offramp_p4.state import CounterState, MeterCell, MeterState
-from offramp_p4.tna.objects import number
-from offramp_p4.tna.registers import instance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from offramp_p4.engine.generator import Builder, Generator
-    from offramp_p4.tna.target import TnaTarget
 
-_GREEN, _YELLOW, _RED = 0, 1, 3  # MeterColor_t
+Colours = tuple[int, int, int]
+"""The values of green, yellow and red in an architecture's enum."""
 
 
-def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+class ArraysTarget(Protocol):
+    """What counters and meters need of a target.
+
+    Attributes:
+        states: of each extern instance that has one.
+        table_of: the table that a direct counter or meter belongs to.
+        clock: virtual time in microseconds.
+        colours: of its meters.
+        length: the cell with the bytes that a packet counts as.
+    """
+
+    colours: Colours
+    clock: Callable[[], int]
+
+    @property
+    def states(self) -> Mapping[ir.ExternInstance, Any]: ...
+    @property
+    def table_of(self) -> Mapping[ir.ExternInstance, ir.Table]: ...
+    @property
+    def length(self) -> int: ...
+    def cell(self, owner: object) -> int:
+        """The cell that belongs to an extern instance or a table."""
+
+
+def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Counter", "count"): lambda g, e: _count(target, g, e),
@@ -33,15 +61,18 @@ def _named(e: ir.ExternCall, name: str) -> ir.Expr | None:
     return e.args[e.params.index(name)].expr if name in e.params else None
 
 
-def _bytes(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+def _bytes(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     """Text of the bytes that the packet counts as."""
+    given = _named(e, "pkt_len")
+    if given is not None:
+        return g.value(given)
     less = _named(e, "adjust_byte_count")
-    length = f"m[{target.cells.wire_length}]"
+    length = f"m[{target.length}]"
     return length if less is None else f"({length} - {g.value(less)})"
 
 
-def _count(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
-    state: CounterState = target.objects.of[instance(e)]
+def _count(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
+    state: CounterState = target.states[instance(e)]
     index = g.temporary(g.value(argument(e, 0)), "i")
     with g.indented(f"if {index} < {state.size}:"):
         g.line(f"{g.bind(state.packets, 'packets')}[{index}] += 1")
@@ -49,16 +80,16 @@ def _count(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def _entry(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+def _entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     """Write ``entry``, the one that its table has hit, or 0; returns the name."""
     i = instance(e)
-    table = target.objects.table_of.get(i)
+    table = target.table_of.get(i)
     if table is None:
         raise Unsupported(i.pos, f"{i.extern} {i.name} that no table names in its properties")
     return g.temporary(f"m[{target.cell(table)}]", "entry")
 
 
-def _count_entry(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+def _count_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     entry = _entry(target, g, e)
     with g.indented(f"if {entry}:"):
         g.line(f"{entry}.packets += 1")
@@ -66,42 +97,44 @@ def _count_entry(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def _execute(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
-    state: MeterState = target.objects.of[instance(e)]
+def _execute(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
+    state: MeterState = target.states[instance(e)]
     index = g.temporary(g.value(argument(e, 0)), "i")
     colour = g.temporary("0", "colour")
     with g.indented(f"if {index} < {state.size}:"):
         cell = f"{g.bind(state.cells, 'meter')}[{index}]"
         g.line(f"{colour} = {_colour(target, g, e, cell, state.kind)}")
-    return _value(g, e, colour)
+    return _value(target, g, e, colour)
 
 
-def _execute_entry(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
-    state: MeterState = target.objects.of[instance(e)]
+def _execute_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
+    state: MeterState = target.states[instance(e)]
     entry, colour = _entry(target, g, e), g.temporary("0", "colour")
     with g.indented(f"if {entry}:"):
         with g.indented(f"if {entry}.meter is None:"):
             g.line(f"{entry}.meter = {g.bind(MeterCell, 'MeterCell')}()")
         g.line(f"{colour} = {_colour(target, g, e, f'{entry}.meter', state.kind)}")
-    return _value(g, e, colour)
+    return _value(target, g, e, colour)
 
 
-def _colour(target: TnaTarget, g: Generator, e: ir.ExternCall, cell: str, kind: str) -> str:
+def _colour(target: ArraysTarget, g: Generator, e: ir.ExternCall, cell: str, kind: str) -> str:
     """Text of the colour: 0 green, 1 yellow, 2 red."""
     amount = "1" if kind == "packets" else _bytes(target, g, e)
     before = _named(e, "color")
     clock = f"{g.bind(target.clock, 'clock')}()"
     if before is None:
         return f"{cell}.execute({amount}, {clock})"
-    return f"{g.bind(colour_aware, 'colour_aware')}({cell}, {amount}, {clock}, {g.value(before)})"
+    _, yellow, red = target.colours
+    rank = g.bind({yellow: 1, red: 2}, "ranks")
+    return f"{g.bind(colour_aware, 'colour_aware')}({cell}, {amount}, {clock}, {rank}.get({g.value(before)}, 0))"
 
 
 def colour_aware(cell: MeterCell, amount: int, now_us: int, before: int) -> int:
     """The colour of a packet that has one: never better, and what it may not use stays in the bucket (RFC 2698)."""
-    if before == _RED:
+    if before == 2:
         cell.execute(0, now_us)  # buckets fill all the same
         return 2
-    if before != _YELLOW:
+    if before != 1:
         return cell.execute(amount, now_us)
     colour = cell.execute(amount, now_us)
     if colour == 0 and cell.rates:
@@ -109,10 +142,10 @@ def colour_aware(cell: MeterCell, amount: int, now_us: int, before: int) -> int:
     return max(1, colour)
 
 
-def _value(g: Generator, e: ir.ExternCall, colour: str) -> str:
+def _value(target: ArraysTarget, g: Generator, e: ir.ExternCall, colour: str) -> str:
     """Text of the number that the meter gives for a colour."""
     i = instance(e)
-    values = (_GREEN, _YELLOW, _RED)
+    values = target.colours
     if "red" in i.params:
         values = (number(i, "green"), number(i, "yellow"), number(i, "red"))
     return f"{g.bind(values, 'colours')}[{colour}]"

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from offramp_base.errors import OfframpError
+from offramp_p4.architecture import architecture_of
 from offramp_p4.source import P4Error
-from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -22,7 +22,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports", "host_ports": "host ports"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 
@@ -30,15 +30,16 @@ _NATIVE_ONLY: Final = frozenset({"cache"})
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
     """A switch for ``program``.
 
-    ``engine`` is ``native`` (machine code), ``python`` (readable, traces, TNA) or ``auto``: native where llvmlite is
-    installed and the engine executes the program with these options, else Python. The switch says which one it is
-    (``.engine``) and why (``.why``).
+    ``engine`` is ``native`` (machine code), ``python`` (readable, traces, every architecture) or ``auto``: native
+    where llvmlite is installed and the engine executes the program with these options, else Python. The switch says
+    which one it is (``.engine``) and why (``.why``).
 
     Args:
-        program: a v1model or TNA program.
+        program: a v1model, TNA, PSA or PNA program.
         engine: one of :data:`ENGINES`.
         options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
-            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``; and ``cache``, of the machine code.
+            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``, ``host_ports``; and ``cache``, of the
+            machine code.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.
@@ -62,7 +63,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
 
 def _missing(program: ir.Program, options: dict[str, Any]) -> str | None:
     """What keeps the native engine from the program, as far as it shows without compiling it."""
-    if program.main.type_name in TNA_PACKAGES:
+    if not architecture_of(program).native:
         return f"{program.main.type_name} programs run on the Python engine"
     for option, what in _PYTHON_ONLY.items():
         if options.get(option):

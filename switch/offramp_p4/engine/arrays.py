@@ -6,7 +6,7 @@ A direct one works on the entry that its table has hit, and counts in the action
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from offramp_p4 import ir
 from offramp_p4.constructor import number
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from offramp_p4.engine.generator import Builder, Generator
 
+DIRECT: Final = {"counters": "DirectCounter", "meters": "DirectMeter", "registers": "DirectRegister"}
+"""Table properties, and the externs that belong to a table by them."""
 Colours = tuple[int, int, int]
 """The values of green, yellow and red in an architecture's enum."""
 
@@ -27,22 +29,25 @@ class ArraysTarget(Protocol):
     """What counters and meters need of a target.
 
     Attributes:
-        states: of each extern instance that has one.
-        table_of: the table that a direct counter or meter belongs to.
         clock: virtual time in microseconds.
         colours: of its meters.
-        length: the cell with the bytes that a packet counts as.
     """
 
     colours: Colours
     clock: Callable[[], int]
 
     @property
-    def states(self) -> Mapping[ir.ExternInstance, Any]: ...
+    def states(self) -> Mapping[ir.ExternInstance, Any]:
+        """The state of each extern instance that has one."""
+
     @property
-    def table_of(self) -> Mapping[ir.ExternInstance, ir.Table]: ...
+    def table_of(self) -> Mapping[ir.ExternInstance, ir.Table]:
+        """The table that a direct counter or meter belongs to."""
+
     @property
-    def length(self) -> int: ...
+    def length(self) -> int:
+        """The cell with the bytes that a packet counts as."""
+
     def cell(self, owner: object) -> int:
         """The cell that belongs to an extern instance or a table."""
 
@@ -55,6 +60,24 @@ def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
         ("Meter", "execute"): lambda g, e: _execute(target, g, e),
         ("DirectMeter", "execute"): lambda g, e: _execute_entry(target, g, e),
     }
+
+
+def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
+    """The table of each direct extern.
+
+    Raises:
+        Unsupported: two tables name one.
+    """
+    found: dict[ir.ExternInstance, ir.Table] = {}
+    for table in program.tables:
+        for name, kind in DIRECT.items():
+            instance = table.properties.get(name)
+            if not isinstance(instance, ir.ExternInstance) or instance.extern != kind:
+                continue
+            if instance in found:
+                raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
+            found[instance] = table
+    return found
 
 
 def _named(e: ir.ExternCall, name: str) -> ir.Expr | None:

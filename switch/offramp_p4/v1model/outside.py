@@ -7,7 +7,7 @@ import inspect
 import operator
 from collections.abc import Callable, Container
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
@@ -18,9 +18,6 @@ from offramp_p4.externs import Extern, find_extern
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, VOID, Bits, Type, strip
 from offramp_p4.v1model.objects import Objects, constant
-
-if TYPE_CHECKING:
-    from offramp_p4.v1model.target import V1Target
 
 _BOOLEAN = Bits(1)
 
@@ -42,15 +39,15 @@ class Instance:
         return getattr(self.object, method)(*values)
 
 
-def builders(target: V1Target, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
-    """The builders of the calls that are not v1model's ``own`` and that a package brings."""
+def builders(objects: Objects, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
+    """The builders of the calls that are not the architecture's ``own`` and that a package brings."""
     made: dict[tuple[str, str], Builder] = {}
     found = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
     for node in found:
         if isinstance(node, ir.ExternCall) and (node.extern, node.method) not in own:
             extern = find_extern(node.extern or node.method)
             if extern is not None:
-                made[node.extern, node.method] = _builder(target.objects, extern)
+                made[node.extern, node.method] = _builder(objects, extern)
     return made
 
 

@@ -77,6 +77,9 @@ class PortablePipeline(ABC):
         objects: the state that outlives packets.
         on_digest: called with each digest.
         source: the generated Python text.
+        waiting: packets for another pass and copies for egress, in the order in which they were made; with a traffic
+            manager, only the former.
+        max_passes: of a packet and its copies together.
     """
 
     def __init__(
@@ -95,9 +98,8 @@ class PortablePipeline(ABC):
         self.source = ""
         self._program, self._random, self._clock = program, Random(seed), clock
         self._steps, self.max_passes, self._cpu_port = Steps(max_steps), max_passes, cpu_port
-        self.arrivals: deque[Arrival] = deque()
-        self._copies: deque[Copy] = deque()
-        self._deliver: Deliver = lambda copy, _, __: self._copies.append(copy)
+        self.waiting: deque[Arrival | Copy] = deque()
+        self._deliver: Deliver = lambda copy, _, __: self.waiting.append(copy)
 
     def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
         target = PortableTarget(
@@ -139,17 +141,16 @@ class PortablePipeline(ABC):
 
     def _run(self, arrival: Arrival, emit: Emit) -> None:
         left = self.max_passes
-        self.arrivals.append(arrival)
-        while self.arrivals:
-            if left <= 0:
-                self.stats.looped += len(self.arrivals)
-                self.arrivals.clear()
-                return
-            left -= 1
-            self._pass(self.arrivals.popleft())
-            while self._copies:
-                copy = self._copies.popleft()
-                self._checked(self._leave, copy, copy.port, emit)
+        self.waiting.append(arrival)
+        while self.waiting:
+            task = self.waiting.popleft()
+            if isinstance(task, Copy):
+                self._checked(self._leave, task, task.port, emit)
+            elif left:
+                left -= 1
+                self._pass(task)
+            else:
+                self.stats.looped += 1
 
     def _pass(self, arrival: Arrival) -> None:
         self.stats.passes += 1
@@ -162,8 +163,7 @@ class PortablePipeline(ABC):
         try:
             run(*args)
         except StepsExhausted:
-            self.arrivals.clear()
-            self._copies.clear()
+            self.waiting.clear()
             self.stats.exhausted += 1
 
     def _checked(self, run: Callable[..., None], *args: Any) -> None:
@@ -216,7 +216,7 @@ class PortableStages:
 
     def __init__(self, pipeline: PortablePipeline) -> None:
         self._pipeline = pipeline
-        self.again: deque[Any] = pipeline.arrivals
+        self.again: deque[Any] = pipeline.waiting
         self.max_passes = pipeline.max_passes
 
     def arrival(self, port: int, frame: bytes) -> Arrival:

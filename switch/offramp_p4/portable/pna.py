@@ -97,7 +97,7 @@ class PnaPipeline(PortablePipeline):
         if requests.recirculated(m):
             self.stats.recirculations += 1
             again = Arrival(frame, arrival.port, "", None, arrival.passes + 1, recirculated=True)
-            self.arrivals.append(again)
+            self.waiting.append(again)
         elif port is None:
             self.stats.dropped += 1
         else:

@@ -99,7 +99,7 @@ class PsaPipeline(PortablePipeline):
             self.stats.dropped += 1
         elif m[asked["resubmit"]]:
             self.stats.resubmissions += 1
-            self.arrivals.append(Arrival(arrival.frame, arrival.port, RESUBMIT, m[thread.span("new_resubmit")]))
+            self.waiting.append(Arrival(arrival.frame, arrival.port, RESUBMIT, m[thread.span("new_resubmit")]))
         else:
             self._forward(m, frame)
 
@@ -134,7 +134,7 @@ class PsaPipeline(PortablePipeline):
         elif port == RECIRCULATE:
             self.stats.recirculations += 1
             brought = m[thread.span("recirculate")]
-            self.arrivals.append(Arrival(frame, RECIRCULATE, RECIRCULATED, brought, recirculated=True))
+            self.waiting.append(Arrival(frame, RECIRCULATE, RECIRCULATED, brought, recirculated=True))
         else:
             self.stats.packets_out += 1
             emit((port, frame))

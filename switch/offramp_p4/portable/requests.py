@@ -24,28 +24,28 @@ class Requests:
     """
 
     def __init__(self, target: PortableTarget, host_ports: frozenset[int]) -> None:
-        self._cell = target.cell
+        self._destination, self._recirculate, self._mirrors = (target.layout.reserve() for _ in range(3))
         self.host_ports = host_ports
 
     def destination(self, m: Memory) -> int | None:
         """The port that the packet goes to; None: it is dropped."""
-        asked = m[self._cell("destination")]
+        asked = m[self._destination]
         return asked[0] if asked else None
 
     def recirculated(self, m: Memory) -> bool:
         """Whether the packet makes another pass, wherever it was sent."""
-        return bool(m[self._cell("recirculate")])
+        return bool(m[self._recirculate])
 
     def mirrors(self, m: Memory) -> list[int]:
         """The mirror sessions asked for, in the order of their slots."""
-        return [session for _, session in sorted(dict(m[self._cell("mirrors")] or ()).items())]
+        return [session for _, session in sorted(dict(m[self._mirrors] or ()).items())]
 
     def builders(self) -> dict[tuple[str, str], Builder]:
         """The builders of these externs."""
         return {
             ("", "drop_packet"): self._drop,
             ("", "send_to_port"): self._send,
-            ("", "recirculate"): self._recirculate,
+            ("", "recirculate"): self._again,
             ("", "mirror_packet"): self._mirror,
             ("", "is_host_port"): lambda g, e: f"(1 if {self._from_host(g, e)} else 0)",
             ("", "is_net_port"): lambda g, e: f"(0 if {self._from_host(g, e)} else 1)",
@@ -57,20 +57,20 @@ class Requests:
 
     def _drop(self, g: Generator, e: ir.ExternCall) -> str:
         del e
-        g.line(f"m[{self._cell('destination')}] = m[{self._cell('recirculate')}] = 0")
+        g.line(f"m[{self._destination}] = m[{self._recirculate}] = 0")
         return "None"
 
     def _send(self, g: Generator, e: ir.ExternCall) -> str:
-        g.line(f"m[{self._cell('destination')}] = ({g.value(argument(e, 0))},)")
+        g.line(f"m[{self._destination}] = ({g.value(argument(e, 0))},)")
         return "None"
 
-    def _recirculate(self, g: Generator, e: ir.ExternCall) -> str:
+    def _again(self, g: Generator, e: ir.ExternCall) -> str:
         del e
-        g.line(f"m[{self._cell('recirculate')}] = 1")
+        g.line(f"m[{self._recirculate}] = 1")
         return "None"
 
     def _mirror(self, g: Generator, e: ir.ExternCall) -> str:
-        cell = self._cell("mirrors")
+        cell = self._mirrors
         pair = f"({g.value(argument(e, 0))}, {g.value(argument(e, 1))})"
         g.line(f"m[{cell}] = (*(m[{cell}] or ()), {pair})")
         return "None"

@@ -20,18 +20,16 @@ class Architecture:
         name: in P4Info.
         packages: the types of ``main``.
         options: those of :class:`~offramp_p4.switch.Switch` that only some architectures take, and this one does.
-        native: whether the native engine executes it.
         traced: whether the Python engine writes traces of it.
     """
 
     name: str
     packages: frozenset[str]
     options: frozenset[str]
-    native: bool = False
     traced: bool = False
 
 
-V1MODEL: Final = Architecture("v1model", frozenset({"V1Switch"}), frozenset({"drop_port"}), native=True, traced=True)
+V1MODEL: Final = Architecture("v1model", frozenset({"V1Switch"}), frozenset({"drop_port"}), traced=True)
 TNA: Final = Architecture(
     "tna", frozenset({"Switch", "MultiParserSwitch"}), frozenset({"cpu_port", "recirculation_ports"})
 )

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from offramp_base.errors import OfframpError
-from offramp_p4.architecture import architecture_of
 from offramp_p4.source import P4Error
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports", "host_ports": "host ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace", "host_ports": "host ports"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 
@@ -48,7 +47,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         raise OfframpError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
     if engine == "python":
         return _python(program, "asked for", options)
-    missing = _missing(program, options)
+    missing = _missing(options)
     if missing is None:
         try:
             return _native(program, "asked for" if engine == "native" else "executes this program", options)
@@ -61,10 +60,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
     return _python(program, missing, options)
 
 
-def _missing(program: ir.Program, options: dict[str, Any]) -> str | None:
+def _missing(options: dict[str, Any]) -> str | None:
     """What keeps the native engine from the program, as far as it shows without compiling it."""
-    if not architecture_of(program).native:
-        return f"{program.main.type_name} programs run on the Python engine"
     for option, what in _PYTHON_ONLY.items():
         if options.get(option):
             return f"{what} needs the Python engine"

@@ -15,9 +15,10 @@ from offramp_p4.bench.rates import Rate, fresh, measure
 from offramp_p4.bench.router import router
 from offramp_p4.bench.veth import measure_veth
 from offramp_p4.bench.workload import Workload
+from offramp_p4.engines import make_switch
 from offramp_p4.native import NativeSwitch
 from offramp_p4.reference import missing
-from offramp_sim.switchgnn.workloads import replicated_switchgnn, switchgnn
+from offramp_sim.switchgnn.workloads import replicated_switchgnn, switchgnn, tofino_switchgnn
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
@@ -72,6 +73,22 @@ def test_ten_times_bmv2_over_veth(workload: Workload, record_property) -> None: 
     for rate in (ours, theirs):
         record_property(rate.switch, f"{rate.packets_per_s:.0f} packets/s over veth")
     assert ours.packets_per_s > 10 * theirs.packets_per_s
+
+
+def test_tna_is_a_hundred_times_the_python_engine(record_property) -> None:  # type: ignore[no-untyped-def]
+    """In one run: both engines send the same packets, bit for bit."""
+    workload = tofino_switchgnn(rounds=1)
+    sent = {}
+    for engine in ("native", "python"):
+        switch = make_switch(workload.program, engine)
+        fresh(switch, workload)
+        sent[engine] = [list(switch.process(batch)) for batch in workload.batches]
+    assert sent["native"] == sent["python"]
+    assert sum(map(len, sent["native"])) > 1_000
+    ours, theirs = (measure(workload, engine, 3.0) for engine in ("native", "python"))
+    for rate in (ours, theirs):
+        record_property(rate.switch, f"{rate.passes_per_s:.0f} passes/s, {rate.ns_per_pass:.0f} ns each")
+    assert ours.passes_per_s > 100 * theirs.passes_per_s
 
 
 def test_time_is_linear_in_packets() -> None:

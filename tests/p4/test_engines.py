@@ -44,11 +44,9 @@ def test_auto_falls_back_with_a_reason(text: str, options: dict[str, Any], why: 
     assert switch.why in str(caught.value).replace("error: ", "")
 
 
-def test_tna_runs_on_python() -> None:
-    loaded = load(TNA)
-    switch = make_switch(loaded, recirculation_ports=[68])
-    assert switch.engine == "python"
-    assert switch.why == f"{loaded.main.type_name} programs run on the Python engine"
+def test_tna_runs_in_machine_code() -> None:
+    switch = make_switch(load(TNA), recirculation_ports=[10])
+    assert (switch.engine, switch.why) == ("native", "executes this program")
 
 
 def test_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:

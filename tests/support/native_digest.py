@@ -91,14 +91,13 @@ def _of_module(name: str, imported: Any) -> Iterator[tuple[str, str]]:
 def _programs(only: str) -> Iterator[tuple[str, str]]:
     """Name and LLVM assembly of P4 programs, without queues and with them."""
     from offramp_p4.frontend import load
-    from offramp_p4.native.state.objects import NativeObjects
-    from offramp_p4.native.v1model.module import build
+    from offramp_p4.native.architecture import architecture, build
 
     for path in _PROGRAMS:
         if only not in path:
             continue
         program = load(_ROOT / path)
-        objects = NativeObjects(program)
+        objects = architecture(program).objects(program)
         for queued in (False, True):
             text = build(program, objects, queued=queued).text
             yield path + (" queued" if queued else ""), text.replace(str(_ROOT), "")

@@ -3,6 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import offramp_p4
+from offramp_p4 import PlainSwitch, ir
+
+engine = "python"
+"""The engine that runs the test."""
+
 SHELL = """\
 #include <core.p4>
 {arch}
@@ -75,3 +83,8 @@ def tna(body: str = "", **parts: str) -> str:
 def packet(a: int = 0, b: int = 0, c: int = 0, w: int = 0, rest: bytes = b"") -> bytes:
     """A packet of that program."""
     return bytes([a, b]) + c.to_bytes(2, "big") + w.to_bytes(4, "big") + rest
+
+
+def make(program: ir.Program, **options: Any) -> PlainSwitch:
+    """A switch of the engine that runs the test."""
+    return offramp_p4.make_switch(program, engine, **options)

@@ -36,6 +36,12 @@ def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -
     return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
 
 
+def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+    """The same packets, through the program for Tofino."""
+    recirculated = switchgnn(vertices, rounds, seed)
+    return replace(recirculated, name="SwitchGNN, Tofino", source=p4_source("switchgnn/tna.p4"), defines={})
+
+
 def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
     """Rounds of a GNN layer with 64 features over a random graph of four workers, through the SwitchGNN program."""
     from offramp_sim.switchgnn import direct

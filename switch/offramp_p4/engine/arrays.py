@@ -80,16 +80,17 @@ def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
     return found
 
 
-def _named(e: ir.ExternCall, name: str) -> ir.Expr | None:
+def named(e: ir.ExternCall, name: str) -> ir.Expr | None:
+    """An argument by the name of its parameter; None if it is not given."""
     return e.args[e.params.index(name)].expr if name in e.params else None
 
 
 def _bytes(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     """Text of the bytes that the packet counts as."""
-    given = _named(e, "pkt_len")
+    given = named(e, "pkt_len")
     if given is not None:
         return g.value(given)
-    less = _named(e, "adjust_byte_count")
+    less = named(e, "adjust_byte_count")
     length = f"m[{target.length}]"
     return length if less is None else f"({length} - {g.value(less)})"
 
@@ -143,7 +144,7 @@ def _execute_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
 def _colour(target: ArraysTarget, g: Generator, e: ir.ExternCall, cell: str, kind: str) -> str:
     """Text of the colour: 0 green, 1 yellow, 2 red."""
     amount = "1" if kind == "packets" else _bytes(target, g, e)
-    before = _named(e, "color")
+    before = named(e, "color")
     clock = f"{g.bind(target.clock, 'clock')}()"
     if before is None:
         return f"{cell}.execute({amount}, {clock})"
@@ -167,8 +168,12 @@ def colour_aware(cell: MeterCell, amount: int, now_us: int, before: int) -> int:
 
 def _value(target: ArraysTarget, g: Generator, e: ir.ExternCall, colour: str) -> str:
     """Text of the number that the meter gives for a colour."""
-    i = instance(e)
-    values = target.colours
-    if "red" in i.params:
-        values = (number(i, "green"), number(i, "yellow"), number(i, "red"))
+    values = colours(instance(e), target.colours)
     return f"{g.bind(values, 'colours')}[{colour}]"
+
+
+def colours(i: ir.ExternInstance, usual: Colours) -> Colours:
+    """The numbers that a meter gives for green, yellow and red: the ``usual`` ones unless it was made with others."""
+    if "red" in i.params:
+        return number(i, "green"), number(i, "yellow"), number(i, "red")
+    return usual

@@ -31,9 +31,6 @@ class Ends(Flag):
 
 
 _CHECKS: Final = frozenset({("", "assert"), ("", "assume")})
-_FAULTS: Final = frozenset(
-    {("packet_in", "extract"), ("packet_in", "lookahead"), ("packet_in", "advance"), ("", "verify")}
-)
 
 
 def ends(g: Emitter, node: object) -> Ends:
@@ -50,7 +47,7 @@ def ends(g: Emitter, node: object) -> Ends:
                 found |= Ends.FAULT
             elif isinstance(inner, ir.ExternCall):
                 which = (inner.extern, inner.method)
-                found |= Ends.CHECK if which in _CHECKS else Ends.FAULT if which in _FAULTS else Ends.NORMAL
+                found |= Ends.CHECK if which in _CHECKS else Ends.FAULT if which in g.target.faults else Ends.NORMAL
             elif isinstance(inner, ir.ApplyCall):
                 found |= ends(g, inner.target)
         if isinstance(node, ir.ParserInstance) and may_repeat(node):

@@ -39,7 +39,7 @@ def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     varbits = sum(isinstance(f.type, Varbit) for f in codec.leaves(header))
     if varbits > 1:
         raise Unsupported(e.pos, f"header {header} with more than one varbit field")
-    if header.fixed_width % 8:
+    if header.fixed_width % 8 and "flexible" not in header.annotations:
         raise Unsupported(e.pos, f"header {header} of {header.fixed_width} bits, not a multiple of 8")
     return header
 
@@ -48,7 +48,7 @@ def _has_varbit(header: Header) -> bool:
     return any(isinstance(f.type, Varbit) for f in codec.leaves(header))
 
 
-def _reserve(g: Emitter, e: ir.ExternCall, size: Value) -> tuple[Value, Value]:
+def reserve(g: Emitter, e: ir.ExternCall, size: Value) -> tuple[Value, Value]:
     """Write the check that ``size`` more bytes are there; returns the first's address, and where they end."""
     start = field(g, CURSOR.name)
     end = g.b.add(start, size)
@@ -60,7 +60,7 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
     place = e.args[0].expr
     if place is None:
         header = _whole_bytes(e, e.type_args[0])
-        _, end = _reserve(g, e, i64(header.fixed_width // 8))
+        _, end = reserve(g, e, i64((header.fixed_width + 7) // 8))
         set_field(g, CURSOR.name, end)
         return None
     header = _whole_bytes(e, place.type)
@@ -76,7 +76,7 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
 
 def _extract_fixed(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
     at = lvalues.lvalue(g, place)
-    source, end = _reserve(g, e, i64(header.fixed_width // 8))
+    source, end = reserve(g, e, i64((header.fixed_width + 7) // 8))
 
     def write() -> None:
         codec.unpack(g, list(codec.leaves(header)), source, at.address)
@@ -97,7 +97,7 @@ def _extract_variable(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Head
     too_long, invalid = (lvalues.error_code(g, name, e) for name in ("HeaderTooShort", "ParserInvalidArgument"))
     # In the order of the specification (section 13.8.2) and of bmv2.
     lvalues.fault(g, g.b.icmp_unsigned("!=", g.b.and_(bits, i64(7)), i64(0)), invalid)
-    source, end = _reserve(g, e, g.b.lshr(g.b.add(bits, i64(header.fixed_width)), i64(3)))
+    source, end = reserve(g, e, g.b.lshr(g.b.add(bits, i64(header.fixed_width)), i64(3)))
     lvalues.fault(g, g.b.icmp_unsigned(">", bits, i64(limit)), too_long)
     codec.read_fields(g, fields, source, at.address, bits)
     set_field(g, CURSOR.name, end)
@@ -119,7 +119,7 @@ def _looked_at(g: Emitter, e: ir.ExternCall) -> tuple[Value, list[codec.Leaf], i
     if any(isinstance(f.type, Varbit) for f in fields):
         raise Unsupported(e.pos, f"lookahead of {e.type_args[0]}, which has a varbit")
     width = codec.max_bits(fields)
-    return _reserve(g, e, i64((width + 7) // 8))[0], fields, width
+    return reserve(g, e, i64((width + 7) // 8))[0], fields, width
 
 
 def _lookahead(g: Emitter, e: ir.ExternCall) -> Value:
@@ -142,7 +142,7 @@ def _advance(g: Emitter, e: ir.ExternCall) -> Value:
     # As in bmv2, which moves by whole bytes only.
     odd = g.b.icmp_unsigned("!=", g.b.and_(amount, i64(7)), i64(0))
     lvalues.fault(g, odd, lvalues.error_code(g, "ParserInvalidArgument", e))
-    _, end = _reserve(g, e, g.b.lshr(amount, i64(3)))
+    _, end = reserve(g, e, g.b.lshr(amount, i64(3)))
     set_field(g, CURSOR.name, end)
     return None
 
@@ -219,3 +219,7 @@ BUILDERS: Final[dict[tuple[str, str], Builder]] = {
     ("", "static_assert"): _static_assert,
 }
 AGGREGATES: Final[dict[tuple[str, str], AggregateBuilder]] = {("packet_in", "lookahead"): _lookahead_into}
+FAULTS: Final = frozenset(
+    {("packet_in", "extract"), ("packet_in", "lookahead"), ("packet_in", "advance"), ("", "verify")}
+)
+"""Those that may end the parser with an error."""

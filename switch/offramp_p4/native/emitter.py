@@ -72,6 +72,8 @@ class Target(Protocol):
     """Builders by (extern type or "", method or function name)."""
     aggregates: Mapping[tuple[str, str], AggregateBuilder]
     actions: Actions
+    faults: frozenset[tuple[str, str]]
+    """Those of the externs that may end the parser with an error."""
 
     def table(self, table: ir.Table) -> TablePlan:
         """How a table is found in the context."""
@@ -105,15 +107,20 @@ class _Function:
 class Emitter:
     """Turns the nodes of one program into LLVM functions.
 
+    Blocks whose packets have memory of their own layout, such as those of a pipe, have an emitter of their own, with
+    a ``name`` of its own, in the same module.
+
     Attributes:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
         work: how many steps what stands in a loop takes.
     """
 
-    def __init__(self, program: ir.Program, module: Any, layout: Layout, target: Target, library: Library) -> None:
+    def __init__(
+        self, program: ir.Program, module: Any, layout: Layout, target: Target, library: Library, name: str = "p4"
+    ) -> None:
         self.program, self.module, self.layout, self.target = program, module, layout, target
-        self.library = library
+        self.library, self._name = library, name
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
         self.work = Work()
@@ -191,7 +198,7 @@ class Emitter:
     @contextmanager
     def plain_function(self, name: str, kind: Any) -> Iterator[Value]:
         """Write a function of any type, wherever the current one is."""
-        made = ll.Function(self.module, kind, f"p4.{name}")
+        made = ll.Function(self.module, kind, f"{self._name}.{name}")
         made.linkage = "internal"
         entry, start = made.append_basic_block("entry"), made.append_basic_block("start")
         ll.IRBuilder(entry).branch(start)
@@ -362,6 +369,8 @@ class Emitter:
 
     def word_of(self, expr: ir.Expr) -> Value:
         """The value of a scalar of at most 64 bits as a word."""
+        if isinstance(expr, ir.Const) and isinstance(expr.value, int) and 0 <= expr.value < 1 << 63:
+            return i64(expr.value)
         bits = bits_of(expr.type)
         if bits is None or bits.width > 64:
             raise Unsupported(expr.pos, f"a number of type {expr.type} here, of more than 64 bits,")

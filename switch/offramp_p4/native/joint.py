@@ -13,10 +13,10 @@ import numpy as np
 from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, build
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import address
 from offramp_p4.native.state.queues import NativeManager
-from offramp_p4.native.v1model.module import ADVANCE, RECEIVE, RECEIVE_BATCH, build
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.ecn import mark_ce
 from offramp_p4.tm.joint import PS_PER_US, Departure, Mark, Times, check_marked, check_time

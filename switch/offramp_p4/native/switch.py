@@ -19,12 +19,11 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.native.architecture import GATHER, RUN, Chip, architecture, build
+from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address
-from offramp_p4.native.state.objects import NativeObjects
 from offramp_p4.native.v1model.diagnostics import CHECK_MARK
-from offramp_p4.native.v1model.module import GATHER, RUN, build
-from offramp_p4.native.v1model.records import read_records
 from offramp_p4.records import Digest, SwitchStats
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ _STATS: Final = [f.name for f in fields(SwitchStats)]
 
 
 class NativeSwitch:
-    """Executes a v1model program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
+    """Executes a v1model or TNA program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
 
     Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
     plane's changes take effect between batches. Clones of clones nested more than some ninety deep count as
@@ -84,6 +83,7 @@ class NativeSwitch:
         max_passes: int = 10_000,
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
+        recirculation_ports: Iterable[int] = (),
         cache: ObjectCache | None = None,
     ) -> None:
         if max_passes < 1:
@@ -95,7 +95,7 @@ class NativeSwitch:
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
-        objects = self._objects = NativeObjects(program)
+        objects = self._objects = architecture(program).objects(program)
         try:
             self._module = build(program, objects)
         except RecursionError:
@@ -106,7 +106,7 @@ class NativeSwitch:
         self._context = Context(
             size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
         )
-        objects.attach(self._context, self._module.plan)
+        objects.attach(self._context, self._module.plan, Chip(seed, cpu_port, tuple(recirculation_ports)))
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = threading.Lock()
@@ -220,6 +220,7 @@ class NativeSwitch:
             raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
         if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= data.shape[1]:
             raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        self._objects.check_ports(ports)
         return data, lengths, ports
 
     def _read_digests(self) -> None:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checksum engines of Tofino's parsers and deparsers: one's complement sums of 16-bit words.
 
-Sums are kept as integers: 2^16 is 1 modulo 0xFFFF, so the remainder is the sum with end-around carry.
+Sums are kept without carries: 2^16 is 1 modulo 0xFFFF, so the remainder is the sum with end-around carry.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ from offramp_p4.engine.packing import packed
 from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from offramp_p4.engine.generator import Builder, Generator
+    from offramp_p4.engine.walk import Block
     from offramp_p4.tna.target import TnaTarget
 
 _ONES = 0xFFFF
@@ -38,8 +42,8 @@ class Deposit:
 
 
 def words(data: bytes) -> int:
-    """The sum of the 16-bit words of ``data`` modulo 0xFFFF; odd data is padded with a zero byte."""
-    return int.from_bytes(data + b"\0" * (len(data) & 1), "big")
+    """The sum of the 16-bit words of ``data``; odd data is padded with a zero byte."""
+    return sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) & 1)))
 
 
 def update(data: bytes, zeros_as_ones: int) -> int:
@@ -77,7 +81,7 @@ def _verify(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
 def _deposit(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     field = argument(e, 0)
     into = g.layout.static(field)
-    if into is None or field.type.slots != 1 or not _lasts(target, field):
+    if into is None or field.type.slots != 1 or not lasts(field, target.gress.parsers, target.layout.shared):
         raise Unsupported(e.pos, "subtract_all_and_deposit into what is no field of the parser's own results")
     start = target.cell((instance(e), into))
     target.deposits.append(Deposit(target.cell(instance(e)), start, into))
@@ -85,11 +89,11 @@ def _deposit(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def _lasts(target: TnaTarget, field: ir.Expr) -> bool:
+def lasts(field: ir.Expr, parsers: Iterable[ir.ParserInstance], shared: Iterable[Block]) -> bool:
     """Whether a field lives in cells that are the same when the outermost parser ends."""
     while isinstance(field, ir.Member | ir.Element):
         field = field.base
-    owners = [*target.gress.parsers, *target.layout.shared]
+    owners = [*parsers, *shared]
     return isinstance(field, ir.VarRef) and any(field.var in block.params for block in owners)
 
 

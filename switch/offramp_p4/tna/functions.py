@@ -34,53 +34,34 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _width(i: ir.ExternInstance) -> int:
-    t = strip(i.type_args[0])
-    if not isinstance(t, Bits):
-        raise Unsupported(i.pos, f"{i.extern} of type {t}")
-    return t.width
-
-
 def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr) -> str:
     text, size = number(g, data)
     key = (i, size)
     if key not in g.memo:
-        g.memo[key] = g.bind(_function(target, i, size), "hash")
+        g.memo[key] = g.bind(hashing.hash_of(i, size, target.seed), "hash")
     return f"{g.memo[key]}({text})"
 
 
-def _function(target: TnaTarget, i: ir.ExternInstance, size: int) -> hashing.Hash:
-    name, width = constructor.member(i, "algo"), _width(i)
-    if name != "CUSTOM":
-        return hashing.make(name, size, width, target.random)
-    poly = constructor.argument(i, "poly") if "poly" in i.params else None
-    if not isinstance(poly, ir.ExternInstance):
-        raise Unsupported(i.pos, f"Hash {i.name} with HashAlgorithm_t.CUSTOM but without a CRCPolynomial")
-    parameters = hashing.Crc(
-        _width(poly),
-        constructor.number(poly, "coeff"),
-        bool(constructor.number(poly, "reversed")),
-        constructor.number(poly, "init"),
-        constructor.number(poly, "xor"),
-    )
-    extend, msb = bool(constructor.number(poly, "extended")), bool(constructor.number(poly, "msb"))
-    return hashing.crc(parameters, size, width, extend=extend, msb=msb)
-
-
-def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
-    """Text of the hash over the ``selector`` keys of a table; "0" without an action selector."""
+def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
+    """The Hash of an action selector and the ``selector`` keys that it gets; None without a selector."""
     i = table.properties.get("implementation")
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
-        return "0"
+        return None
     keys = [k.expr for k in table.keys if k.match_kind == "selector"]
     function = constructor.argument(i, "hash")
     if not isinstance(function, ir.ExternInstance) or not keys:
         raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
-    return _hash(target, g, function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos))
+    return function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos)
+
+
+def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
+    """Text of the hash over the ``selector`` keys of a table; "0" without an action selector."""
+    found = selector_keys(table)
+    return "0" if found is None else _hash(target, g, *found)
 
 
 def _random(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
-    return f"{g.bind(target.random, 'random')}.getrandbits({_width(instance(e))})"
+    return f"{g.bind(target.random, 'random')}.getrandbits({hashing.width_of(instance(e))})"
 
 
 def _extreme(g: Generator, e: ir.ExternCall) -> str:

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from offramp_p4 import constructor, ir
+from offramp_p4.source import Unsupported
+from offramp_p4.types import Bits, strip
+
 Hash = Callable[[int], int]
 
 
@@ -133,16 +137,43 @@ def random_matrix(bits: int, width: int, random: Random) -> Hash:
     return value
 
 
-def make(name: str, bits: int, width: int, random: Random) -> Hash:
-    """The algorithm of ``HashAlgorithm_t`` with this name, but CUSTOM.
+def hash_of(i: ir.ExternInstance, bits: int, seed: int) -> Hash:
+    """The function of a ``Hash`` object for data of so many bits.
+
+    Args:
+        i: the object.
+        bits: of the data.
+        seed: of the switch, for HashAlgorithm_t.RANDOM.
 
     Raises:
-        KeyError: no such algorithm.
+        Unsupported: it needs a polynomial, and has none.
     """
+    name, width = constructor.member(i, "algo"), width_of(i)
     if name == "IDENTITY":
         return identity(width)
     if name == "RANDOM":
-        return random_matrix(bits, width, random)
+        return random_matrix(bits, width, Random(f"{seed} {i.name} {bits}"))
     if name.startswith("XOR"):
         return xor(int(name[3:]), bits, width)
-    return crc(CRCS[name], bits, width)
+    if name in CRCS:
+        return crc(CRCS[name], bits, width)
+    poly = constructor.argument(i, "poly") if "poly" in i.params else None
+    if not isinstance(poly, ir.ExternInstance):
+        raise Unsupported(i.pos, f"Hash {i.name} with HashAlgorithm_t.CUSTOM but without a CRCPolynomial")
+    parameters = Crc(
+        width_of(poly),
+        constructor.number(poly, "coeff"),
+        bool(constructor.number(poly, "reversed")),
+        constructor.number(poly, "init"),
+        constructor.number(poly, "xor"),
+    )
+    extend, msb = bool(constructor.number(poly, "extended")), bool(constructor.number(poly, "msb"))
+    return crc(parameters, bits, width, extend=extend, msb=msb)
+
+
+def width_of(i: ir.ExternInstance) -> int:
+    """Bits of the results of an object whose first type argument is their type."""
+    t = strip(i.type_args[0])
+    if not isinstance(t, Bits):
+        raise Unsupported(i.pos, f"{i.extern} of type {t}")
+    return t.width

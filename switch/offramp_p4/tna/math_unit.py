@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from offramp_p4 import ir
@@ -28,22 +29,39 @@ _OPERATIONS: Final[dict[str, tuple[bool, int, Callable[[float], float]]]] = {
 _SCALES: Final = (-32, 31)
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a MathUnit is set up with."""
+
+    invert: bool
+    shift: int
+    scale: int
+    table: tuple[int, ...]
+
+
+def unit_of(i: ir.ExternInstance) -> Unit:
+    """The settings of a MathUnit.
+
+    Raises:
+        Unsupported: an argument is not a constant.
+    """
+    if "op" not in i.params:
+        return Unit(bool(number(i, "invert")), number(i, "shift"), number(i, "scale"), tuple(_given(i)))
+    invert, shift, function = _OPERATIONS[member(i, "op")]
+    factor = number(i, "factor") if "factor" in i.params else number(i, "A") / number(i, "B")
+    scale, table = _fill(shift, function, factor)
+    return Unit(invert, shift, scale, tuple(table))
+
+
 def math_unit(i: ir.ExternInstance) -> Callable[[int], int]:
     """The function that a MathUnit computes.
 
     Raises:
         Unsupported: an argument is not a constant.
     """
-    t = strip(i.type_args[0])
+    t, unit = strip(i.type_args[0]), unit_of(i)
     mask = t.mask if isinstance(t, Bits) else 0xFFFFFFFF
-    if "op" in i.params:
-        invert, shift, function = _OPERATIONS[member(i, "op")]
-        factor = number(i, "factor") if "factor" in i.params else number(i, "A") / number(i, "B")
-        scale, table = _fill(shift, function, factor)
-    else:
-        invert, shift, scale = bool(number(i, "invert")), number(i, "shift"), number(i, "scale")
-        table = _given(i)
-    return lambda x: _evaluate(x, invert, shift, scale, table) & mask
+    return lambda x: _evaluate(x, unit) & mask
 
 
 def _given(i: ir.ExternInstance) -> list[int]:
@@ -67,13 +85,14 @@ def _fill(shift: int, function: Callable[[float], float], factor: float) -> tupl
     return scale, table
 
 
-def _evaluate(x: int, invert: bool, shift: int, scale: int, table: list[int]) -> int:
+def _evaluate(x: int, unit: Unit) -> int:
     if x <= 0:
         return 0
+    shift, table = unit.shift, unit.table
     e = x.bit_length() - 1
     if shift < 0 and e & 1:
         e += 1
     i = x >> e - 3 if e >= 3 else x << 3 - e
     exponent = e * 2 if shift > 0 else e // 2 if shift < 0 else e
-    by = scale + (-exponent if invert else exponent)
+    by = unit.scale + (-exponent if unit.invert else exponent)
     return table[i] << by if by >= 0 else table[i] >> -by

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 UNSET_PORT: Final = 0x1FF
 """ucast_egress_port as long as nothing has been written: no unicast copy."""
 
-_TYPES: Final[dict[str, dict[str, str]]] = {
+TYPES: Final[dict[str, dict[str, str]]] = {
     "ingress": {
         "intrinsic": "ingress_intrinsic_metadata_t",
         "tm": "ingress_intrinsic_metadata_for_tm_t",
@@ -33,7 +33,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "port": "egress_intrinsic_metadata_for_output_port_t",
     },
 }
-_READ: Final = {
+"""The types of intrinsic metadata by direction and role."""
+READ: Final = {
     "tm": (
         "ucast_egress_port",
         "bypass_egress",
@@ -48,8 +49,7 @@ _READ: Final = {
     "deparser": ("drop_ctl",),
 }
 """What the chip reads behind a pass; a program that declares the types itself must have it."""
-# The parameters of parser, control and deparser; None is the packet.
-_SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
+SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
     "ingress": (
         (None, "headers", "user", "intrinsic", "tm", "parser"),
         ("headers", "user", "intrinsic", "parser", "deparser", "tm"),
@@ -61,6 +61,7 @@ _SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
         (None, "headers", "user", "deparser", "intrinsic", "parser"),
     ),
 }
+"""The roles of the parameters of parser, control and deparser; None is the packet."""
 
 
 class Cells:
@@ -85,11 +86,11 @@ class Cells:
             "headers": layout.reserve(parser.params[1].type.slots),
             "user": layout.reserve(parser.params[2].type.slots),
         }
-        for role in _TYPES[direction]:
+        for role in TYPES[direction]:
             self.bases[role] = layout.reserve(self.structure(role).slots)
-            for name in _READ.get(role, ()):
+            for name in READ.get(role, ()):
                 self.field(role, name)
-        kinds = [*[_SIGNATURES[direction][0]] * len(gress.parsers), *_SIGNATURES[direction][1:]]
+        kinds = [*[SIGNATURES[direction][0]] * len(gress.parsers), *SIGNATURES[direction][1:]]
         for block, roles in zip(gress.blocks, kinds, strict=True):
             if len(block.params) > len(roles):
                 raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
@@ -97,7 +98,7 @@ class Cells:
 
     def structure(self, role: str) -> Structure:
         """The type of a role's intrinsic metadata."""
-        name = _TYPES[self.direction][role]
+        name = TYPES[self.direction][role]
         t = strip(self._program.types[name]) if name in self._program.types else None
         if not isinstance(t, Structure):
             raise Unsupported(self._program.main.pos, f"a TNA program without {name}")

@@ -55,12 +55,12 @@ class Objects:
         self.counters: dict[str, CounterState] = {}
         self.meters: dict[str, MeterState] = {}
         self.profiles: dict[str, ActionProfileState] = {}
-        self.pre = TofinoReplication()
+        self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
         self.logs: dict[ir.ExternInstance, list[int]] = {}
         for instance in program.externs:
             self._make(instance)
-        self.tables = {t: TableState(t, self._profile(t)) for t in program.tables}
+        self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
         self.table_of = direct_tables(program)
         for instance, table in self.table_of.items():
             if instance in self.of and not isinstance(self.of[instance], RegisterState):
@@ -80,23 +80,44 @@ class Objects:
         for log in self.logs.values():
             log[0] = 0
 
+    def make(self, i: ir.ExternInstance) -> Any:
+        """The state of an extern instance; None if it has none."""
+        if i.extern in ("Register", "RegisterParam", "DirectRegister"):
+            return _register(i)
+        if i.extern in ("Counter", "DirectCounter"):
+            size = number(i, "size") if i.extern == "Counter" else 0
+            return CounterState(i.name, _KINDS[member(i, "type")], size)
+        if i.extern in ("Meter", "DirectMeter"):
+            size = number(i, "size") if i.extern == "Meter" else 0
+            return MeterState(i.name, _KINDS[member(i, "type")], size)
+        if i.extern == "ActionProfile":
+            return ActionProfileState(i.name, number(i, "size"))
+        return self._selector(i) if i.extern == "ActionSelector" else None
+
+    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+        """The state of a table."""
+        return TableState(table, profile)
+
+    def make_replication(self) -> TofinoReplication:
+        """The packet replication engine."""
+        return TofinoReplication()
+
     def _make(self, i: ir.ExternInstance) -> None:
         if i.extern in NOT_MODELLED:
             raise Unsupported(i.pos, NOT_MODELLED[i.extern])
-        if i.extern in ("Register", "RegisterParam"):
-            self.of[i] = self.registers[i.name] = _register(i)
-        elif i.extern == "DirectRegister":
-            self.of[i] = _register(i)
-        elif i.extern in ("Counter", "DirectCounter"):
-            size = number(i, "size") if i.extern == "Counter" else 0
-            self.of[i] = self.counters[i.name] = CounterState(i.name, _KINDS[member(i, "type")], size)
-        elif i.extern in ("Meter", "DirectMeter"):
-            size = number(i, "size") if i.extern == "Meter" else 0
-            self.of[i] = self.meters[i.name] = MeterState(i.name, _KINDS[member(i, "type")], size)
-        elif i.extern == "ActionProfile":
-            self.of[i] = self.profiles[i.name] = ActionProfileState(i.name, number(i, "size"))
-        elif i.extern == "ActionSelector":
-            self.of[i] = self.profiles[i.name] = self._selector(i)
+        state = self.make(i)
+        if state is None:
+            return
+        self.of[i] = state
+        if isinstance(state, RegisterState):
+            if i.extern != "DirectRegister":
+                self.registers[i.name] = state
+        elif isinstance(state, CounterState):
+            self.counters[i.name] = state
+        elif isinstance(state, MeterState):
+            self.meters[i.name] = state
+        else:
+            self.profiles[i.name] = state
 
     def _selector(self, i: ir.ExternInstance) -> ActionProfileState:
         """A selector of an action profile is the profile, with groups."""

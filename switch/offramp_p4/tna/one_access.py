@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import P4Error, Pos
-from offramp_p4.tna.registers import register_of
+from offramp_p4.tna.registers import ACTIONS, register_of
 
 if TYPE_CHECKING:
     from offramp_p4.tna.blocks import Pipe
@@ -23,7 +23,6 @@ Seen = dict[Thing, Pos]
 """What some path to here has accessed, and where."""
 
 _REGISTERS = ("Register", "DirectRegister")
-_ACTIONS = ("RegisterAction", "DirectRegisterAction")
 _ACCESSES = ("execute", "execute_log", "read", "write")
 
 
@@ -126,7 +125,7 @@ def _register(call: ir.ExternCall) -> ir.ExternInstance | None:
     """The register that a call accesses."""
     if not isinstance(call.target, ir.ExternInstance) or call.method not in _ACCESSES:
         return None
-    if call.extern in _ACTIONS:
+    if call.extern in ACTIONS:
         return register_of(call.target)
     return call.target if call.extern in _REGISTERS else None
 

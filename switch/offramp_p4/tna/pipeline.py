@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from offramp_base.errors import OfframpError
 from offramp_p4.engine.faults import Steps, StepsExhausted
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
@@ -22,6 +21,7 @@ from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
 from offramp_p4.tna.replication import Request
 from offramp_p4.tna.thread import GressResult, Thread
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from offramp_p4.tna.blocks import Gress
 
 Emit = Callable[[tuple[int, bytes]], object]
-PORTS_PER_PIPE: Final = 128
-RECIRCULATION_PORT: Final = 68
-"""In every pipe."""
-_CHANNEL_PORTS: Final = 4
 _MASK48: Final = (1 << 48) - 1
 # Bits of drop_ctl.
 _NO_PACKET, _NO_CPU_COPY, _NO_MIRROR = 1, 2, 4
@@ -94,7 +90,9 @@ class TnaPipeline:
         self._steps = Steps(max_steps)
 
         def thread(gress: Gress, direction: str) -> Thread:
-            return Thread(program, gress, direction, self.objects, random=random, clock=clock, steps=self._steps)
+            return Thread(
+                program, gress, direction, self.objects, seed=seed, random=random, clock=clock, steps=self._steps
+            )
 
         self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
         self._egress = [thread(pipe.egress, "egress") for pipe in found]
@@ -114,7 +112,7 @@ class TnaPipeline:
             OfframpError: the chip has no such port.
         """
         if not 0 <= port < self.ports and port != self._cpu_port:
-            raise OfframpError(f"port {port}: this Tofino has ports 0 to {self.ports - 1} ({PORTS_PER_PIPE} a pipe)")
+            raise no_port(port, self.ports)
         self.stats.packets_in += 1
         self._queue.append(Arrival(port, frame))
         self._steps.renew()
@@ -153,7 +151,7 @@ class TnaPipeline:
         }
         extra = arrival.resubmitted if again else self.objects.port_metadata.get(arrival.port, b"")
         extra = (extra or b"").ljust(thread.port_metadata_bytes, b"\0")
-        out = thread.run(fields, extra, arrival.packet, arrival.port % PORTS_PER_PIPE // _CHANNEL_PORTS)
+        out = thread.run(fields, extra, arrival.packet, arrival.port % PORTS_PER_PIPE // CHANNEL_PORTS)
         self.stats.parse_errors += bool(out.parser_err)
         if not out.metadata:
             self.stats.dropped += 1
@@ -232,7 +230,7 @@ class TnaPipeline:
             "egress_cos": copy.cos,
             "pkt_length": len(copy.packet) & 0xFFFF,
         }
-        out = thread.run(fields, b"", copy.packet, copy.port % PORTS_PER_PIPE // _CHANNEL_PORTS)
+        out = thread.run(fields, b"", copy.packet, copy.port % PORTS_PER_PIPE // CHANNEL_PORTS)
         self.stats.parse_errors += bool(out.parser_err)
         self._mirror(out, out.frame)
         if out.metadata["drop_ctl"] & _NO_PACKET:

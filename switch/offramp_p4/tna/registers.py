@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import calls, lvalues
@@ -18,21 +18,24 @@ if TYPE_CHECKING:
     from offramp_p4.tna.target import TnaTarget
 
 
+ACTIONS: Final = ("RegisterAction", "DirectRegisterAction")
+"""The externs whose ``apply`` works on a word of a register."""
+
+
 def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
-    return {
-        ("RegisterAction", "execute"): lambda g, e: _execute(target, g, e),
-        ("RegisterAction", "execute_log"): lambda g, e: _execute_log(target, g, e),
-        ("RegisterAction", "predicate"): _predicate,
-        ("DirectRegisterAction", "execute"): lambda g, e: _execute(target, g, e),
-        ("DirectRegisterAction", "predicate"): _predicate,
-        ("Register", "read"): lambda g, e: _read(target, g, e),
+    made: dict[tuple[str, str], Builder] = {
         ("Register", "write"): lambda g, e: _write(target, g, e),
-        ("DirectRegister", "read"): lambda g, e: _read(target, g, e),
         ("DirectRegister", "write"): lambda g, e: _write(target, g, e),
-        ("RegisterParam", "read"): lambda g, e: _read(target, g, e),
         ("MathUnit", "execute"): _math,
     }
+    for extern in ("Register", "DirectRegister", "RegisterParam"):
+        made[extern, "read"] = lambda g, e: _read(target, g, e)
+    for extern in ACTIONS:
+        made[extern, "execute"] = lambda g, e: _execute(target, g, e)
+        made[extern, "execute_log"] = lambda g, e: _execute_log(target, g, e)
+        made[extern, "predicate"] = _predicate
+    return made
 
 
 def register_of(action: ir.ExternInstance) -> ir.ExternInstance:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4.engine import arrays, core
 from offramp_p4.tna import checksums, functions, parsing, registers, requests
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from offramp_p4.tna.objects import Objects
 
 
+COLOURS: Final = (0, 1, 3)
+"""Of MeterColor_t: green, yellow, red."""
+
+
 class TnaTarget:
     """Everything that generated code of one gress refers to.
 
     Attributes:
+        seed: of the hashes that are random functions.
         clock: virtual time in microseconds.
         steps: of the packet that is being run.
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
@@ -33,7 +38,7 @@ class TnaTarget:
         states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
-    colours = (0, 1, 3)  # MeterColor_t
+    colours = COLOURS
 
     def __init__(
         self,
@@ -43,13 +48,14 @@ class TnaTarget:
         direction: str,
         objects: Objects,
         *,
+        seed: int,
         random: Random,
         clock: Callable[[], int],
         steps: Steps,
     ) -> None:
         self.steps = steps
         self.program, self.layout, self.gress = program, layout, gress
-        self.objects, self.random, self.clock = objects, random, clock
+        self.objects, self.seed, self.random, self.clock = objects, seed, random, clock
         self.states, self.table_of = objects.of, objects.table_of
         self.cells = Cells(program, layout, gress, direction)
         self.length = self.cells.wire_length

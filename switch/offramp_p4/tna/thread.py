@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from offramp_p4.tna.objects import Objects
 
 # Bits of parser_err by the error of the language. A stack that is full only ends the parser, as p4c has it.
-_ERROR_BITS: Final = {
+ERROR_BITS: Final = {
     "NoMatch": 0x0001,
     "PacketTooShort": 0x0002,
     "HeaderTooShort": 0x0002,
@@ -32,7 +32,7 @@ _ERROR_BITS: Final = {
     "ParserTimeout": 0x0010,
 }
 NO_MATCH: Final = 0x0001
-_MASK48: Final = (1 << 48) - 1
+MASK48: Final = (1 << 48) - 1
 
 
 @dataclass(slots=True)
@@ -63,19 +63,22 @@ class Thread:
         direction: str,
         objects: Objects,
         *,
+        seed: int,
         random: Random,
         clock: Callable[[], int],
         steps: Steps,
     ) -> None:
         layout = Layout(program)
-        target = TnaTarget(program, layout, gress, direction, objects, random=random, clock=clock, steps=steps)
+        target = TnaTarget(
+            program, layout, gress, direction, objects, seed=seed, random=random, clock=clock, steps=steps
+        )
         compiled = compile_blocks(program, layout, target, gress.blocks)
         self._cells, self._clock, self._deposits = target.cells, clock, target.deposits
         *self._parsers, self._control, self._deparser = compiled.functions
         self._template, self.source = compiled.template, compiled.source
         self.header = target.cells.intrinsic()
         self.port_metadata_bytes = target.port_metadata_bytes
-        self.reads_parser_err = _reads(gress.control, "parser_err")
+        self.reads_parser_err = reads(gress.control, "parser_err")
         cells = self._cells
         roles = ("tm", "deparser") if direction == "ingress" else ("deparser",)
         self._wanted = {f.name: cells.field(role, f.name) for role in roles for f in cells.structure(role).fields}
@@ -83,7 +86,7 @@ class Thread:
             self._template[self._wanted["ucast_egress_port"]] = UNSET_PORT
         self._parser_err = cells.field("parser", "parser_err")
         self._tstamp = cells.field("parser", "global_tstamp")
-        self._bits = [_ERROR_BITS.get(name, 0) for name in program.errors]
+        self._bits = [ERROR_BITS.get(name, 0) for name in program.errors]
         self._ingress = direction == "ingress"
 
     def run(self, fields: Mapping[str, int], extra: bytes, packet: bytes, channel: int = 0) -> GressResult:
@@ -95,7 +98,7 @@ class Thread:
         m = self._template.copy()
         m[FRAME] = frame = self.header.pack(fields) + extra + packet
         m[LENGTH], m[cells.wire_length] = len(frame), len(packet)
-        m[self._tstamp] = self._clock() * 1000 & _MASK48
+        m[self._tstamp] = self._clock() * 1000 & MASK48
         try:
             self._parsers[channel % len(self._parsers)](m)
         except ParserFault as fault:
@@ -119,7 +122,7 @@ class Thread:
         )
 
 
-def _reads(control: ir.ControlInstance, name: str) -> bool:
+def reads(control: ir.ControlInstance, name: str) -> bool:
     """Whether a control, or what it applies, selects a field of this name."""
     for node in walk.nodes(control, into_declarations=True):
         if isinstance(node, ir.Member):
@@ -127,6 +130,6 @@ def _reads(control: ir.ControlInstance, name: str) -> bool:
             fields = getattr(base, "fields", ())
             if node.index < len(fields) and fields[node.index].name == name:
                 return True
-        if isinstance(node, ir.ApplyCall) and isinstance(node.target, ir.ControlInstance) and _reads(node.target, name):
+        if isinstance(node, ir.ApplyCall) and isinstance(node.target, ir.ControlInstance) and reads(node.target, name):
             return True
     return False

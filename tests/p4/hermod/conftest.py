@@ -21,11 +21,11 @@ def programs() -> dict[str, ir.Program]:
     return {name: load(p4_source(f"hermod/{name}.p4")) for name in ("v1model", "tna")}
 
 
-@pytest.fixture(scope="session", params=["python", "native", "tna"])
+@pytest.fixture(scope="session", params=["python", "native", "tna-python", "tna-native"])
 def make_hermod(request: pytest.FixtureRequest, programs: dict[str, ir.Program]) -> MakeHermod:
     """``make_hermod(plan)``: the one switch of each kind with this plan."""
-    tna = request.param == "tna"
-    switch = make_switch(programs["tna" if tna else "v1model"], "python" if tna else request.param)
+    tna = request.param.startswith("tna-")
+    switch = make_switch(programs["tna" if tna else "v1model"], request.param.removeprefix("tna-"))
 
     def make(plan: SwitchPlan) -> AnySwitch:
         switch.reset()

@@ -32,10 +32,10 @@ def test_random_frames(make_hermod: Callable[[SwitchPlan], AnySwitch]) -> None:
     assert list(by_dscp.packets) == [model.by_dscp[d] for d in range(64)]
 
 
-@pytest.mark.parametrize("engine", ["python", "native", "tna"])
+@pytest.mark.parametrize("engine", ["python", "native", "tna-python", "tna-native"])
 def test_stf(engine: str, programs: dict[str, ir.Program]) -> None:
     test = p4_source("hermod/v1model.stf").read_text()
-    program, name = (programs["tna"], "python") if engine == "tna" else (programs["v1model"], engine)
+    program, name = (programs["tna" if engine.startswith("tna") else "v1model"], engine.removeprefix("tna-"))
     result = run_stf(program, test, "v1model.stf", engine=name)
     assert result.mismatches == []
     assert result.expectations > 0

@@ -128,6 +128,7 @@ class ReferenceTarget:
 
 
 TargetFactory = Callable[..., Target]
+ENGINES = ("python", "native")
 
 
 @pytest.fixture(scope="session")
@@ -150,8 +151,8 @@ def p4_target(engine: str, p4_targets: Callable[[str], TargetFactory]) -> Target
 
 
 def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
-    if engine == "tna":
-        return _tna_factory(programs["tna"])
+    if engine.startswith("tna-"):
+        return _tna_factory(make_switch(programs["tna"], engine.removeprefix("tna-")))
     if engine.startswith("replicated-"):
         return _replicated_factory(make_switch(programs["replicated_v1model"], engine.removeprefix("replicated-")))
     switches = {name: make_switch(programs[name], engine) for name in ("v1model", "strawman_v1model")}
@@ -175,9 +176,7 @@ def _replicated_factory(switch: PlainSwitch) -> TargetFactory:
     return make
 
 
-def _tna_factory(program: ir.Program) -> TargetFactory:
-    switch = make_switch(program, "python")
-
+def _tna_factory(switch: PlainSwitch) -> TargetFactory:
     def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> TnaTarget:
         assert capacity is None, "the strawman is for v1model only"
         switch.reset()
@@ -196,9 +195,11 @@ def reference_target(
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 
-@pytest.fixture(params=["python", "native", "replicated-python", "replicated-native", "tna", "reference"])
+@pytest.fixture(
+    params=["python", "native", "replicated-python", "replicated-native", "tna-python", "tna-native", "reference"]
+)
 def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
-    """Each test runs over all: the programs for v1model (on both engines) and Tofino, the reference."""
+    """Each test runs over all: the programs for v1model and Tofino on both engines, the reference."""
     return reference_target if request.param == "reference" else p4_targets(request.param)
 
 

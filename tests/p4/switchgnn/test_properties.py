@@ -83,7 +83,7 @@ def test_switchgnn_on_tofino(
     job = random_job(
         seed, vertices=vertices, edges=2 * vertices, workers=workers, limit=limit, features=(5, 40), order=order
     )
-    check_switchgnn(job, limit, p4_targets("tna")(job), make_reference(job), seed, window, duplication, delay)
+    check_switchgnn(job, limit, p4_targets("tna-native")(job), make_reference(job), seed, window, duplication, delay)
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
@@ -169,7 +169,7 @@ def test_garbage_is_treated_as_by_the_reference(p4_target, make_reference, frame
     flips=st.lists(st.tuples(st.integers(0, 177), st.integers(1, 255)), max_size=3),
 )
 def test_garbage_is_treated_as_by_the_reference_on_tofino(p4_targets, make_reference, frames, flips) -> None:
-    check_garbage(p4_targets("tna"), make_reference, frames, flips)
+    check_garbage(p4_targets("tna-native"), make_reference, frames, flips)
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)

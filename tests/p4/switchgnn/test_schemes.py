@@ -61,7 +61,7 @@ def test_sums_bytes_and_passes(p4_target, make_reference, seed, vertices, worker
 def test_on_tofino(p4_targets, seed, vertices, workers, limit, features, scheme) -> None:
     made = made_of(seed, vertices, workers, limit, features, scheme)
     if made is not None:
-        target = switch_for(p4_targets("tna"), made)
+        target = switch_for(p4_targets("tna-native"), made)
         check_exchange(made, target, seed)
         assert target.occupies(0, 0)
 

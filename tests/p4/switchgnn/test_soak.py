@@ -47,7 +47,7 @@ def test_sixty_seeds(p4_targets, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_program_for_tofino(p4_targets, seed: int) -> None:
-    check(seed, p4_targets("tna"))
+    check(seed, p4_targets("tna-native"))
 
 
 @pytest.mark.parametrize("seed", range(60, 90))

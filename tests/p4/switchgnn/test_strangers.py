@@ -91,7 +91,7 @@ def test_a_switch_without_a_round_takes_none_from_a_stranger(make_target) -> Non
 
 
 def test_strangers_are_counted_by_port(p4_targets) -> None:
-    for name in ("python", "native", "replicated-native", "tna"):
+    for name in ("python", "native", "replicated-native", "tna-python", "tna-native"):
         target = p4_targets(name)(six_vertices())
         target.set_round(1)
         target.process(PacketBatch.of([(2, OF_WORKER_0["upload"]), *[(FOREIGN, OF_WORKER_0["done"])] * 3]))
@@ -203,7 +203,7 @@ def test_a_job_under_attack_by_replication(p4_targets, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_job_under_attack_on_tofino(p4_targets, seed: int) -> None:
-    assert attack(seed, p4_targets("tna"), NOBODYS) == FRAMES
+    assert attack(seed, p4_targets("tna-native"), NOBODYS) == FRAMES
 
 
 def attack_two_levels(seed: int, make: MakeTwoLevels) -> int:
@@ -259,7 +259,7 @@ def test_a_hundred_jobs_under_attack_by_replication(p4_targets, seed: int) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2100, 2120))
 def test_twenty_jobs_under_attack_on_tofino(p4_targets, seed: int) -> None:
-    assert attack(seed, p4_targets("tna"), NOBODYS) == FRAMES
+    assert attack(seed, p4_targets("tna-native"), NOBODYS) == FRAMES
 
 
 @pytest.mark.slow

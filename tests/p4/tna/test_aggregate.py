@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load
 from offramp_p4.state import ActionData, Exact, Replica, TableEntry
-from offramp_p4.switch import Switch
 from offramp_p4.tna.resources import estimate
+from tna_programs import make
 
 pytestmark = pytest.mark.p4
 
@@ -20,8 +21,8 @@ PROGRAM = Path(__file__).parent / "programs" / "aggregate.p4"
 LANES = 32
 
 
-def aggregator(workers: int) -> Switch:
-    s = Switch(load(PROGRAM, defines={"WORKERS": str(workers)}))
+def aggregator(workers: int) -> PlainSwitch:
+    s = make(load(PROGRAM, defines={"WORKERS": str(workers)}))
     for worker in range(workers):
         s.tables["pipe.Ingress.masks"].insert(
             TableEntry((Exact(worker),), ActionData("Ingress.to_mask", (1 << worker,)))

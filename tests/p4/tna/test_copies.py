@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.source import Unsupported
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4.switch import Digest, Switch
-from tna_programs import packet, tna
+from offramp_p4.switch import Digest
+from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
 
@@ -20,11 +21,11 @@ EITHER = (
 )
 
 
-def switch(body: str = "", **parts: str) -> Switch:
-    return Switch(load_text(tna(body, **parts), "prog.p4"))
+def switch(body: str = "", **parts: str) -> PlainSwitch:
+    return make(load_text(tna(body, **parts), "prog.p4"))
 
 
-def mirroring(condition: str = "", constructor: str = "Mirror(2) mirror;", **parts: str) -> Switch:
+def mirroring(condition: str = "", constructor: str = "Mirror(2) mirror;", **parts: str) -> PlainSwitch:
     s = switch(
         "tm.ucast_egress_port = 1; dprsr.mirror_type = hdr.h.b[2:0]; md.session = 7; hdr.h.c = 0xCCCC;" + condition,
         idlocal=constructor,

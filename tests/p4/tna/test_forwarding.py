@@ -6,20 +6,20 @@ from __future__ import annotations
 import pytest
 
 from offramp_base.errors import OfframpError
+from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.state import Replica
-from offramp_p4.switch import Switch
 from offramp_p4.tna.replication import Node, TofinoReplication, Tree
-from tna_programs import packet, tna
+from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
 
 
-def switch(body: str = "", *, cpu_port: int | None = None, max_passes: int = 10_000, **parts: str) -> Switch:
-    return Switch(load_text(tna(body, **parts), "prog.p4"), cpu_port=cpu_port, max_passes=max_passes)
+def switch(body: str = "", *, cpu_port: int | None = None, max_passes: int = 10_000, **parts: str) -> PlainSwitch:
+    return make(load_text(tna(body, **parts), "prog.p4"), cpu_port=cpu_port, max_passes=max_passes)
 
 
-def pre(s: Switch) -> TofinoReplication:
+def pre(s: PlainSwitch) -> TofinoReplication:
     assert isinstance(s.pre, TofinoReplication)
     return s.pre
 
@@ -100,7 +100,7 @@ PRUNING = (
 )
 
 
-def ports(s: Switch, **fields: int) -> list[int]:
+def ports(s: PlainSwitch, **fields: int) -> list[int]:
     return [port for port, _ in s.process_one(0, packet(**fields))]
 
 
@@ -159,7 +159,7 @@ def test_recirculation_port() -> None:
 
 def test_more_recirculation_ports_and_a_loop_that_never_ends() -> None:
     program = load_text(tna("tm.ucast_egress_port = 10;"))
-    s = Switch(program, recirculation_ports=[10], max_passes=7)
+    s = make(program, recirculation_ports=[10], max_passes=7)
     assert s.process_one(0, packet()) == []
     assert (s.stats.passes, s.stats.looped) == (7, 1)
 
@@ -192,7 +192,7 @@ TWO_PIPES = tna("tm.ucast_egress_port = (bit<9>) hdr.h.c; hdr.h.a = 1;").replace
 
 
 def test_each_pipe_runs_its_own_program_on_its_own_ports() -> None:
-    s = Switch(load_text(TWO_PIPES))
+    s = make(load_text(TWO_PIPES))
     assert s.process_one(5, packet(c=130)) == [(130, packet(a=1, c=130))]
     assert s.process_one(130, packet()) == [(3, packet(a=2))]
     # To the recirculation port of pipe 1, through pipe 1's ingress.

@@ -7,22 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tna_programs
+from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.source import P4Error, Unsupported
 from offramp_p4.state import ActionData, Exact, TableEntry
-from offramp_p4.switch import Switch
-from tna_programs import packet, tna
+from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
 
 FORWARD = "tm.ucast_egress_port = 1; tm.bypass_egress = 1;"
 
 
-def switch(body: str, local: str, *, top: str = "") -> Switch:
-    return Switch(load_text(tna(FORWARD + body, local=local, top=top), "prog.p4"))
+def switch(body: str, local: str, *, top: str = "") -> PlainSwitch:
+    return make(load_text(tna(FORWARD + body, local=local, top=top), "prog.p4"))
 
 
-def one(s: Switch, **fields: int) -> bytes:
+def one(s: PlainSwitch, **fields: int) -> bytes:
     ((_, out),) = s.process_one(0, packet(**fields))
     return out
 
@@ -169,7 +170,7 @@ def test_a_direct_register_is_its_entry_s() -> None:
 @given(op=st.sampled_from(["MUL", "SQR", "SQRT", "DIV"]), factor=st.integers(1, 1000), x=st.integers(1, 1 << 16))
 def test_math_units_are_right_to_an_eighth(op: str, factor: int, x: int) -> None:
     s = MATH.setdefault(
-        (op, factor),
+        (tna_programs.engine, op, factor),
         switch(
             "hdr.h.w = f.execute(0);",
             f"""Register<bit<32>, bit<1>>(1) reg; MathUnit<bit<32>>(MathOp_t.{op}, {factor}) unit;
@@ -184,7 +185,7 @@ def test_math_units_are_right_to_an_eighth(op: str, factor: int, x: int) -> None
         assert abs(got - exact) <= max(1.0, exact / 4 if op == "SQR" else exact / 7)
 
 
-MATH: dict[tuple[str, int], Switch] = {}
+MATH: dict[tuple[str, str, int], PlainSwitch] = {}
 
 
 def test_a_table_of_the_math_unit_counts_down_from_15() -> None:
@@ -240,7 +241,7 @@ def test_the_refusal_names_both_places() -> None:
     text = tna("x.execute(0);\n        y.execute(1);", local=TWICE)
     line = text[: text.index("y.execute(1)")].count("\n") + 1
     with pytest.raises(P4Error) as caught:
-        Switch(load_text(text, "prog.p4"))
+        make(load_text(text, "prog.p4"))
     assert str(caught.value) == (
         f"prog.p4:{line}:11: error: a pass may access register pipe.I.reg twice (first at prog.p4:{line - 1}:11); "
         "Tofino can do it only once\n"
@@ -254,7 +255,7 @@ def test_ingress_and_egress_share_the_stages() -> None:
     action = "RegisterAction<bit<8>, bit<8>, bit<8>>(reg) {} = {{ void apply(inout bit<8> value) {{ value = 1; }} }};"
     text = tna("x.execute(0);", top=shared, local=action.format("x"), elocal=action.format("y"), ebody="y.execute(0);")
     with pytest.raises(P4Error, match=r"access register reg twice"):
-        Switch(load_text(text))
+        make(load_text(text))
 
 
 REFUSED = [

@@ -8,12 +8,10 @@ from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
-    end_steps,
-    next_waiting,
-    none_waits,
     pass_again,
     pass_ingress,
 )
+from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
 
 
 @native

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from offramp_base.native.records import Record
-from offramp_base.native.subset import Doubles, Words
+from offramp_base.native.subset import Bytes, Doubles, Words
 
 
 class Buffer(Record):
@@ -37,6 +37,7 @@ class Table(Record):
     next: Words  # ternary: for each entry the next with the same masked key
     scores: Words  # ternary: the entry with the highest wins; lpm: length of the prefix
     ranges: Words  # ternary: lowest and highest value for each range key of each entry
+    registers: Words  # for each entry a number, and whether it has been used
 
 
 class Meter(Record):
@@ -119,6 +120,18 @@ class Context(Record):
     max_steps: int
     steps: int  # that the current packet may still make; below 0: it has used them up
     reserved: Annotated[Words, 5]
+
+    # Tofino.
+    chip_ports: int  # of all pipes
+    cpu_port: int  # -1: none
+    loops: Bytes  # for each port, 1 if what it sends comes in again
+    loop_count: int
+    port_data: Bytes  # what the parser finds behind the intrinsic metadata, port by port
+    port_data_count: int
+    arrival: Buffer  # the frame that ingress parses
+    held: Buffer  # what ingress has sent, behind room for the chip's header
+    copies: Buffer  # where it goes
+    pruned: Table  # level-2 exclusion id and port, of ports without copies
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

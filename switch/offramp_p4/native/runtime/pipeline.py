@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.records import Record, offset
+from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Memory, Words, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
@@ -56,6 +56,7 @@ from offramp_p4.native.runtime.program import (
     transfer_fields,
     verify,
 )
+from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, make_waiting
 
 NORMAL: Final = 0
 INGRESS_CLONE: Final = 1
@@ -64,39 +65,8 @@ RECIRCULATED: Final = 4
 REPLICATED: Final = 5
 RESUBMITTED: Final = 6
 _MASK48: Final = (1 << 48) - 1
-_FAR: Final = 1 << 62
-MOST_OUT: Final = 1 << 30
-"""Bytes that the packets of one batch send; whoever sends more has used up its steps."""
 NO_FIELDS: Final = 0
 """The field list that is empty, whatever its number."""
-
-
-class Waiting(Record):
-    """A packet that waits for another pass; saved fields and the frame follow."""
-
-    size: int  # bytes of it all
-    length: int  # of the frame
-    port: int
-    kind: int
-    fields: int
-
-
-@native
-def none_waits(ctx: Context) -> None:
-    """Begin with a packet that does not come from the queue of those that wait."""
-    ctx.current = _FAR
-    ctx.queue.start = 0
-    ctx.queue.used = 0
-
-
-@native
-def next_waiting(ctx: Context) -> int:
-    """Take the next packet that waits for another pass; where it is."""
-    ctx.waiting -= 1
-    ctx.current = ctx.queue.start
-    at = Waiting(ctx.queue.data + ctx.queue.start)
-    ctx.queue.start += at.size
-    return int(at)
 
 
 @native
@@ -110,17 +80,9 @@ def pass_again(ctx: Context, waiting: int) -> None:
 
 @native
 def _wait(ctx: Context, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
-    """Have a packet wait for another pass; ``frame`` is an address, or a place in OUT if negative."""
+    """Have a packet wait for another pass; ``frame`` is an address, 0 for the one that the pass came in with."""
     kept = fields_size(fields)
-    size = (8 * Waiting.WORDS + kept + length + 7) & -8
-    if ctx.waiting == 0:
-        if size <= ctx.current:  # only the current packet is in the queue, behind this place
-            ctx.queue.start = 0
-            ctx.queue.used = 0
-        else:
-            ctx.queue.start = ctx.queue.used
-    at = Waiting(append(ctx, offset(Context.queue), size))
-    at.size = size
+    at = Waiting(make_waiting(ctx, 8 * Waiting.WORDS + kept + length))
     at.length = length
     at.port = port
     at.kind = kind
@@ -130,7 +92,6 @@ def _wait(ctx: Context, m: Memory, frame: int, length: int, port: int, kind: int
     if frame == 0:
         frame = ctx.frame
     copy(saved + kept, Bytes(frame), length)
-    ctx.waiting += 1
 
 
 @native
@@ -352,11 +313,3 @@ def _failed(ctx: Context) -> None:
     if ctx.steps >= 0:
         ctx.failed_checks += 1
         ctx.dropped += 1
-
-
-@native
-def end_steps(ctx: Context) -> None:
-    """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
-    if ctx.steps < 0:
-        ctx.exhausted += 1
-        ctx.waiting = 0

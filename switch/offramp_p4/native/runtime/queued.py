@@ -18,11 +18,7 @@ from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
     RECIRCULATED,
-    Waiting,
-    end_steps,
     leave,
-    next_waiting,
-    none_waits,
     pass_again,
     pass_ingress,
 )
@@ -51,6 +47,7 @@ from offramp_p4.native.runtime.queues import (
     release,
     transmit,
 )
+from offramp_p4.native.runtime.waiting import Waiting, end_steps, next_waiting, none_waits
 
 RECIRCULATION: Final = -1
 """The port number under which recirculated packets queue."""

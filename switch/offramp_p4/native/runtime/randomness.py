@@ -14,7 +14,8 @@ def draw_word(ctx: Context) -> int:
 
 
 @native
-def _draw_bits(ctx: Context, bits: int) -> int:
+def draw_bits(ctx: Context, bits: int) -> int:
+    """As ``getrandbits(bits)`` for at most 64 bits."""
     if bits <= 32:
         return draw_word(ctx) >> (32 - bits)
     low = draw_word(ctx)
@@ -26,7 +27,7 @@ def draw_between(ctx: Context, low: int, high: int) -> int:
     """As ``randint(low, high)`` for numbers whose difference has at most 63 bits."""
     choices = high - low + 1
     bits = highest_bit(choices) + 1
-    drawn = _draw_bits(ctx, bits)
+    drawn = draw_bits(ctx, bits)
     while not below(drawn, choices):
-        drawn = _draw_bits(ctx, bits)
+        drawn = draw_bits(ctx, bits)
     return low + drawn

@@ -70,6 +70,7 @@ class Numbers(MutableSequence[int]):
         del index, value
         raise TypeError("an array of cells keeps its length")
 
-    def fill(self) -> None:
-        """Set all cells to 0."""
-        self._raw[:] = 0
+    def fill(self, value: int = 0) -> None:
+        """Set all cells to a number."""
+        pattern = (value & self._bits.mask).to_bytes(self._raw.shape[1], "little")
+        self._raw[:] = np.frombuffer(pattern, np.uint8)

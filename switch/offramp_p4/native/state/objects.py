@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp_p4 import ir
+from offramp_p4.native.architecture import Chip
+from offramp_p4.native.plan import Plan
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
 from offramp_p4.native.state.context import Context
@@ -16,17 +20,17 @@ from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import Search, make_search
 from offramp_p4.native.state.tables import NativeTable
-from offramp_p4.native.v1model.plan import Plan
 from offramp_p4.state import (
     ActionProfileState,
     CounterState,
     Match,
     MeterState,
     RegisterState,
+    ReplicationEngine,
     TableState,
     ValueSetState,
 )
-from offramp_p4.v1model.objects import Object, Objects
+from offramp_p4.v1model.objects import Objects
 
 
 @dataclass(slots=True)
@@ -37,25 +41,35 @@ class _Member:
     priority: int = 0
 
 
-class NativeObjects(Objects):
-    """The state of a v1model program's objects."""
+class NativeState:
+    """What the objects of all architectures have in common, for a class that goes on with those of one."""
 
     def __init__(self, program: ir.Program) -> None:
         self._dirty: set[NativeTable] = set()
         self._changes = threading.RLock()
-        super().__init__(program)
-        self.pre = self._replication = NativeReplication()
+        super().__init__(program)  # type: ignore[call-arg]
 
-    def make(self, i: ir.ExternInstance) -> Object | None:
+    of: dict[ir.ExternInstance, Any]
+    tables: dict[ir.Table, TableState]
+    registers: dict[str, RegisterState]
+    counters: dict[str, CounterState]
+    meters: dict[str, MeterState]
+    profiles: dict[str, ActionProfileState]
+    value_sets: dict[ir.ValueSet, ValueSetState]
+    pre: ReplicationEngine
+
+    def reset(self) -> None:
+        """Everything as it was when the program was loaded."""
+        super().reset()  # type: ignore[misc]
+
+    def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
-        state = super().make(i)
-        if isinstance(state, RegisterState):
-            return NativeRegister(state.name, state.width, state.size)
+        state = super().make(i)  # type: ignore[misc]
         if isinstance(state, CounterState):
             return NativeCounter(state.name, state.kind, state.size)
         if isinstance(state, MeterState):
             return NativeMeter(state.name, state.kind, state.size)
-        if isinstance(state, ActionProfileState):
+        if isinstance(state, ActionProfileState) and not isinstance(state, NativeProfile):
             return NativeProfile(state.name, state.size, state.selector)
         return state
 
@@ -63,14 +77,23 @@ class NativeObjects(Objects):
         """The state of a table."""
         return NativeTable(table, profile, self._dirty, self._changes)
 
-    def attach(self, context: Context, plan: Plan) -> None:
+    def check_ports(self, ports: npt.NDArray[np.int32]) -> None:
+        """Check the ports that packets come in at.
+
+        Raises:
+            OfframpError: the switch does not have one of them.
+        """
+
+    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
         """Put everything where ``plan`` says."""
+        del chip
         self._context = context
         self._attach_registers(plan)
         for instance, word in plan.arrays.items():
             context.hold(word, self.of[instance].rows)
+        placed = {plan.profiles[i]: i for i in plan.profiles}
         self._profiles: list[NativeProfile] = []
-        for instance, word in plan.profiles.items():
+        for word, instance in placed.items():
             profile: NativeProfile = self.of[instance]
             profile.attach(context, word, plan.member_sizes[instance], plan.actions)
             self._profiles.append(profile)
@@ -86,7 +109,6 @@ class NativeObjects(Objects):
         for value_set, set_plan in plan.value_sets.items():
             search = make_search(context, set_plan.words, set_plan.key)
             self._sets.append((self.value_sets[value_set], search, []))
-        self._replication.attach(context)
 
     @property
     def changed(self) -> bool:
@@ -102,7 +124,6 @@ class NativeObjects(Objects):
                 self._dirty.clear()
         for profile in self._profiles:
             profile.sync()
-        self._replication.sync()
         for state, search, seen in self._sets:
             if state.members != seen and search is not None:
                 seen[:] = state.members
@@ -124,5 +145,31 @@ class NativeObjects(Objects):
                 rows[column.word] = np.zeros((register.size, column.stride), np.uint8)
                 self._context.hold(column.word, rows[column.word])
             size = column.size
-            assert isinstance(register, NativeRegister)
-            register.attach(rows[column.word][:, column.offset : column.offset + size])
+            register.attach(  # type: ignore[attr-defined]  # those of all architectures have it
+                rows[column.word][:, column.offset : column.offset + size]
+            )
+
+
+class V1Objects(NativeState, Objects):
+    """The state of a v1model program's objects."""
+
+    def __init__(self, program: ir.Program) -> None:
+        super().__init__(program)
+        self.pre = self._replication = NativeReplication()
+
+    def make(self, i: ir.ExternInstance) -> Any:
+        """The state of an extern instance; None if it has none."""
+        state = super().make(i)
+        if isinstance(state, RegisterState):
+            return NativeRegister(state.name, state.width, state.size)
+        return state
+
+    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+        """Put everything where ``plan`` says."""
+        super().attach(context, plan, chip)
+        self._replication.attach(context)
+
+    def sync(self) -> None:
+        """Show machine code all changes since the last call; no packet runs meanwhile."""
+        super().sync()
+        self._replication.sync()

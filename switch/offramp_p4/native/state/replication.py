@@ -73,8 +73,8 @@ class NativeReplication(ReplicationEngine):
 
     def sync(self) -> None:
         """Write what has changed."""
-        self.multicast = _watched(self.multicast)
-        self.clones = _watched(self.clones)
+        self.multicast = watched(self.multicast)
+        self.clones = watched(self.clones)
         if self.multicast.changed:
             self.multicast.changed = False
             self._groups.write((group, replicas, 0) for group, replicas in list(self.multicast.items()))
@@ -83,7 +83,8 @@ class NativeReplication(ReplicationEngine):
             self._sessions.write((n, s.replicas, s.packet_length) for n, s in list(self.clones.items()))
 
 
-def _watched(given: dict[int, _V]) -> WatchedDict[_V]:
+def watched(given: dict[int, _V]) -> WatchedDict[_V]:
+    """A dictionary that is watched: this one, or a copy."""
     return given if isinstance(given, WatchedDict) else WatchedDict(given)
 
 

@@ -230,7 +230,7 @@ class PatternSearch:
             for i, key in enumerate(self._key.ranges):
                 match, top = entry.keys[key], (1 << self._key.widths[key]) - 1
                 low, high = (match.low, match.high) if isinstance(match, Range) else (0, top)
-                self._ranges[number - 1, i] = _signed(low), _signed(high)
+                self._ranges[number - 1, i] = signed_word(low), signed_word(high)
         if not keys:
             return
         rows = as_words(keys, self._key.words)
@@ -275,5 +275,6 @@ class PatternSearch:
         self._context.words[self._base + at.Table.pattern_count] = len(rows)
 
 
-def _signed(word: int) -> int:
+def signed_word(word: int) -> int:
+    """An unsigned word as NumPy's int64 has it."""
     return word - (1 << 64) if word >> 63 else word

@@ -16,8 +16,9 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.profile import NativeProfile
-from offramp_p4.native.state.search import enlarged, make_search
+from offramp_p4.native.state.search import enlarged, make_search, signed_word
 from offramp_p4.state import ActionData, ActionProfileState, TableEntry, TableState
+from offramp_p4.types import Bits
 
 if TYPE_CHECKING:
     from offramp_p4.native.lookup import TablePlan
@@ -36,6 +37,7 @@ class NativeTable(TableState):
         # Counting also tells which entries have been hit.
         self._counted = self.notes_hits or isinstance(table.properties.get("counters"), ir.ExternInstance)
         self._metered = isinstance(table.properties.get("meters"), ir.ExternInstance)
+        self._with_registers = isinstance(table.properties.get("registers"), ir.ExternInstance)
 
     def __hash__(self) -> int:
         return id(self)
@@ -51,6 +53,11 @@ class NativeTable(TableState):
         self._numbers: dict[int, int] = {}  # by id of the entry
         self._by_number: list[TableEntry | None] = []
         self._free: list[int] = []
+        self._register = Bits(64), 0
+
+    def set_register(self, bits: Bits, initial: int) -> None:
+        """What the direct register of each entry is, and begins with."""
+        self._register = bits, initial
 
     # --- what the control plane does: noted under the lock of all changes
 
@@ -115,6 +122,8 @@ class NativeTable(TableState):
         self.hits += int(words[self._base + at.Table.hits])
         self.misses += int(words[self._base + at.Table.misses])
         words[[self._base + at.Table.hits, self._base + at.Table.misses]] = 0
+        if self._with_registers:
+            self._collect_registers()
         touches = int(words[self._base + at.Table.touches])
         if not touches:
             return
@@ -129,6 +138,13 @@ class NativeTable(TableState):
             entry.bytes += volume
             entry.last_hit_us = now_us
 
+    def _collect_registers(self) -> None:
+        bits, _ = self._register
+        for row in np.flatnonzero(self._registers[:, 1]).tolist():
+            entry = self._by_number[row]
+            assert entry is not None
+            entry.register = bits.wrap(int(self._registers[row, 0]))
+
     def _rebuild(self) -> None:
         for entry in self._by_number:
             _detach(entry)
@@ -141,6 +157,7 @@ class NativeTable(TableState):
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)
         self._touched: Words = np.zeros(self._capacity if self._counted else 0, np.int64)
         self._meters: Words = np.zeros((self._capacity if self._metered else 0, at.Meter.WORDS), np.int64)
+        self._registers: Words = np.zeros((self._capacity if self._with_registers else 0, 2), np.int64)
         assert self._search is not None
         self._search.clear(self._capacity)
         self._publish()
@@ -152,6 +169,7 @@ class NativeTable(TableState):
             (offset(at.Table.counts), self._counts),
             (offset(at.Table.touched), self._touched),
             (offset(at.Table.meters), self._meters),
+            (offset(at.Table.registers), self._registers),
         ):
             self._context.hold(self._base + word, array)
 
@@ -167,6 +185,11 @@ class NativeTable(TableState):
         if self._metered:
             for entry, number in zip(entries, numbers.tolist(), strict=True):
                 self._attach_meter(entry, number)
+        if self._with_registers:
+            bits, initial = self._register
+            for entry, number in zip(entries, numbers.tolist(), strict=True):
+                value = initial if entry.register is None else entry.register
+                self._registers[number - 1] = signed_word(value & bits.mask), entry.register is not None
 
     def _number(self, entry: TableEntry) -> int:
         if self._free:
@@ -186,6 +209,8 @@ class NativeTable(TableState):
         if self._counted:
             self._counts = enlarged(self._counts, self._capacity)
             self._touched = np.zeros(self._capacity, np.int64)
+        if self._with_registers:
+            self._registers = enlarged(self._registers, self._capacity)
         if self._metered:
             self._meters = enlarged(self._meters, self._capacity)
             for number, entry in enumerate(self._by_number, 1):

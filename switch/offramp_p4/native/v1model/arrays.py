@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from offramp_base.native.llvm import I64, Value, const, i64
+from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import lvalues
+from offramp_p4.native import counts, lvalues
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.runtime.context import Meter, Table
@@ -85,14 +85,9 @@ def _count(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     index, fits = lvalues.index_of(g, argument(e, 0), target.objects.of[instance].size)
     with _inside(g, fits):
         both = g.at(g.pointer(target.plan.arrays[instance]), g.b.mul(index, i64(16)))
-        _add(g, both, i64(1))
-        _add(g, g.at(both, 8), field(g, LENGTH.name))
+        counts.add(g, both, i64(1))
+        counts.add(g, g.at(both, 8), field(g, LENGTH.name))
     return None
-
-
-def _add(g: Emitter, address: Value, amount: Value) -> None:
-    total = g.b.add(g.tags.mark(g.b.load(address, typ=I64), "Counts"), amount)
-    g.tags.mark(g.b.store(total, address), "Counts")
 
 
 def _execute(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
@@ -126,7 +121,7 @@ def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
     """Write what the direct counter and the direct meter of ``table`` do when ``entry`` has matched."""
     words, index = target.plan.tables[table].words, g.b.sub(entry, i64(1))
     if isinstance(table.properties.get("counters"), ir.ExternInstance) or supports_timeout(table):
-        _count_entry(g, words, entry, index)
+        counts.count_entry(g, words, entry, field(g, LENGTH.name))
     meter = table.properties.get("meters")
     if isinstance(meter, ir.ExternInstance):
         kind = target.objects.of[meter].kind
@@ -137,17 +132,4 @@ def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
 def on_miss(target: V1Target, g: Emitter, table: ir.Table) -> None:
     """Write what the direct counter of ``table`` does on a miss: it counts in the default entry, which is the first."""
     if isinstance(table.properties.get("counters"), ir.ExternInstance):
-        _count_entry(g, target.plan.tables[table].words, i64(1), i64(0))
-
-
-def _count_entry(g: Emitter, words: int, entry: Value, index: Value) -> None:
-    """Count, and remember which entries have been counted."""
-    both = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(index, i64(16)))
-    before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
-    with g.when(g.b.icmp_unsigned("==", before, const(I64, 0)), likely=False):
-        number = g.word(words + Table.touches)
-        place = g.at(g.pointer(words + offset(Table.touched)), g.b.mul(number, i64(8)))
-        g.tags.mark(g.b.store(entry, place), "Words")
-        g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + Table.touches)), "Words")
-    _add(g, both, i64(1))
-    _add(g, g.at(both, 8), field(g, LENGTH.name))
+        counts.count_entry(g, target.plan.tables[table].words, i64(1), field(g, LENGTH.name))

@@ -13,11 +13,11 @@ from offramp_p4.native import lvalues
 from offramp_p4.native.arithmetic import divide
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
+from offramp_p4.native.packing import packed
 from offramp_p4.native.runtime import checksums as algorithms
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of
-from offramp_p4.native.v1model.fields import packed
 from offramp_p4.source import Unsupported
 from offramp_p4.types import INT, Bits, Enum, Header, strip
 from offramp_p4.v1model.objects import enum_member

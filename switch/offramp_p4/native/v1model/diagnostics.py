@@ -11,11 +11,11 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Builder, Emitter
+from offramp_p4.native.records import record
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of
-from offramp_p4.native.v1model.records import record
 from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:

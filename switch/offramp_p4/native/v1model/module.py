@@ -4,76 +4,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native import arithmetic, calls, headers, lvalues, statements, tables
+from offramp_p4.native import calls
+from offramp_p4.native.architecture import Architecture, Module
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
+from offramp_p4.native.plan import Plan
+from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch
 from offramp_p4.native.runtime.pipeline import leave
 from offramp_p4.native.runtime.queued import advance, hold, receive, receive_batch
 from offramp_p4.native.shape import aligned
+from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import by_list
-from offramp_p4.native.v1model.plan import Plan
-from offramp_p4.native.v1model.records import Record
 from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
 from offramp_p4.v1model.metadata import UNLIMITED
-from offramp_p4.v1model.objects import Objects
 
-RULES: Final = (arithmetic, calls, headers, lvalues, statements, tables)
-"""The modules that register the rules for all nodes when they are imported."""
+assert RULES
 
-RUN: Final = "rt.run_batch"
-GATHER: Final = "rt.gather"
-RECEIVE: Final = "rt.receive"
-RECEIVE_BATCH: Final = "rt.receive_batch"
-ADVANCE: Final = "rt.advance"
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 
 
-@dataclass(frozen=True)
-class Module:
-    """The text of a module, and what Python must know to use it.
-
-    Attributes:
-        memory_size: bytes of the memory of one packet.
-        digests, events: how to read the records in the buffers of these names.
-    """
-
-    text: str
-    plan: Plan
-    memory_size: int
-    digests: list[Record]
-    events: list[Record]
-
-
-_BUILT: Final[WeakKeyDictionary[ir.Program, dict[bool, Module]]] = WeakKeyDictionary()
-"""What programs have been translated to: a network of switches runs few programs."""
-
-
-def build(program: ir.Program, objects: Objects, *, queued: bool = False) -> Module:
-    """Translate a program, once; ``queued``: with a traffic manager between ingress and egress.
-
-    The plan is the same with it and without, and whichever switch of the program ``objects`` are of.
-
-    Raises:
-        Unsupported: it uses something that the native engine or v1model does not execute.
-    """
-    built = _BUILT.setdefault(program, {})
-    if queued not in built:
-        built[queued] = _translate(program, objects, queued=queued)
-    return built[queued]
-
-
-def _translate(program: ir.Program, objects: Objects, *, queued: bool) -> Module:
+def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
+    """Translate a program."""
+    assert isinstance(objects, V1Objects)
     blocks = _blocks(program)
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)
@@ -100,8 +61,6 @@ def _translate(program: ir.Program, objects: Objects, *, queued: bool) -> Module
 
 def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]:
     """The six blocks of V1Switch."""
-    if program.main.type_name != "V1Switch":
-        raise Unsupported(program.main.pos, f"architecture {program.main.type_name} (V1Switch is)")
     blocks = []
     for name in ("p", "vr", "ig", "eg", "ck", "dep"):
         block = program.main.args[name]
@@ -167,3 +126,6 @@ def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
 
 def _packed_size(kept: list[Span]) -> int:
     return aligned(sum(end - at for at, end in kept), 8)
+
+
+ARCHITECTURE: Final = Architecture(V1Objects, translate)

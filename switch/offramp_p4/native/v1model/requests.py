@@ -13,6 +13,7 @@ from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
+from offramp_p4.native.records import record
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import (
     CLONE,
@@ -27,7 +28,6 @@ from offramp_p4.native.runtime.program import (
     TRUNCATE,
 )
 from offramp_p4.native.v1model.fields import spans
-from offramp_p4.native.v1model.records import record
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum, Structure, strip
 

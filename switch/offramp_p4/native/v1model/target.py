@@ -17,8 +17,8 @@ from offramp_p4.native.v1model.fields import field_lists
 if TYPE_CHECKING:
     from offramp_p4.native.layout import Span
     from offramp_p4.native.lookup import TablePlan
-    from offramp_p4.native.v1model.plan import Plan
-    from offramp_p4.native.v1model.records import Record
+    from offramp_p4.native.plan import Plan
+    from offramp_p4.native.records import Record
     from offramp_p4.v1model.objects import Objects
 
 
@@ -43,6 +43,7 @@ class V1Target:
             **requests.builders(self),
             **diagnostics.builders(self),
         }
+        self.faults = core.FAULTS
         self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = core.AGGREGATES
 
     def table(self, table: ir.Table) -> TablePlan:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the context has each object of a v1model program."""
+"""Where the context has each object of a program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from offramp_p4 import ir
 from offramp_p4.native import actions as rows
@@ -13,8 +14,16 @@ from offramp_p4.native.keys import key_format
 from offramp_p4.native.lookup import TablePlan
 from offramp_p4.native.runtime.context import Context, Table
 from offramp_p4.native.shape import container
-from offramp_p4.state import RegisterState
-from offramp_p4.v1model.objects import Objects
+from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
+
+
+class Objects(Protocol):
+    """The state of a program's objects, of whatever architecture."""
+
+    of: dict[ir.ExternInstance, Any]
+    registers: dict[str, RegisterState]
+    tables: dict[ir.Table, TableState]
+    value_sets: dict[ir.ValueSet, ValueSetState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +70,39 @@ class Plan:
         self.arrays: dict[ir.ExternInstance, int] = {}
         self.profiles: dict[ir.ExternInstance, int] = {}
         self.member_sizes: dict[ir.ExternInstance, int] = {}
-        for instance in program.externs:
-            if instance.extern in {"counter", "meter"}:
-                self.arrays[instance] = self._take(1)
-            elif instance.extern in {"action_profile", "action_selector"}:
-                self.profiles[instance] = self._take(2)
-                users = [t for t in program.tables if t.properties.get("implementation") is instance]
-                self.member_sizes[instance] = max((self._row_size(t) for t in users), default=rows.HEAD)
+        for instance, state in objects.of.items():
+            if isinstance(state, CounterState | MeterState):
+                self.arrays[instance] = self.take(1)
+        self._place_profiles(program, objects.of)
         self.tables = {t: self._table(t, objects) for t in program.tables}
         self.value_sets = {
-            v: TablePlan(self._take(Table.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
+            v: TablePlan(self.take(Table.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
             for v in program.value_sets
         }
 
-    def _take(self, words: int) -> int:
+    def take(self, words: int) -> int:
+        """Room for so many more words; the index of the first."""
         at, self.size = self.size, self.size + words
         return at
 
     def _row_size(self, table: ir.Table) -> int:
         return max(self.actions[name].size for name in rows.choices(table))
 
+    def _place_profiles(self, program: ir.Program, states: Mapping[ir.ExternInstance, Any]) -> None:
+        """Profiles, of which several instances may be one."""
+        found: dict[int, list[ir.ExternInstance]] = {}
+        for instance, state in states.items():
+            if isinstance(state, ActionProfileState):
+                found.setdefault(id(state), []).append(instance)
+        for instances in found.values():
+            users = [t for t in program.tables if t.properties.get("implementation") in instances]
+            words, size = self.take(2), max((self._row_size(t) for t in users), default=rows.HEAD)
+            self.profiles.update(dict.fromkeys(instances, words))
+            self.member_sizes.update(dict.fromkeys(instances, size))
+
     def _table(self, table: ir.Table, objects: Objects) -> TablePlan:
         state = objects.tables[table]
-        words, key = self._take(Table.WORDS), key_format(state.kinds, state.widths)
+        words, key = self.take(Table.WORDS), key_format(state.kinds, state.widths)
         instance = table.properties.get("implementation")
         if isinstance(instance, ir.ExternInstance) and instance in self.profiles:
             return TablePlan(words, key, self._row_size(table), self.profiles[instance], self.member_sizes[instance])
@@ -96,7 +115,7 @@ class Plan:
             groups.setdefault((r.name.rpartition(".")[0], r.size, size), []).append(r)
         columns = {}
         for (_, _, size), members in groups.items():
-            word = self._take(1)
+            word = self.take(1)
             for i, r in enumerate(members):
                 columns[r.name] = Column(word, size * len(members), size * i, r.width.width)
         return columns

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an architecture is to the native engine. A new one is added to :data:`_MODULES`.
+
+An architecture is a module of this package with an ``ARCHITECTURE``:
+
+* its **objects** (:class:`~offramp_p4.native.state.objects.NativeState`): the state of extern instances and tables,
+  made once for each switch, in memory that machine code finds;
+* its **translation**: a :class:`~offramp_p4.native.emitter.Target` with the builders of the externs, the blocks of the
+  program, and a run-time system that sends packets through them (``run_batch``, ``gather``; with a traffic manager
+  ``receive``, ``receive_batch``, ``advance``), all in one :class:`Module`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from offramp_p4.source import Unsupported
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.native.plan import Plan
+    from offramp_p4.native.records import Record
+    from offramp_p4.native.state.objects import NativeState
+
+RUN: Final = "rt.run_batch"
+GATHER: Final = "rt.gather"
+RECEIVE: Final = "rt.receive"
+RECEIVE_BATCH: Final = "rt.receive_batch"
+ADVANCE: Final = "rt.advance"
+
+
+@dataclass(frozen=True)
+class Module:
+    """The text of a module, and what Python must know to use it.
+
+    Attributes:
+        memory_size: bytes of the memory of one packet.
+        digests, events: how to read the records in the buffers of these names.
+    """
+
+    text: str
+    plan: Plan
+    memory_size: int
+    digests: list[Record]
+    events: list[Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What a switch has beside its program.
+
+    Attributes:
+        seed: of everything that is random.
+        cpu_port: the port of the control plane, if it has one.
+        recirculation_ports: ports whose packets come in again, beside those of the architecture.
+    """
+
+    seed: int = 0
+    cpu_port: int | None = None
+    recirculation_ports: Iterable[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """See the module.
+
+    Attributes:
+        objects: makes the state of a program's objects.
+        translate: makes the module of a program; with True, with a traffic manager between ingress and egress.
+            The plan is the same with it and without, and whichever switch of the program the objects are of.
+    """
+
+    objects: Callable[[ir.Program], NativeState]
+    translate: Callable[[ir.Program, NativeState, bool], Module]
+
+
+_MODULES: Final = {"V1Switch": "v1model", "Switch": "tna", "MultiParserSwitch": "tna"}
+"""The modules of this package by the package that a program's ``main`` is of."""
+_BUILT: Final[WeakKeyDictionary[ir.Program, dict[bool, Module]]] = WeakKeyDictionary()
+"""What programs have been translated to: a network of switches runs few programs."""
+
+
+def architecture(program: ir.Program) -> Architecture:
+    """The architecture that ``program`` is for.
+
+    Raises:
+        Unsupported: the native engine does not have it.
+    """
+    package = program.main.type_name
+    if package not in _MODULES:
+        raise Unsupported(program.main.pos, f"architecture {package} ({', '.join(_MODULES)} are)")
+    found: Architecture = import_module(f"offramp_p4.native.{_MODULES[package]}.module").ARCHITECTURE
+    return found
+
+
+def build(program: ir.Program, objects: NativeState, *, queued: bool = False) -> Module:
+    """Translate a program, once; ``queued``: with a traffic manager between ingress and egress.
+
+    Raises:
+        Unsupported: it uses something that the native engine or its architecture does not execute.
+    """
+    built = _BUILT.setdefault(program, {})
+    if queued not in built:
+        built[queued] = architecture(program).translate(program, objects, queued)
+    return built[queued]

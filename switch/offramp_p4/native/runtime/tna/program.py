@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiled TNA program supplies, and where each gress leaves what the chip reads.
+
+The memory of every gress begins alike: data of a mirror header, data of a resubmission, then these fields.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.subset import Bytes, Field, Memory, supplied
+from offramp_p4.native.runtime.context import Context
+
+MIRROR_DATA: Final = 0
+"""Offset of the header of a mirrored packet."""
+MIRROR_BYTES: Final = 32
+RESUBMIT_DATA: Final = MIRROR_DATA + MIRROR_BYTES
+"""Offset of the data of a resubmission."""
+RESUBMIT_BYTES: Final = 24
+HEAD_BYTES: Final = RESUBMIT_DATA + RESUBMIT_BYTES
+
+WIRE_LENGTH: Final = Field("wire_length")  # bytes of the packet without the chip's header: what byte counts count
+
+# What a deparser asks for.
+MIRROR: Final = Field("mirror")  # 1 if it does
+MIRROR_SESSION: Final = Field("mirror_session")
+MIRROR_SIZE: Final = Field("mirror_size")
+RESUBMIT: Final = Field("resubmit")
+RESUBMIT_SIZE: Final = Field("resubmit_size")
+
+# What the chip reads behind a gress; of egress only the first two.
+PARSER_ERROR: Final = Field("parser_err")
+DROP: Final = Field("drop_ctl")
+PORT: Final = Field("ucast_egress_port")
+BYPASS: Final = Field("bypass_egress")
+TO_CPU: Final = Field("copy_to_cpu")
+CPU_COS: Final = Field("icos_for_copy_to_cpu")
+COS: Final = Field("ingress_cos")
+QUEUE: Final = Field("qid")
+GROUP_A: Final = Field("mcast_grp_a")
+GROUP_B: Final = Field("mcast_grp_b")
+RID: Final = Field("rid")
+EXCLUSION_1: Final = Field("level1_exclusion_id")
+EXCLUSION_2: Final = Field("level2_exclusion_id")
+HASH_1: Final = Field("level1_mcast_hash")
+HASH_2: Final = Field("level2_mcast_hash")
+
+REQUESTS: Final = (WIRE_LENGTH, MIRROR, MIRROR_SESSION, MIRROR_SIZE, RESUBMIT, RESUBMIT_SIZE, PARSER_ERROR)
+TRAFFIC_MANAGER: Final = (
+    PORT,
+    BYPASS,
+    TO_CPU,
+    CPU_COS,
+    COS,
+    QUEUE,
+    GROUP_A,
+    GROUP_B,
+    RID,
+    EXCLUSION_1,
+    EXCLUSION_2,
+    HASH_1,
+    HASH_2,
+)
+
+
+@supplied
+def ingress_front() -> int:
+    """Bytes in front of a packet in ingress: the intrinsic metadata and the port's data."""
+    raise NotImplementedError
+
+
+@supplied
+def egress_front() -> int:
+    """Bytes in front of a packet in egress."""
+    raise NotImplementedError
+
+
+@supplied
+def write_ingress_header(into: Bytes, resubmitted: int, port: int, time_ns: int) -> int:
+    """Write the intrinsic metadata of ingress; its bytes."""
+    raise NotImplementedError
+
+
+@supplied
+def write_egress_header(
+    into: Bytes, port: int, time_ns: int, rid: int, first: int, queue: int, cos: int, length: int
+) -> int:
+    """Write the intrinsic metadata of egress; its bytes."""
+    raise NotImplementedError
+
+
+@supplied
+def run_ingress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
+    """Run parser, control and deparser of a pipe; DONE, FAULTED for what the parser drops, or CHECK_FAILED."""
+    raise NotImplementedError
+
+
+@supplied
+def run_egress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
+    """The same of egress."""
+    raise NotImplementedError

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packet replication engine, as in :mod:`offramp_p4.tna.replication`.
+
+A tree is a list of choices: of one node, or of those of an ECMP group, which a hash picks one from. The members of a
+node are choices of ports: of one, or of those of a link aggregation group.
+"""
+
+from __future__ import annotations
+
+from offramp_base.native.records import At, Record, offset
+from offramp_base.native.subset import Memory, Words, native
+from offramp_p4.native.runtime.buffers import append
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.hashtable import find
+from offramp_p4.native.runtime.tna.program import EXCLUSION_1, EXCLUSION_2, HASH_1, HASH_2, RID
+
+EXCLUSION_SHIFT = 32
+"""The key of a pruned port is its number with the exclusion id above these bits."""
+
+
+class Copy(Record):
+    """One copy that the traffic manager hands to egress."""
+
+    port: int
+    rid: int
+    first: int
+    queue: int
+    cos: int
+
+
+class Member(Record):
+    """Ports of which one gets a copy."""
+
+    count: int
+    ports: Words
+
+
+class Node(Record):
+    """A level-1 node."""
+
+    rid: int
+    exclusion: int  # -1: none
+    count: int
+    members: At[Member]
+
+
+class Choice(Record):
+    """Nodes of which one makes copies."""
+
+    count: int
+    nodes: At[Node]
+
+
+class Tree(Record):
+    """A multicast group."""
+
+    count: int
+    choices: At[Choice]
+
+
+class Session(Record):
+    """A mirror session: pairs of port and replication id."""
+
+    count: int
+    pairs: Words
+    most_bytes: int  # 0: not cut
+    cos: int
+
+
+@native
+def add_copy(ctx: Context, port: int, rid: int, first: int, queue: int, cos: int) -> None:
+    """Note a copy of the current packet."""
+    copy = Copy(append(ctx, offset(Context.copies), 8 * Copy.WORDS))
+    copy.port = port
+    copy.rid = rid
+    copy.first = first
+    copy.queue = queue
+    copy.cos = cos
+
+
+@native
+def add_copies(ctx: Context, m: Memory, group: int, queue: int, cos: int) -> None:
+    """Note the copies for a multicast group, which may be none."""
+    key = _scratch(ctx)
+    key[0] = group
+    number = find(ctx.groups.slots, ctx.groups.mask, key, 1)
+    if number == 0:
+        return
+    tree = Tree(int(ctx.groups.rows) + 8 * Tree.WORDS * (number - 1))
+    before = ctx.copies.used
+    for i in range(tree.count):
+        choice = tree.choices[i]
+        node = choice.nodes[m[HASH_1] % choice.count]
+        if node.exclusion != m[EXCLUSION_1]:
+            _add_node(ctx, m, node, before, queue, cos)
+    ctx.replicas += (ctx.copies.used - before) // (8 * Copy.WORDS)
+
+
+@native
+def _add_node(ctx: Context, m: Memory, node: Node, before: int, queue: int, cos: int) -> None:
+    for i in range(node.count):
+        member = node.members[i]
+        port = member.ports[m[HASH_2] % member.count]
+        if node.rid != m[RID] or _pruned(ctx, m, port) == 0:
+            add_copy(ctx, port, node.rid, int(ctx.copies.used == before), queue, cos)
+
+
+@native
+def _pruned(ctx: Context, m: Memory, port: int) -> int:
+    key = _scratch(ctx)
+    key[0] = m[EXCLUSION_2] << EXCLUSION_SHIFT | port
+    return find(ctx.pruned.slots, ctx.pruned.mask, key, 1)
+
+
+@native
+def find_session(ctx: Context, number: int) -> int:
+    """The address of a mirror session; 0 if there is none."""
+    key = _scratch(ctx)
+    key[0] = number
+    found = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
+    return 0 if found == 0 else int(ctx.sessions.rows) + 8 * Session.WORDS * (found - 1)
+
+
+@native
+def _scratch(ctx: Context) -> Words:
+    """Room for a key: a packet memory behind the only one that is in use."""
+    return Words(ctx.top + ctx.stride)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets that wait for another pass, within the budgets of the packet that they come from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.records import Record, offset
+from offramp_base.native.subset import native
+from offramp_p4.native.runtime.buffers import append
+from offramp_p4.native.runtime.context import Context
+
+MOST_OUT: Final = 1 << 30
+"""Bytes that the packets of one batch send; whoever sends more has used up its steps."""
+_FAR: Final = 1 << 62
+
+
+class Waiting(Record):
+    """A packet that waits for another pass; saved fields and the frame follow."""
+
+    size: int  # bytes of it all
+    length: int  # of the frame
+    port: int
+    kind: int
+    fields: int
+
+
+@native
+def none_waits(ctx: Context) -> None:
+    """Begin with a packet that does not come from the queue of those that wait."""
+    ctx.current = _FAR
+    ctx.queue.start = 0
+    ctx.queue.used = 0
+
+
+@native
+def next_waiting(ctx: Context) -> int:
+    """Take the next packet that waits for another pass; where it is."""
+    ctx.waiting -= 1
+    ctx.current = ctx.queue.start
+    at = Waiting(ctx.queue.data + ctx.queue.start)
+    ctx.queue.start += at.size
+    return int(at)
+
+
+@native
+def make_waiting(ctx: Context, size: int) -> int:
+    """Room for a packet of so many bytes behind all others that wait; where it is."""
+    size = (size + 7) & -8
+    if ctx.waiting == 0:
+        if size <= ctx.current:  # only the current packet is in the queue, behind this place
+            ctx.queue.start = 0
+            ctx.queue.used = 0
+        else:
+            ctx.queue.start = ctx.queue.used
+    ctx.waiting += 1
+    at = Waiting(append(ctx, offset(Context.queue), size))
+    at.size = size
+    return int(at)
+
+
+@native
+def end_steps(ctx: Context) -> None:
+    """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
+    if ctx.steps < 0:
+        ctx.exhausted += 1
+        ctx.waiting = 0

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a TNA program's objects where machine code finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.native.records import offset
+from offramp_p4 import ir
+from offramp_p4.native.architecture import Chip
+from offramp_p4.native.plan import Plan
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.shape import container
+from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.numbers import Numbers
+from offramp_p4.native.state.objects import NativeState
+from offramp_p4.native.state.replication import WatchedDict, watched
+from offramp_p4.native.state.search import signed_word
+from offramp_p4.native.state.tables import NativeTable
+from offramp_p4.native.state.trees import NativeTrees
+from offramp_p4.native.tna.plan import TnaPlan
+from offramp_p4.native.tna.target import port_metadata_bytes
+from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.hashing import Hash, hash_of
+from offramp_p4.tna.objects import Objects, TofinoRegister
+from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
+
+
+class NativeTofinoRegister(TofinoRegister):
+    """A register array whose cells are a column of rows that it shares with other registers."""
+
+    def __init__(self, like: TofinoRegister) -> None:
+        super().__init__(like.name, like.width, like.size, initial=like.initial, pair=like.pair)
+
+    def __post_init__(self) -> None:
+        self.attach(np.zeros((self.size, container(self.width.width)), np.uint8))
+
+    def attach(self, column: npt.NDArray[np.uint8]) -> None:
+        """Use these bytes, one row for each cell."""
+        self._numbers = Numbers(column, self.width)
+        self.values = self._numbers  # type: ignore[assignment]
+        self.reset()
+
+    def reset(self) -> None:
+        """All values as the program gives them."""
+        self._numbers.fill(self.initial)
+
+
+class NativeTofino(NativeState, Objects):
+    """The state of a TNA program's objects."""
+
+    pre: NativeTrees
+
+    def __init__(self, program: ir.Program) -> None:
+        self._program = program
+        super().__init__(program)
+        self.port_metadata: dict[int, bytes] = WatchedDict()
+
+    def make(self, i: ir.ExternInstance) -> Any:
+        """The state of an extern instance; None if it has none."""
+        state = super().make(i)
+        if isinstance(state, TofinoRegister) and i.extern != "DirectRegister":
+            return NativeTofinoRegister(state)
+        return state
+
+    def make_replication(self) -> NativeTrees:
+        """The packet replication engine."""
+        self._trees = NativeTrees()
+        return self._trees
+
+    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+        """Put everything where ``plan`` says."""
+        assert isinstance(plan, TnaPlan)
+        super().attach(context, plan, chip)
+        self._logs = list(plan.logs.values())
+        for (instance, bits), word in plan.hashes.items():
+            context.hold(word, hash_table(hash_of(instance, bits, chip.seed), bits))
+        for instance, table in self.table_of.items():
+            state, owner = self.of.get(instance), self.tables[table]
+            if isinstance(state, TofinoRegister):
+                assert isinstance(owner, NativeTable)
+                owner.set_register(state.width, state.initial)
+        self._trees.attach(context)
+        self._attach_ports(chip)
+
+    def check_ports(self, ports: npt.NDArray[np.int32]) -> None:
+        """Check the ports that packets come in at."""
+        fields = at.Context(self._context.words)
+        known = (ports >= 0) & (ports < fields.chip_ports)
+        if not known.all() and not (known := known | ((ports == fields.cpu_port) & (ports >= 0))).all():
+            raise no_port(int(ports[~known][0]), fields.chip_ports)
+
+    def _attach_ports(self, chip: Chip) -> None:
+        count = len(pipes(self._program))
+        words, own = self._context.words, {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(count)}
+        loops = own | set(chip.recirculation_ports)
+        flags = np.zeros(max(loops) + 1, np.uint8)
+        flags[list(loops)] = 1
+        self._context.hold(offset(at.Context.loops), flags)
+        words[at.Context.loop_count] = len(flags)
+        words[at.Context.chip_ports] = PORTS_PER_PIPE * count
+        words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
+
+    def sync(self) -> None:
+        """Show machine code all changes since the last call; no packet runs meanwhile."""
+        super().sync()
+        self._trees.sync()
+        self.port_metadata = data = watched(self.port_metadata)
+        if data.changed:
+            data.changed = False
+            size = port_metadata_bytes(self._program)
+            rows = [data.get(port, b"").ljust(size, b"\0")[:size] for port in range(max(data, default=-1) + 1)]
+            self._context.hold(offset(at.Context.port_data), np.frombuffer(b"".join(rows) or bytes(1), np.uint8))
+            self._context.words[at.Context.port_data_count] = len(rows)
+
+    def reset(self) -> None:
+        """Everything as it was when the program was loaded."""
+        super().reset()
+        self._context.words[self._logs] = 0
+
+
+def hash_table(function: Hash, bits: int) -> Words:
+    """A hash, which is linear over GF(2) but for what it makes of zeros, as a table.
+
+    The value of zeros comes first, then for each half of each byte of the data, the highest first, what its 16 values
+    change. The data has ``bits`` bits, which are the last of its bytes.
+    """
+    zero = function(0)
+    columns = [function(1 << i) ^ zero for i in range(bits)]
+    made = [zero]
+    for low in range((bits + 7) // 8 * 8 - 4, -4, -4):
+        made += _combinations(columns[low : low + 4])
+    return np.array([signed_word(value) for value in made], np.int64)
+
+
+def _combinations(columns: Sequence[int]) -> list[int]:
+    """The exclusive or of the columns that each number of four bits picks."""
+    made = [0]
+    for i in range(4):
+        column = columns[i] if i < len(columns) else 0
+        made += [value ^ column for value in made]
+    return made

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TNA program as one LLVM module: a function for each gress of each pipe, and the chip around them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from offramp_base.native.llvm import I64, PTR, AliasTags, Value, const, ll
+from offramp_base.native.lowering import Library
+from offramp_p4 import ir
+from offramp_p4.native.architecture import Architecture, Module
+from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.layout import Layout
+from offramp_p4.native.records import Record
+from offramp_p4.native.rules import RULES
+from offramp_p4.native.runtime.batch import gather
+from offramp_p4.native.runtime.tna.pipeline import run_batch
+from offramp_p4.native.shape import aligned
+from offramp_p4.native.state.objects import NativeState
+from offramp_p4.native.state.tofino import NativeTofino
+from offramp_p4.native.tna.gress import write_gress, write_headers
+from offramp_p4.native.tna.plan import TnaPlan
+from offramp_p4.native.tna.target import TnaTarget, port_metadata_bytes
+from offramp_p4.source import Unsupported
+from offramp_p4.tna import one_access
+from offramp_p4.tna.blocks import pipes
+
+assert RULES
+
+
+def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
+    """Translate a program."""
+    if queued:
+        raise Unsupported(program.main.pos, f"a traffic manager for {program.main.type_name} programs")
+    assert isinstance(objects, NativeTofino)
+    found = pipes(program)
+    for pipe in found:
+        one_access.check(pipe)
+    plan, digests = TnaPlan(program, objects), list[Record]()
+    module = ll.Module(program.file)
+    tags, supplied, fields = AliasTags(module), dict[str, Any](), dict[str, tuple[int, int]]()
+    library = Library(module, tags, fields, supplied)
+    size = 0
+    for direction in ("ingress", "egress"):
+        made = []
+        for number, pipe in enumerate(found):
+            layout, gress = Layout(program), getattr(pipe, direction)
+            target = TnaTarget(program, layout, gress, direction, plan, objects, digests)
+            fields.update(target.cells.fields)
+            g = Emitter(program, module, layout, target, library, f"p4.{number}")
+            made.append(write_gress(g, target))
+            size = max(size, aligned(layout.size, 64))
+        supplied[f"run_{direction}"] = _dispatch(g, direction, made)
+    write_headers(g, program, port_metadata_bytes(program), supplied)
+    for entry in (run_batch, gather):
+        library.function(entry, exported=True)
+    return Module(str(module), plan, size, digests, [])
+
+
+def _dispatch(g: Emitter, direction: str, made: list[Value]) -> Value:
+    """Write the function that runs a gress of the pipe with a number."""
+    with g.plain_function(f"run_{direction}", ll.FunctionType(I64, [PTR, PTR, *[I64] * 4])) as run:
+        context, memory, pipe, *rest = run.args
+        blocks = [g.block("pipe") for _ in made]
+        switch = g.b.switch(pipe, blocks[0])
+        for number, (gress, block) in enumerate(zip(made, blocks, strict=True)):
+            if number:
+                switch.add_case(const(I64, number), block)
+            g.b.position_at_end(block)
+            g.b.ret(g.b.zext(g.b.call(gress, [context, memory, *rest]), I64))
+    return run
+
+
+ARCHITECTURE: Final = Architecture(NativeTofino, translate)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the context has each object of a TNA program."""
+
+from __future__ import annotations
+
+from offramp_p4 import ir
+from offramp_p4.native.plan import Objects, Plan
+
+
+class TnaPlan(Plan):
+    """Indices of words in the context; hashes and logs get theirs as the program is translated.
+
+    Attributes:
+        hashes: by Hash object and bits of its data, the address of the function's table.
+        logs: by register action, the next index of ``execute_log``.
+    """
+
+    def __init__(self, program: ir.Program, objects: Objects) -> None:
+        super().__init__(program, objects)
+        self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
+        self.logs: dict[ir.ExternInstance, int] = {}
+
+    def hash(self, instance: ir.ExternInstance, bits: int) -> int:
+        """The word of a hash."""
+        key = (instance, bits)
+        if key not in self.hashes:
+            self.hashes[key] = self.take(1)
+        return self.hashes[key]
+
+    def log(self, action: ir.ExternInstance) -> int:
+        """The word of a register action's log."""
+        if action not in self.logs:
+            self.logs[action] = self.take(1)
+        return self.logs[action]

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TNA as a target of the emitter: the externs, objects and memory of one gress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from offramp_base.native.llvm import Value
+from offramp_p4 import ir
+from offramp_p4.native import core
+from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
+from offramp_p4.native.tna import arrays, checksums, functions, parsing, registers, requests
+from offramp_p4.native.tna.cells import Cells
+
+if TYPE_CHECKING:
+    from offramp_p4.native.layout import Layout
+    from offramp_p4.native.lookup import TablePlan
+    from offramp_p4.native.records import Record
+    from offramp_p4.native.tna.plan import TnaPlan
+    from offramp_p4.tna.blocks import Gress
+    from offramp_p4.tna.objects import Objects
+
+_FAULTS: Final = frozenset({("ParserCounter", "set"), ("ParserCounter", "push"), ("", "port_metadata_unpack")})
+
+
+class TnaTarget:
+    """Everything that the machine code of one gress refers to.
+
+    Attributes:
+        port_metadata_bytes: what stands between the intrinsic metadata and the packet.
+        deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        digests: how to read the records in the buffer of this name; of all gresses.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        layout: Layout,
+        gress: Gress,
+        direction: str,
+        plan: TnaPlan,
+        objects: Objects,
+        digests: list[Record],
+    ) -> None:
+        self.program, self.layout, self.gress = program, layout, gress
+        self.plan, self.objects, self.digests = plan, objects, digests
+        self.actions = plan.actions
+        self.cells = Cells(program, layout, gress, direction)
+        self.port_metadata_bytes = port_metadata_bytes(program)
+        self.deposits: list[checksums.Deposit] = []
+        self._own: dict[object, int] = {}
+        self._direct = set(objects.table_of.values())
+        self.faults = core.FAULTS | _FAULTS
+        self.externs: Mapping[tuple[str, str], Builder] = {
+            **core.BUILDERS,
+            **arrays.builders(self),
+            **checksums.builders(self),
+            **functions.builders(self),
+            **parsing.builders(self),
+            **registers.builders(self),
+            **requests.builders(self),
+        }
+        self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = {
+            **core.AGGREGATES,
+            **parsing.aggregates(self),
+            **registers.aggregates(self),
+        }
+
+    def cell(self, owner: object) -> int:
+        """The offset of a word that belongs to an extern instance or a table; 0 in a fresh packet."""
+        if owner not in self._own:
+            self._own[owner] = self.layout.reserve(8)
+        return self._own[owner]
+
+    def table(self, table: ir.Table) -> TablePlan:
+        """How a table is found in the context."""
+        return self.plan.tables[table]
+
+    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
+        """The same for a value set."""
+        return self.plan.value_sets[value_set]
+
+    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+        """Keep the entry for the direct externs that its action calls."""
+        if table in self._direct:
+            g.store_number(entry, g.cell(self.cell(table)), 64)
+
+    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+        """Nothing: TNA's direct externs are called by actions."""
+
+    def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
+        """The hash of an action selector."""
+        return functions.selector_hash(self, g, table)
+
+
+def port_metadata_bytes(program: ir.Program) -> int:
+    """What stands between the intrinsic metadata of ingress and the packet."""
+    return 24 if "ghost_intrinsic_metadata_t" in program.types else 8

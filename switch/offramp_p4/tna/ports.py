@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Tofino's ports are numbered."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+PORTS_PER_PIPE: Final = 128
+CHANNEL_PORTS: Final = 4
+"""Ports of one channel; of several parsers, each takes the packets of some channels."""
+RECIRCULATION_PORT: Final = 68
+"""In every pipe."""
+
+
+def no_port(port: int, count: int) -> OfframpError:
+    """What is wrong with a packet that comes in at a port of none of ``count``."""
+    return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} a pipe)")

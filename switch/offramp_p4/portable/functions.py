@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import constructor, ir
 from offramp_p4.engine.core import argument, instance
@@ -38,9 +38,9 @@ def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-RECIRCULATE = 0xFFFFFFFA
+RECIRCULATE: Final = 0xFFFFFFFA
 """PSA_PORT_RECIRCULATE."""
-CPU = 0xFFFFFFFD
+CPU: Final = 0xFFFFFFFD
 """PSA_PORT_CPU and PNA_PORT_CPU."""
 
 
@@ -69,16 +69,25 @@ def _get_hash(g: Generator, e: ir.ExternCall) -> str:
     return f"({start} + {value} % ({g.value(top)} or 1) & {mask})"
 
 
-def selector_hash(g: Generator, table: ir.Table) -> str:
-    """Text of the hash over the ``selector`` keys of ``table``; "0" without an action selector."""
+def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
+    """The action selector of ``table`` and its ``selector`` keys; None without one."""
     i = table.properties.get("implementation")
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
-        return "0"
+        return None
     keys = [k.expr for k in table.keys if k.match_kind == "selector"]
     if not keys:
         raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
-    function = g.bind(hashing.algorithm(constructor.member(i, "algo")), "hash")
-    return f"{function}({octets(g, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos))})"
+    return i, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos)
+
+
+def selector_hash(g: Generator, table: ir.Table) -> str:
+    """Text of the hash over the ``selector`` keys of ``table``; "0" without an action selector."""
+    found = selector_keys(table)
+    if found is None:
+        return "0"
+    selector, keys = found
+    function = g.bind(hashing.algorithm(constructor.member(selector, "algo")), "hash")
+    return f"{function}({octets(g, keys)})"
 
 
 def _read(target: PortableTarget, g: Generator, e: ir.ExternCall) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from offramp_p4.state import CloneSession
 
 _LOG: Final = logging.getLogger(__name__)
-_MAX_PORT: Final = 0xFFFF
+MAX_PORT: Final = 0xFFFF
 """Above it there are no ports, but the one for recirculation and, where the switch has one, the CPU's."""
 
 Cells = list[Any]
@@ -180,7 +180,7 @@ class PortablePipeline(ABC):
             self._steps.take(PASS_STEPS)
             if copy.port == CPU and self._cpu_port is not None:
                 copy.port = self._cpu_port
-            if copy.port > _MAX_PORT and copy.port != RECIRCULATE:
+            if copy.port > MAX_PORT and copy.port != RECIRCULATE:
                 self.stats.dropped += 1
             else:
                 self._deliver(copy, copy.port, no_output)

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 NORMAL, RESUBMIT, RECIRCULATED = "NORMAL", "RESUBMIT", "RECIRCULATE"
 UNICAST, MULTICAST, CLONE_I2E, CLONE_E2E = "NORMAL_UNICAST", "NORMAL_MULTICAST", "CLONE_I2E", "CLONE_E2E"
-_BROUGHT: Final = {
+PATHS: Final = (NORMAL, UNICAST, MULTICAST, CLONE_I2E, CLONE_E2E, RESUBMIT, RECIRCULATED)
+"""The members of PSA_PacketPath_t, in their order."""
+BROUGHT: Final = {
     RESUBMIT: "resubmit",
     RECIRCULATED: "recirculate",
     UNICAST: "normal",
@@ -35,13 +37,22 @@ _BROUGHT: Final = {
     CLONE_E2E: "clone_e2e",
 }
 """The role of the metadata that a packet brings with it, by its path."""
+MADE: Final = {
+    RESUBMIT: ("ingress", "new_resubmit"),
+    RECIRCULATED: ("egress", "recirculate"),
+    UNICAST: ("ingress", "normal"),
+    MULTICAST: ("ingress", "normal"),
+    CLONE_I2E: ("ingress", "clone_i2e"),
+    CLONE_E2E: ("egress", "new_clone_e2e"),
+}
+"""Where they have been filled in: half and role."""
 
-_INGRESS: Final[dict[str, Signature]] = {
+INGRESS: Final[dict[str, Signature]] = {
     "ip": ("", "headers", "user", "parser_in", "resubmit", "recirculate"),
     "ig": ("headers", "user", "in", "out"),
     "id": ("", "clone_i2e", "new_resubmit", "normal", "headers", "user", "out"),
 }
-_EGRESS: Final[dict[str, Signature]] = {
+EGRESS: Final[dict[str, Signature]] = {
     "ep": ("", "headers", "user", "parser_in", "normal", "clone_i2e", "clone_e2e"),
     "eg": ("headers", "user", "in", "out"),
     "ed": ("", "new_clone_e2e", "recirculate", "headers", "user", "out", "deparser_in"),
@@ -59,11 +70,11 @@ class PsaPipeline(PortablePipeline):
     def __init__(self, program: ir.Program, **options: Any) -> None:
         super().__init__(program, **options)
         paths = program.types.get("PSA_PacketPath_t")
-        if not isinstance(paths, Enum) or not {NORMAL, *_BROUGHT} <= set(paths.members):
+        if not isinstance(paths, Enum) or not set(PATHS) <= set(paths.members):
             raise Unsupported(program.main.pos, "a PSA program whose PSA_PacketPath_t lacks a path")
         self._paths: Mapping[str, int] = paths.members
-        self._ingress = self._thread(_blocks(program, "ingress", _INGRESS))
-        self._egress = self._thread(_blocks(program, "egress", _EGRESS))
+        self._ingress = self._thread(blocks_of(program, "ingress", INGRESS))
+        self._egress = self._thread(blocks_of(program, "egress", EGRESS))
         self._in = _cells(self._ingress, ("ingress_port", "ingress_timestamp"))
         self._out = _cells(self._egress, ("egress_port", "egress_timestamp", "class_of_service", "instance"))
         field = self._ingress.field
@@ -149,7 +160,7 @@ class PsaPipeline(PortablePipeline):
 def _bring(thread: Thread, m: Memory, path: str, carried: Cells | None) -> None:
     """Hand a parser the metadata that its packet brings."""
     if carried is not None:
-        m[thread.span(_BROUGHT[path])] = carried
+        m[thread.span(BROUGHT[path])] = carried
 
 
 def _cells(thread: Thread, names: tuple[str, ...]) -> dict[tuple[str, str], int]:
@@ -159,7 +170,7 @@ def _cells(thread: Thread, names: tuple[str, ...]) -> dict[tuple[str, str], int]
     return {key: thread.field(*key) for key in [*wanted, *(("in", name) for name in names)]}
 
 
-def _blocks(
+def blocks_of(
     program: ir.Program, direction: str, signatures: Mapping[str, Signature]
 ) -> list[tuple[ir.ParserInstance | ir.ControlInstance, Signature]]:
     """The parser, control and deparser of ingress or of egress."""

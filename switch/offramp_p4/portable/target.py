@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4.engine import arrays, core
 from offramp_p4.engine.layout import LENGTH, Layout
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from offramp_p4.state import TableState, ValueSetState
 
 
+COLOURS: Final = (1, 2, 0)
+"""Of PSA_MeterColor_t and PNA_MeterColor_t: green, yellow, red."""
+DPDK: Final = (("Meter", "execute"), ("DirectMeter", "execute"))
+"""Methods of which DPDK has another name where the length is given."""
 MoreExterns = Callable[["PortableTarget"], "dict[tuple[str, str], Builder]"]
 """The builders of externs that one of the architectures has beside those that both have."""
 
@@ -42,7 +46,7 @@ class PortableTarget:
         states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 
-    colours = (1, 2, 0)  # of PSA_MeterColor_t and PNA_MeterColor_t
+    colours = COLOURS
     length = LENGTH
 
     def __init__(
@@ -71,7 +75,7 @@ class PortableTarget:
             **diagnostics.CHECKS,
             **more(self),
         }
-        own |= {(extern, f"dpdk_{method}"): own[extern, method] for extern, method in _DPDK}
+        own |= {(extern, f"dpdk_{method}"): own[extern, method] for extern, method in DPDK}
         self.externs: Mapping[tuple[str, str], Builder] = {**own, **outside.builders(self.objects, program, own)}
         self.tables: Mapping[ir.Table, TableState] = objects.tables
         self.value_sets: Mapping[ir.ValueSet, ValueSetState] = objects.value_sets
@@ -97,7 +101,3 @@ class PortableTarget:
     def selector_hash(self, g: Generator, table: ir.Table) -> str:
         """Text of the hash of an action selector; "0" without one."""
         return functions.selector_hash(g, table)
-
-
-_DPDK = (("Meter", "execute"), ("DirectMeter", "execute"))
-"""Methods of which DPDK has another name where the length is given."""

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from both_engines import cache_home
+"""PSA runs on both engines, PNA on the Python engine."""
 
-__all__ = ["cache_home"]
+from both_engines import cache_home, engine, make_switch
+
+__all__ = ["cache_home", "engine", "make_switch"]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp_p4 import PlainSwitch, make_switch
-from offramp_p4.frontend import load, load_text
+from both_engines import MakeSwitch
+from offramp_p4 import PlainSwitch
+from offramp_p4.frontend import load
 from offramp_p4.state import CloneSession, Replica
 
 pytestmark = pytest.mark.p4
@@ -33,8 +34,8 @@ def note(path: int, brought: int, port: int, instance: int = 0, cos: int = 0, er
 
 
 @pytest.fixture
-def switch() -> PlainSwitch:
-    made = make_switch(PROGRAM, "python", cpu_port=255)
+def switch(make_switch: MakeSwitch) -> PlainSwitch:
+    made = make_switch(PROGRAM, cpu_port=255)
     made.pre.multicast[7] = (Replica(4, 1), Replica(5, 2))
     made.pre.clones[8] = CloneSession((Replica(6, 3), Replica(CPU, 4)), class_of_service=2)
     made.pre.clones[9] = CloneSession((Replica(6, 0),), packet_length=10)
@@ -95,21 +96,21 @@ def test_recirculation_takes_what_egress_has_made(switch: PlainSwitch) -> None:
     assert switch.stats.recirculations == 1
 
 
-def test_egress_clones_what_its_deparser_has_made(switch: PlainSwitch) -> None:
+def test_egress_clones_what_its_deparser_has_made(make_switch: MakeSwitch) -> None:
     asked = order(EGRESS_CLONE, session=9)
     head = asked + note(NORMAL, 0, 1)
     original = (3, head + note(UNICAST, 0x10, 3))
-    cut = make_switch(PROGRAM, "python")
+    cut = make_switch(PROGRAM)
     cut.pre.clones[9] = CloneSession((Replica(6, 0),))
     assert cut.process_one(1, asked) == [original, (6, head + note(CLONE_E2E, 0xCE, 6))]
     assert cut.process_one(1, order(EGRESS_CLONE | EGRESS_DROP, session=9)) == []  # the clone drops itself too
 
 
-def test_the_cpu_port_is_psas(switch: PlainSwitch) -> None:
+def test_the_cpu_port_is_psas(switch: PlainSwitch, make_switch: MakeSwitch) -> None:
     asked = order(port=0xFFFD)
     expected = asked + note(NORMAL, 0, CPU) + note(UNICAST, 0x10, CPU)
     assert switch.process_one(255, asked) == [(255, expected)]
-    without = make_switch(PROGRAM, "python")
+    without = make_switch(PROGRAM)
     assert without.process_one(1, asked) == []
     assert without.stats.dropped == 1
 
@@ -122,11 +123,11 @@ def test_parser_errors_do_not_end_a_packet(switch: PlainSwitch) -> None:
     assert switch.stats.parse_errors == 2
 
 
-def test_a_packet_that_never_ends_uses_up_its_passes() -> None:
+def test_a_packet_that_never_ends_uses_up_its_passes(make_switch: MakeSwitch) -> None:
     text = Path(__file__).with_name("psa.p4").read_text().replace("h.order.flags & RESUBMIT != 0 && path != 5", "true")
-    switch = make_switch(load_text(text), "python", max_passes=10)
+    switch = make_switch(text, max_passes=10)
     assert switch.process_one(1, order()) == []
     assert (switch.stats.looped, switch.stats.passes) == (1, 10)
-    short = make_switch(load_text(text), "python", max_steps=1000)
+    short = make_switch(text, max_steps=1000)
     assert short.process_one(1, order()) == []
     assert short.stats.exhausted == 1

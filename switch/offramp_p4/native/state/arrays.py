@@ -27,10 +27,11 @@ class NativeRegister(RegisterState):
         """Use these bytes, one row for each cell."""
         self._numbers = Numbers(column, self.width)
         self.values = cast("list[int]", self._numbers)
+        self.reset()
 
     def reset(self) -> None:
-        """All values 0."""
-        self._numbers.fill()
+        """All values as the program gives them."""
+        self._numbers.fill(self.initial)
 
 
 class NativeCounter(CounterState):

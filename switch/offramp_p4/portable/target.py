@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from offramp_p4.architecture import PNA, architecture_of
 from offramp_p4.engine import arrays, core
 from offramp_p4.engine.layout import LENGTH, Layout
 from offramp_p4.portable import checksums, flows, functions
@@ -64,6 +65,7 @@ class PortableTarget:
         self.layout = layout = Layout(program)
         self._own: dict[object, int] = {}
         self._direct = set(objects.table_of.values())
+        self._hits_restart = architecture_of(program) is not PNA  # whose programs say when
         self.digests = layout.reserve()
         self.flows = flows.Flows(self, objects)
         own = {
@@ -90,6 +92,8 @@ class PortableTarget:
         """Keep the entry for the direct externs that its action calls."""
         if table in self._direct:
             g.line(f"m[{self.cell(table)}] = entry")
+        if self._hits_restart and self.tables[table].notes_hits:
+            g.line(f"entry.last_hit_us = {g.bind(self.clock, 'clock')}()")
         self.flows.on_hit(g, table)
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:

@@ -14,23 +14,28 @@ from both_engines import MakeSwitch
 from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load
 from offramp_p4.state import CloneSession, Replica
+from psa_orders import (
+    AGAIN,
+    AROUND,
+    CLONE,
+    CLONE_E2E,
+    CLONE_I2E,
+    CPU,
+    DROP,
+    EGRESS_CLONE,
+    EGRESS_DROP,
+    MULTICAST,
+    NORMAL,
+    RECIRCULATE,
+    RESUBMIT,
+    UNICAST,
+    note,
+    order,
+)
 
 pytestmark = pytest.mark.p4
 
 PROGRAM = load(Path(__file__).with_name("psa.p4"))
-DROP, RESUBMIT, CLONE, EGRESS_DROP, EGRESS_CLONE = 1, 2, 4, 8, 16
-NORMAL, UNICAST, MULTICAST, CLONE_I2E, CLONE_E2E, AGAIN, AROUND = range(7)
-RECIRCULATE, CPU = 0xFFFFFFFA, 0xFFFFFFFD
-
-
-def order(flags: int = 0, port: int = 3, group: int = 0, session: int = 0, cos: int = 0) -> bytes:
-    """What a packet asks for."""
-    return bytes([flags, cos]) + b"".join(n.to_bytes(2, "big") for n in (port, group, session))
-
-
-def note(path: int, brought: int, port: int, instance: int = 0, cos: int = 0, error: int = 0) -> bytes:
-    """What ingress or egress writes down."""
-    return bytes([path, brought]) + port.to_bytes(4, "big") + instance.to_bytes(2, "big") + bytes([cos, error])
 
 
 @pytest.fixture

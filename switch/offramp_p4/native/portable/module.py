@@ -22,6 +22,7 @@ from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativePortable, NativeState
 from offramp_p4.portable.psa import EGRESS, INGRESS, MADE, PATHS, blocks_of
 from offramp_p4.source import Unsupported
+from offramp_p4.state.table import supports_timeout
 from offramp_p4.types import Enum
 
 assert RULES
@@ -35,6 +36,9 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
     paths = program.types.get("PSA_PacketPath_t")
     if not isinstance(paths, Enum) or [paths.members.get(name) for name in PATHS] != list(range(len(PATHS))):
         raise Unsupported(program.main.pos, "a PSA program whose PSA_PacketPath_t is another one")
+    for table in program.tables:
+        if supports_timeout(table):
+            raise Unsupported(table.pos, f"table {table.name} with an idle time-out")
     plan, digests, events = Plan(program, objects), list[Record](), list[Record]()
     module = ll.Module(program.file)
     fields, supplied = dict[str, tuple[int, int]](), dict[str, Any]()

@@ -9,7 +9,13 @@ from offramp_p4.types import Enum
 
 
 def argument(i: ir.ExternInstance, name: str) -> ir.Expr | ir.ExternInstance | None:
-    """A constructor argument."""
+    """A constructor argument.
+
+    Raises:
+        Unsupported: a program that declares the extern itself gives it no such parameter.
+    """
+    if name not in i.params:
+        raise Unsupported(i.pos, f"{i.extern} {i.name} without a parameter {name}")
     return i.args[i.params.index(name)]
 
 

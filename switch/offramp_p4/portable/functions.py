@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import constructor, ir
+from offramp_p4.engine import bits
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.generator import is_scalar
 from offramp_p4.engine.packing import number
@@ -94,13 +95,18 @@ def _read(target: PortableTarget, g: Generator, e: ir.ExternCall) -> str:
     """A cell that is not there reads 0."""
     state: RegisterState = target.states[instance(e)]
     index = g.temporary(g.value(argument(e, 0)), "i")
-    return f"({g.bind(state.values, 'register')}[{index}] if {index} < {state.size} else 0)"
+    value = f"({g.bind(state.values, 'register')}[{index}] if {index} < {state.size} else 0)"
+    if is_scalar(e.type):
+        return value
+    return f"{g.bind(bits.parse, 'parse')}({g.bind(bits.kinds(e.type), 'fields')}, {value}, {state.width.width})"
 
 
 def _write(target: PortableTarget, g: Generator, e: ir.ExternCall) -> str:
     state: RegisterState = target.states[instance(e)]
-    index = g.temporary(g.value(argument(e, 0)), "i")
-    value = g.temporary(g.value(argument(e, 1)), "value")
+    index, data = g.temporary(g.value(argument(e, 0)), "i"), argument(e, 1)
+    value = g.temporary(g.value(data), "value")
+    if not is_scalar(data.type):
+        value = f"{g.bind(bits.serialise, 'serialise')}({g.bind(bits.kinds(data.type), 'fields')}, {value})[0]"
     with g.indented(f"if {index} < {state.size}:"):
         g.line(f"{g.bind(state.values, 'register')}[{index}] = {value}")
     return "None"

@@ -7,18 +7,23 @@ from typing import Any, ClassVar, Final
 
 from offramp_p4 import ir
 from offramp_p4.constructor import argument, member, number
+from offramp_p4.engine import bits
 from offramp_p4.engine.arrays import direct_tables
 from offramp_p4.portable.flows import FlowCache
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState
-from offramp_p4.types import Bits
+from offramp_p4.types import Bits, Struct, strip
 from offramp_p4.v1model.objects import Maker, Objects, register_width
 
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
 
 
 def _register(i: ir.ExternInstance) -> RegisterState:
-    width = register_width(i)
+    """A cell that is a struct is one number, its first field in the highest bits."""
+    element = strip(i.type_args[0])
+    width = Bits(bits.width(element)) if isinstance(element, Struct) else register_width(i)
+    if isinstance(element, Struct) and not all(isinstance(kind, Bits) for kind in bits.kinds(element)):
+        raise Unsupported(i.pos, f"a register of {element}, which is not made of numbers alone")
     return RegisterState(i.name, width, number(i, "size"), _initial(i, width))
 
 

@@ -25,7 +25,7 @@ from offramp_p4.native.shape import bits_of, number_type, offsets
 from offramp_p4.native.tna.functions import numbers
 from offramp_p4.portable.functions import RECIRCULATE, result_mask, selector_keys
 from offramp_p4.source import Unsupported
-from offramp_p4.types import Bits, Structure, strip
+from offramp_p4.types import Structure, strip
 
 if TYPE_CHECKING:
     from offramp_p4.native.portable.target import PsaTarget
@@ -109,7 +109,8 @@ def selector_hash(g: Emitter, table: ir.Table) -> Value:
 def _read(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     """A cell that is not there reads 0."""
     state, bits = target.states[instance(e)], bits_of(e.type)
-    assert isinstance(bits, Bits)
+    if bits is None:
+        raise Unsupported(e.pos, f"a register of {e.type}")
     t = number_type(bits.width)
     slot = g.allocate(t)
     g.b.store(const(t, 0), slot)
@@ -123,9 +124,11 @@ def _read(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _write(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    state = target.states[instance(e)]
+    state, given = target.states[instance(e)], argument(e, 1)
+    if bits_of(given.type) is None:
+        raise Unsupported(e.pos, f"a register of {given.type}")
     index, fits = lvalues.index_of(g, argument(e, 0), state.size)
-    number = g.value(argument(e, 1))
+    number = g.value(given)
     with inside(g, fits):
         column = target.plan.columns[state.name]
         cell = g.at(g.pointer(column.word), g.b.add(g.b.mul(index, i64(column.stride)), i64(column.offset)))

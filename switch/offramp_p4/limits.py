@@ -21,6 +21,7 @@ MAX_STEPS: Final = 1 << 20
 
 _COUNTER_BYTES: Final = 16
 _METER_BYTES: Final = 256
+_FILTER_BYTES: Final = 512
 _WORD: Final = 8
 
 
@@ -70,6 +71,8 @@ def _cell_bytes(instance: ir.ExternInstance) -> int:
             return _COUNTER_BYTES
         case "meter":
             return _METER_BYTES
+        case "lpf" | "wred":
+            return _FILTER_BYTES
     return 0
 
 

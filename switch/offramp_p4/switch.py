@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tm.stages import Deliver, Stages
+    from offramp_p4.tna.filter_state import FilterState
     from offramp_p4.trace.model import PacketTrace
 
 __all__ = ["Digest", "Switch", "SwitchStats"]
@@ -61,6 +62,7 @@ class Switch:
 
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
             and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
@@ -118,6 +120,7 @@ class Switch:
         self.meters: dict[str, MeterState] = objects.meters
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
         self.pre: ReplicationEngine = objects.pre
 
     @property

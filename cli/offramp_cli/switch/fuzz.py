@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 BMV2 = "bmv2"
 
 
+def _architectures() -> list[str]:
+    from offramp_p4.fuzz.campaign import WRITERS
+
+    return list(WRITERS)
+
+
 def _engines() -> list[str]:
     from offramp_p4.fuzz.compare import ENGINES
 
@@ -36,6 +42,7 @@ class FuzzSettings:
     seed: Annotated[int, Field("Of the first trial; each has the next one", least=0)] = 0
     jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
     trials: Annotated[int | None, Field("Stop after so many trials", least=1)] = None
+    architecture: Annotated[str, Field("Of the programs", choices=_architectures)] = "v1model"
     against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
     out: Annotated[
         Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT, filled=True)
@@ -48,14 +55,18 @@ def fuzz(settings: FuzzSettings, result: Result) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from offramp_p4.fuzz import Campaign
+    from offramp_p4.fuzz.campaign import WRITERS
     from offramp_p4.fuzz.compare import ENGINES, check_engine
 
     against, seed, minutes = settings.against, settings.seed, settings.minutes
+    write = WRITERS[settings.architecture]
+    if write is not None and against != "native":
+        raise SettingsError("against", "only native executes the programs of {architecture}", against)
     if against == BMV2:
         _check_bmv2()
     else:
         check_engine(against)
-    campaign = Campaign(ENGINES.get(against), seed, jobs=settings.jobs or len(os.sched_getaffinity(0)))
+    campaign = Campaign(ENGINES.get(against), seed, jobs=settings.jobs or len(os.sched_getaffinity(0)), write=write)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as progress:
         task = progress.add_task("fuzzing", total=minutes * 60)
@@ -64,7 +75,8 @@ def fuzz(settings: FuzzSettings, result: Result) -> None:
             files = finding.write(settings.out)
             progress.console.print(f"{finding.kind} at seed {finding.seed}: {finding.message.splitlines()[-1]}")
             progress.console.print(f"  {' '.join(map(str, files))}")
-            progress.console.print(f"  offramp switch fuzz --against {against} --trials 1 --seed {finding.seed}")
+            again = f"--architecture {settings.architecture} --against {against} --trials 1 --seed {finding.seed}"
+            progress.console.print(f"  offramp switch fuzz {again}")
 
         def advance(spent_s: float) -> None:
             counts = campaign.counts

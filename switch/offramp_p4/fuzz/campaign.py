@@ -19,8 +19,11 @@ from offramp_p4.fuzz.noise import noise
 from offramp_p4.fuzz.packets import random_packets
 from offramp_p4.fuzz.programs import RandomProgram, random_program
 from offramp_p4.fuzz.reference import against_bmv2
+from offramp_p4.fuzz.tofino import random_tofino_program
 
 PACKETS: Final = 100
+WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {"v1model": None, "tna": random_tofino_program}
+"""What writes the program of a seed, by architecture (None: as the engine takes them)."""
 TRIAL_S: Final = 60.0
 """How long a comparison may take: far more than any does."""
 
@@ -32,6 +35,7 @@ class Campaign:
     Args:
         engine: makes the switch that is compared with the Python engine; None compares it with p4c and bmv2, on
             programs that these take.
+        write: writes the program of a seed; None: programs for v1model.
         seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
         shrink_s: time to spend on each finding's reproducer.
         jobs: trials at a time.
@@ -41,6 +45,7 @@ class Campaign:
     seed: int = 0
     shrink_s: float = 30.0
     jobs: int = 1
+    write: Callable[[int], RandomProgram] | None = None
     counts: Counts = field(default_factory=Counts)
     findings: list[Finding] = field(default_factory=list)
 
@@ -94,7 +99,7 @@ class Campaign:
         return counts
 
     def _case(self, seed: int) -> tuple[RandomProgram, Case]:
-        made = random_program(seed, portable=self.engine is None)
+        made = self.write(seed) if self.write else random_program(seed, portable=self.engine is None)
         return made, Case(tuple(random_packets(Random(seed), PACKETS, made.hints)), seed)
 
     def trial(self, seed: int) -> None:

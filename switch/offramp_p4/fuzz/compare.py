@@ -125,6 +125,7 @@ def _state(switch: Any) -> dict[str, Any]:
     for name, table in switch.tables.items():
         found[f"look-ups of {name}"] = table.hits, table.misses
         found[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
+        found[f"direct register of {name}"] = [e.register for e in table.entries]
         found[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
     return found
 

@@ -57,6 +57,7 @@ class RandomControl:
                 continue  # a direct meter: its cells are those of the entries
             for cell in list(meter.cells):
                 cell.configure(self._rates(), self.switch.now_us)
+        self._filters()
         self.switch.pre.multicast.update({1: self._replicas(), 2: self._replicas(), 3: ()})
         for session in (1, 2):
             length = 0 if self.portable else self.rng.choice((0, 0, 20))
@@ -187,6 +188,22 @@ class RandomControl:
     def _replicas(self) -> tuple[Replica, ...]:
         count = self.rng.randint(1, 3)
         return tuple(Replica(self.rng.randrange(PORTS), instance) for instance in range(1, count + 1))
+
+    def _filters(self) -> None:
+        """Low-pass filters, which TNA has."""
+        for _, state in sorted(self.switch.filters.items()):
+            for index in range(state.size):
+                low, high = sorted(self.rng.choice((0, 1, 200, 1 << 20)) for _ in range(2))
+                state.configure(
+                    index,
+                    rise_ns=self.rng.choice((0, 900, 10**6, 10**9)),
+                    fall_ns=self.rng.choice((None, 0, 10**7)),
+                    rate=self.rng.random() < 0.3,
+                    scale=self.rng.choice((0, 0, 3)),
+                    low=low,
+                    high=high,
+                    probability=self.rng.random(),
+                )
 
     def _rates(self) -> tuple[tuple[float, int], ...]:
         rate, burst = self.rng.choice((0.5, 1.0, 1000.0)), self.rng.randint(1, 200)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from offramp_p4.fuzz.expressions import condition, expression
+from offramp_p4.fuzz.externs import Lines
 from offramp_p4.fuzz.scope import Scope
 from offramp_p4.fuzz.shapes import Shapes
-from offramp_p4.fuzz.statements import Lines, Statements
+from offramp_p4.fuzz.statements import Statements
 from offramp_p4.types import Bits
 
 _SUB = [
@@ -17,13 +20,32 @@ _SUB = [
 ]  # fmt: skip
 
 
-def write_parser(statements: Statements, scope: Scope, shapes: Shapes) -> tuple[Lines, list[int]]:
-    """The parser, and the values that its selects look for in bytes."""
-    return _Parser(statements, scope, shapes).write()
+V1MODEL: Final = "parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std)"
+
+
+def write_parser(
+    statements: Statements,
+    scope: Scope,
+    shapes: Shapes,
+    head: str = V1MODEL,
+    lead: str = "",
+    *,
+    verifies: bool = True,
+    objects: str = "",
+) -> tuple[Lines, list[int]]:
+    """The parser, and the values that its selects look for in bytes.
+
+    ``head`` names it and its parameters, ``lead`` comes before the first header; ``verifies``: it may call ``verify``;
+    ``objects`` are declared in it.
+    """
+    return _Parser(statements, scope, shapes, head, lead, verifies, objects).write()
 
 
 class _Parser:
-    def __init__(self, statements: Statements, scope: Scope, shapes: Shapes) -> None:
+    def __init__(
+        self, statements: Statements, scope: Scope, shapes: Shapes, head: str, lead: str, verifies: bool, objects: str
+    ) -> None:
+        self.head, self.lead, self.verifies, self.objects = head, lead, verifies, objects
         self.statements, self.scope, self.shapes, self.rng = statements, scope, shapes, scope.rng
         scope.in_parser, scope.headers, scope.stacks = True, [], []
         # A packet goes through the states in this order, each at most once but for the stack's.
@@ -35,11 +57,12 @@ class _Parser:
         self.uses_sub = self.rng.random() < 0.4
 
     def write(self) -> tuple[Lines, list[int]]:
-        head = "parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {"
-        lines = [*_SUB, head] if self.uses_sub else [head]
-        lines += ["Sub() sub;"] if self.uses_sub else []
+        head, sub = f"{self.head} {{", self.statements.name("Sub")
+        lines = [_SUB[0].replace("Sub", sub), *_SUB[1:], head] if self.uses_sub else [head]
+        lines += [f"{sub}() sub;"] if self.uses_sub else []
+        lines += [self.objects] if self.objects else []
         lines += ["value_set<bit<8>>(4) few;", "value_set<seen_t>(4) pairs;"]
-        lines += [*self._state("start", "packet.extract(hdr.h0);", self.states)]
+        lines += [*self._state("start", f"{self.lead}packet.extract(hdr.h0);", self.states)]
         for at, name in enumerate(self.states):
             later = self.states[at + 1 :]
             lines += self._state(name, self._extract(name), later)
@@ -61,7 +84,7 @@ class _Parser:
         lines = [f"state {name} {{", extract]
         if self.rng.random() < 0.4:
             lines += self.statements.block(self.scope, 2, 0)
-        if self.rng.random() < 0.2:
+        if self.verifies and self.rng.random() < 0.2:
             lines.append(f"verify({condition(self.scope)}, error.{self.rng.choice(('Odd', 'NoMatch'))});")
         if self.rng.random() < 0.15:
             lines.append("packet.advance(8);")

@@ -9,10 +9,11 @@ from random import Random
 from typing import Final
 
 from offramp_p4.fuzz.expressions import condition, expression, literal
+from offramp_p4.fuzz.externs import Externs, Lines
 from offramp_p4.fuzz.parsers import write_parser
 from offramp_p4.fuzz.scope import Callee, Operand, Scope
 from offramp_p4.fuzz.shapes import Shapes
-from offramp_p4.fuzz.statements import Lines, Statements
+from offramp_p4.fuzz.statements import Statements
 from offramp_p4.fuzz.tables import write_table
 from offramp_p4.types import Bits
 
@@ -30,16 +31,24 @@ class RandomProgram:
 
 def random_program(seed: int, size: int = 8, *, portable: bool = False) -> RandomProgram:
     """A program whose blocks have up to ``size`` statements; ``portable`` ones are for p4c and bmv2 too."""
-    return _Writer(Random(seed), size, portable).program()
+    return Writer(Random(seed), size, portable).program()
 
 
-class _Writer:
+class Writer:
+    """Writes one program for v1model."""
+
     def __init__(self, rng: Random, size: int, portable: bool) -> None:
         self.rng, self.size, self.portable = rng, size, portable
-        self.statements = Statements()
+        self.externs = self.make_externs()
+        self.statements = Statements(self.externs)
         self.shapes = Shapes(rng, portable=portable)
 
+    def make_externs(self) -> Externs:
+        """What writes uses of the architecture's externs."""
+        return Externs()
+
     def program(self) -> RandomProgram:
+        """The whole program."""
         shapes = self.shapes
         lines = ["#include <core.p4>", "#include <v1model.p4>", *shapes.declarations()]
         functions = [self._function(lines) for _ in range(self.rng.randint(0, 3))]
@@ -86,7 +95,7 @@ class _Writer:
         scope = self._scope(functions)
         scope.operands.append(Operand("value", Bits(16)))
         lines = ["control Nested(inout headers_t hdr, inout meta_t meta, inout bit<16> value) {"]
-        lines += self._objects(scope, 1)
+        lines += self.externs.objects(scope, 1)
         lines += self._actions(scope)
         lines += write_table(self.statements, scope)
         return [*lines, "apply {", *self.statements.block(scope, 4), "} }"]
@@ -95,7 +104,7 @@ class _Writer:
         scope = self._scope(functions)
         scope.operands += self.shapes.standard_metadata(writable_port=name == "MyIngress")
         lines = [f"control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{"]
-        lines += self._objects(scope, self.rng.randint(1, 3))
+        lines += self.externs.objects(scope, self.rng.randint(1, 3))
         lines += self._actions(scope)
         for _ in range(self.rng.randint(0, 3)):
             lines += write_table(self.statements, scope)
@@ -109,23 +118,6 @@ class _Writer:
             lines.append(f"std.egress_spec = (bit<9>)({expression(scope, Bits(3))});")
         lines += self.statements.block(scope, self.size)
         return [*lines, "} }"]
-
-    def _objects(self, scope: Scope, registers: int) -> Lines:
-        """Registers, a counter and perhaps a meter."""
-        lines = []
-        for _ in range(registers):
-            element, size, name = scope.bits(), self.rng.choice((1, 4, 7, 256)), self.statements.name("r")
-            lines.append(f"register<{element}>({size}) {name};")
-            scope.arrays.append(("register", name, element, size))
-        name, size = self.statements.name("c"), self.rng.choice((1, 8))
-        kind = self.rng.choice(("packets", "bytes", "packets_and_bytes"))
-        lines.append(f"counter({size}, CounterType.{kind}) {name};")
-        scope.arrays.append(("counter", name, Bits(32), size))
-        if scope.chance(0.3):
-            name = self.statements.name("m")
-            lines.append(f"meter(4, MeterType.{self.rng.choice(('packets', 'bytes'))}) {name};")
-            scope.arrays.append(("meter", name, Bits(2), 4))
-        return lines
 
     def _actions(self, scope: Scope) -> Lines:
         """Actions for direct calls; those for tables come with the tables."""
@@ -151,7 +143,7 @@ class _Writer:
         clone_type = "I2E" if block == "MyIngress" else "E2E"
         again = "resubmit_preserving_field_list" if block == "MyIngress" else "recirculate_preserving_field_list"
         made: list[Callable[[], str]] = [
-            lambda: self.statements.hash(scope),
+            lambda: self.externs.hash(scope),
             lambda: f"if (std.instance_type == 0) {{ {clone()} }}",
             lambda: f"if (meta.rounds < 2) {{ meta.rounds = meta.rounds + 1; {again}(8w1); }}",
             lambda: "mark_to_drop(std);",

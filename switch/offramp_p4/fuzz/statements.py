@@ -1,29 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random statements (P4-16 section 12), and the calls of v1model's externs."""
+"""Random statements (P4-16 section 12)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
-from typing import Final
 
 from offramp_p4.fuzz.expressions import condition, expression, literal
+from offramp_p4.fuzz.externs import Externs, Lines
 from offramp_p4.fuzz.scope import Callee, Operand, Scope
 from offramp_p4.types import Bits
-
-Lines = list[str]
-_HASHES: Final = ("crc16", "crc32", "csum16", "identity", "xor16")
 
 
 class Statements:
     """Writes statements; every name it declares is new."""
 
-    def __init__(self) -> None:
-        self._names = count()
-
-    def name(self, hint: str) -> str:
-        """A name that nothing else has."""
-        return f"{hint}{next(self._names)}"
+    def __init__(self, externs: Externs) -> None:
+        self.externs = externs
+        self.name = externs.name
 
     def block(self, scope: Scope, size: int, depth: int = 2) -> Lines:
         """So many statements at most, in a scope of their own."""
@@ -129,27 +122,7 @@ class Statements:
 
     def _array(self, scope: Scope, depth: int) -> Lines:
         del depth
-        kind, name, element, size = scope.pick(scope.arrays)
-        index = f"(bit<32>){expression(scope, Bits(8), 1)}" if scope.chance(0.6) else f"32w{scope.rng.randrange(size)}"
-        if kind == "counter":
-            return [f"{name}.count({index});"]
-        if kind == "meter":
-            operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width >= 2, writable=True)
-            return [f"{name}.execute_meter({index}, {scope.pick(operands).text});"] if operands else []
-        operands = scope.of_type(lambda t: t == element, writable=True)
-        if operands and scope.chance(0.5):
-            return [f"{name}.read({scope.pick(operands).text}, {index});"]
-        return [f"{name}.write({index}, {expression(scope, element, 2)});"]
-
-    def hash(self, scope: Scope) -> str:
-        """A call of ``hash``."""
-        operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64, writable=True)
-        data = ", ".join(scope.pick(scope.of_type(lambda t: isinstance(t, Bits))).text for _ in range(3))
-        into = scope.pick(operands)
-        assert isinstance(into.type, Bits)
-        top = scope.rng.randint(1, into.type.mask)
-        w = into.type.width
-        return f"hash({into.text}, HashAlgorithm.{scope.pick(_HASHES)}, {w}w0, {{ {data} }}, {w}w{top});"
+        return self.externs.access(scope)
 
     def _if(self, scope: Scope, depth: int) -> Lines:
         lines = [f"if ({condition(scope)}) {{", *self.block(scope, 3, depth - 1)]

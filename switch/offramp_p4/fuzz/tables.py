@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from offramp_p4.fuzz.expressions import expression, literal
+from offramp_p4.fuzz.externs import Lines
 from offramp_p4.fuzz.scope import Operand, Scope
-from offramp_p4.fuzz.statements import Lines, Statements
+from offramp_p4.fuzz.statements import Statements
 from offramp_p4.types import Bits, Type
 
 Action = tuple[str, list[Type]]
@@ -13,19 +14,24 @@ Action = tuple[str, list[Type]]
 
 def write_table(statements: Statements, scope: Scope) -> Lines:
     """Actions and a table of them; the table is added to what the scope may apply."""
-    rng, name = scope.rng, statements.name("t")
+    rng, name, externs = scope.rng, statements.name("t"), statements.externs
     meter = statements.name("dm") if rng.random() < 0.2 and not scope.portable else ""
-    lines, actions = _actions(statements, scope, meter)
-    if meter:
-        lines.insert(0, f"direct_meter<bit<2>>(MeterType.{rng.choice(('packets', 'bytes'))}) {meter};")
-    keys = _keys(scope)
-    profile = "" if not keys or meter or scope.portable or rng.random() < 0.7 else _profile(scope)
-    direct = statements.name("dc") if rng.random() < 0.3 else ""
-    if direct:
-        lines.append(f"direct_counter(CounterType.packets_and_bytes) {direct};")
+    counter = statements.name("dc") if rng.random() < 0.3 else ""
+    register = statements.name("dr")
+    lines = externs.direct_register(scope, register)
+    register = register if lines else ""
+    lines += [externs.direct_meter(scope, meter)] if meter else []
+    lines += [externs.direct_counter(counter)] if counter else []
+    more, actions = _actions(statements, scope, meter, counter, register)
+    lines += more
+    keys = _keys(scope, externs.keys)
+    profile = ""
+    if keys and not meter and not scope.portable and rng.random() < 0.3:
+        more, profile = externs.profile(scope)
+        lines += more
     lines += [f"table {name} {{", "key = {"]
     lines += [f'{text} : {kind} @name("k{i}");' for i, (text, _, kind) in enumerate(keys)]
-    if "selector" in profile:
+    if "selector" in profile.lower():
         lines += [f"{scope.pick(scope.of_type(_plain)).text} : selector;" for _ in range(rng.randint(1, 2))]
     lines += ["}", "actions = {", *(f"{action};" for action, _ in actions), "NoAction;", "}"]
     chosen, types = rng.choice(actions)
@@ -35,8 +41,8 @@ def write_table(statements: Statements, scope: Scope) -> Lines:
     lines.append(f"size = {rng.choice((8, 64))};")
     lines += [f"implementation = {profile};"] if profile else []
     lines += [f"meters = {meter};"] if meter else []
-    if direct:
-        lines.append(f"counters = {direct};")
+    lines += [f"counters = {counter};"] if counter else []
+    lines += [f"registers = {register};"] if register else []
     scope.tables.append((name, [action for action, _ in actions]))
     return [*lines, "}"]
 
@@ -45,16 +51,9 @@ def _plain(t: Type) -> bool:
     return isinstance(t, Bits) and not t.signed and t.width <= 64
 
 
-def _profile(scope: Scope) -> str:
-    """A table's implementation: its actions are those of members, or of groups of them."""
-    if scope.chance(0.4):
-        return "action_profile(16)"
-    return (
-        f"action_selector(HashAlgorithm.{scope.pick(('crc16', 'crc32', 'identity'))}, 32w16, 32w{scope.pick((4, 14))})"
-    )
-
-
-def _actions(statements: Statements, scope: Scope, meter: str) -> tuple[Lines, list[Action]]:
+def _actions(
+    statements: Statements, scope: Scope, meter: str, counter: str, register: str
+) -> tuple[Lines, list[Action]]:
     lines: Lines = []
     actions: list[Action] = []
     for _ in range(scope.rng.randint(1, 3)):
@@ -63,17 +62,17 @@ def _actions(statements: Statements, scope: Scope, meter: str) -> tuple[Lines, l
         inner.operands += [Operand(f"d{i}", t, writable=False) for i, t in enumerate(types)]
         inner.in_action, inner.actions = True, []
         lines += [f"action {name}({', '.join(f'{t} d{i}' for i, t in enumerate(types))}) {{"]
-        colours = inner.of_type(lambda t: t == Bits(2), writable=True)
+        colours = inner.of_type(lambda t: t == statements.externs.colours, writable=True)
         if meter and colours and scope.chance(0.7):
-            lines.append(f"{meter}.read({scope.pick(colours).text});")
+            lines.append(statements.externs.read_meter(meter, scope.pick(colours).text))
+        lines += statements.externs.in_action(inner, counter, register)
         lines += [*statements.block(inner, 3, 1), "}"]
         actions.append((name, list(types)))
     return lines, actions
 
 
-def _keys(scope: Scope) -> list[tuple[str, Bits, str]]:
-    kinds = scope.pick((["exact"], ["lpm"], ["exact", "lpm"], ["ternary"], ["ternary", "exact", "range"], ["range"],
-                        ["optional", "ternary"], ["exact", "exact"], []))  # fmt: skip
+def _keys(scope: Scope, choices: tuple[list[str], ...]) -> list[tuple[str, Bits, str]]:
+    kinds = scope.pick(choices)
     keys = []
     for kind in kinds:
         operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64)

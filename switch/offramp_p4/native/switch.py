@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
+    from offramp_p4.tna.filter_state import FilterState
 
 _Array = npt.NDArray[Any]
 
@@ -58,6 +59,7 @@ class NativeSwitch:
 
     Attributes:
         registers, counters, meters, profiles, value_sets: state by control-plane name.
+        filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
@@ -117,6 +119,7 @@ class NativeSwitch:
         self.meters: dict[str, MeterState] = objects.meters
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
         self.pre: ReplicationEngine = objects.pre
 
     @property

@@ -12,16 +12,14 @@ from offramp_p4.engine.arrays import direct_tables
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
+from offramp_p4.tna.filter_state import FILTERS, FilterState
 from offramp_p4.tna.replication import TofinoReplication
 from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
 
 NOT_MODELLED: Final = {
-    "Lpf": "a low-pass filter (Lpf)",
-    "DirectLpf": "a low-pass filter (DirectLpf)",
-    "Wred": "random early detection (Wred)",
-    "DirectWred": "random early detection (DirectWred)",
+    "DirectLpf": "a low-pass filter for each entry of a table (DirectLpf)",
+    "DirectWred": "random early detection for each entry of a table (DirectWred)",
     "SelectorAction": "a stateful selector (SelectorAction)",
-    "RegisterAction2": "a register action with results of two types (RegisterAction2)",
     "Pktgen": "the packet generator (Pktgen)",
 }
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
@@ -42,7 +40,7 @@ class Objects:
     Attributes:
         of: the state of each extern instance that has one; direct registers have theirs in the entries.
         tables, value_sets: the states of tables and parser value sets.
-        registers, counters, meters, profiles: the same states by control-plane name.
+        registers, counters, meters, profiles, filters: the same states by control-plane name.
         table_of: the table that a direct counter, meter or register belongs to.
         pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
@@ -55,6 +53,7 @@ class Objects:
         self.counters: dict[str, CounterState] = {}
         self.meters: dict[str, MeterState] = {}
         self.profiles: dict[str, ActionProfileState] = {}
+        self.filters: dict[str, FilterState] = {}
         self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
         self.logs: dict[ir.ExternInstance, list[int]] = {}
@@ -90,6 +89,8 @@ class Objects:
         if i.extern in ("Meter", "DirectMeter"):
             size = number(i, "size") if i.extern == "Meter" else 0
             return MeterState(i.name, _KINDS[member(i, "type")], size)
+        if i.extern in FILTERS:
+            return FilterState(i.name, number(i, "size"))
         if i.extern == "ActionProfile":
             return ActionProfileState(i.name, number(i, "size"))
         return self._selector(i) if i.extern == "ActionSelector" else None
@@ -116,6 +117,8 @@ class Objects:
             self.counters[i.name] = state
         elif isinstance(state, MeterState):
             self.meters[i.name] = state
+        elif isinstance(state, FilterState):
+            self.filters[i.name] = state
         else:
             self.profiles[i.name] = state
 

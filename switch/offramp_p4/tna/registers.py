@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp_p4.tna.target import TnaTarget
 
 
-ACTIONS: Final = ("RegisterAction", "DirectRegisterAction")
+ACTIONS: Final = tuple(f"{kind}RegisterAction{results}" for kind in ("", "Direct") for results in ("", 2, 3, 4))
 """The externs whose ``apply`` works on a word of a register."""
 
 
@@ -48,7 +48,7 @@ def register_of(action: ir.ExternInstance) -> ir.ExternInstance:
 
 def _execute(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     action = instance(e)
-    direct = action.extern == "DirectRegisterAction"
+    direct = action.extern.startswith("Direct")
     index = "0" if direct else g.value(argument(e, 0))
     return _run(target, g, e, index, e.args if direct else e.args[1:])
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4.engine import arrays, core
-from offramp_p4.tna import checksums, functions, parsing, registers, requests
+from offramp_p4.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.tna.metadata import Cells
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class TnaTarget:
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
+            **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
             **registers.builders(self),

@@ -26,6 +26,7 @@ from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
 from offramp_p4.fuzz.packets import random_packets
 from offramp_p4.fuzz.reference import against_bmv2
+from offramp_p4.fuzz.tofino import random_tofino_program
 
 pytestmark = pytest.mark.p4
 
@@ -53,6 +54,22 @@ def test_engines_agree(engine: Callable[[ir.Program], Any]) -> None:
     assert campaign.counts.messages_accepted > 10
 
 
+def test_engines_agree_on_tofino_programs() -> None:
+    campaign = Campaign(native, write=random_tofino_program)
+    native(load_text(random_tofino_program(0).text))
+    campaign.run(trials=5)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
+
+
+@pytest.mark.slow
+def test_engines_agree_on_tofino_programs_for_minutes() -> None:
+    campaign = Campaign(native, seed=int(time.time()), write=random_tofino_program)
+    campaign.run(seconds=240)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert campaign.counts.programs > 50
+
+
 @pytest.mark.slow
 def test_engines_agree_for_minutes() -> None:
     campaign = Campaign(native, seed=int(time.time()))
@@ -73,9 +90,21 @@ def test_programs_exercise_the_language() -> None:
              "<<", "lpm", "ternary", "range", "optional", "register", "counter", "meter", "hash(",
              "clone_preserving",
              "resubmit_preserving", "recirculate_preserving", "mcast_grp", "digest", "for (", "switch (", "exit;",
-             "direct_counter", "direct_meter", "action_selector", "action_profile", "value_set", "Sub() sub",
+             "direct_counter", "direct_meter", "action_selector", "action_profile", "value_set", "() sub;",
              "meta.grid", "meta.inner =", "priority =", "const entries", "update_checksum",
              "isValid", ".hit", "int<")  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+def test_tofino_programs_exercise_the_architecture() -> None:
+    text = "".join(random_tofino_program(seed).text for seed in range(60))
+    words = ("Register<pair_t", "RegisterAction<", "DirectRegister<", "DirectRegisterAction<", "Counter<", "Meter<",
+             "DirectCounter<", "DirectMeter(", "MeterColor_t.", "Random<", "HashAlgorithm_t.CUSTOM", "lpm", "ternary",
+             "HashAlgorithm_t.RANDOM", "HashAlgorithm_t.XOR", "ActionProfile(", "ActionSelector(", "Lpf<", "Wred<",
+             "MathUnit<", "predicate(", "mirror_type =", "resubmit_type =", "digest_type =", "mcast_grp_a", "= 68;",
+             "level1_exclusion_id", "level2_mcast_hash", "bypass_egress", "drop_ctl", "invalidate(", "is_validated(",
+             "sum.update(", "pipe1", "range", "funnel_shift_right", "residue.subtract_all_and_deposit",
+             "left.set(")  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 

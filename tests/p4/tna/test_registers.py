@@ -260,8 +260,8 @@ def test_ingress_and_egress_share_the_stages() -> None:
 
 REFUSED = [
     ("Register<bit<12>, bit<8>>(4) reg;", "a register of bit<12>: one word of 1, 8, 16, 32 or 64 bits, or two equal"),
-    ("Lpf<bit<32>, bit<8>>(4) l;", "a low-pass filter (Lpf)"),
-    ("Wred<bit<32>, bit<8>>(4, 1, 0) w;", "random early detection (Wred)"),
+    ("DirectLpf<bit<32>>() l;", "a low-pass filter for each entry of a table (DirectLpf)"),
+    ("DirectWred<bit<32>>(1, 0) w;", "random early detection for each entry of a table (DirectWred)"),
 ]
 
 
@@ -270,3 +270,32 @@ def test_what_is_not_executed_is_named(local: str, message: str) -> None:
     with pytest.raises(Unsupported) as caught:
         switch("", local)
     assert caught.value.construct.startswith(message)
+
+
+RESULTS = """
+    Register<pair_t, bit<8>>(8, {{5, 6}}) reg;
+    RegisterAction{count}<pair_t, bit<8>, bit<32>, bit<16>{more}>(reg) x = {{
+        void apply(inout pair_t value, out bit<32> one, out bit<16> two{outs}) {{
+            one = value.first; two = (bit<16>)value.second; value.first = value.first + 1;{sets}
+        }}
+    }};
+"""
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_results_of_several_types(count: int) -> None:
+    more = [(("bit<8>", "md.m"), ("bit<8>", "hdr.h.b"))[i] for i in range(count - 2)]
+    local = RESULTS.format(
+        count=count,
+        more="".join(f", {t}" for t, _ in more),
+        outs="".join(f", out {t} r{i}" for i, (t, _) in enumerate(more)),
+        sets="".join(f" r{i} = {40 + i};" for i in range(len(more))),
+    )
+    places = "".join(f", {place}" for _, place in more)
+    body = f"hdr.h.w = x.execute(hdr.h.a, hdr.h.c{places}); hdr.h.b = hdr.h.b + md.m;"
+    text = tna(FORWARD + body, local=local, top=PAIR_T, arch="#include <t2na.p4>")
+    s = make(load_text(text, "prog.p4"))
+    b = {2: 0, 3: 40, 4: 81}[count]
+    assert one(s, a=3) == packet(a=3, b=b, c=6, w=5)
+    assert one(s, a=3) == packet(a=3, b=b, c=6, w=6)
+    assert one(s, a=8, w=9)[-4:] == bytes(4)  # there are eight

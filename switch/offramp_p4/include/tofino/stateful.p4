@@ -59,8 +59,27 @@ extern RegisterAction<T, H, U> {
 extern RegisterAction2<T, H, U1, U2> {
     RegisterAction2(Register<_, _> reg);
     U1 execute(in H index, out U2 rv2);
-    @synchronous(execute)
+    U1 execute_log(out U2 rv2);
+    @synchronous(execute, execute_log)
     abstract void apply(inout T value, out U1 rv1, out U2 rv2);
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+}
+
+extern RegisterAction3<T, H, U1, U2, U3> {
+    RegisterAction3(Register<_, _> reg);
+    U1 execute(in H index, out U2 rv2, out U3 rv3);
+    U1 execute_log(out U2 rv2, out U3 rv3);
+    @synchronous(execute, execute_log)
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+}
+
+extern RegisterAction4<T, H, U1, U2, U3, U4> {
+    RegisterAction4(Register<_, _> reg);
+    U1 execute(in H index, out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 execute_log(out U2 rv2, out U3 rv3, out U4 rv4);
+    @synchronous(execute, execute_log)
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
     U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
 }
 
@@ -71,6 +90,30 @@ extern DirectRegisterAction<T, U> {
     abstract void apply(inout T value, @optional out U rv1, @optional out U rv2, @optional out U rv3,
                         @optional out U rv4);
     U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+}
+
+extern DirectRegisterAction2<T, U1, U2> {
+    DirectRegisterAction2(DirectRegister<T> reg);
+    U1 execute(out U2 rv2);
+    @synchronous(execute)
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2);
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+}
+
+extern DirectRegisterAction3<T, U1, U2, U3> {
+    DirectRegisterAction3(DirectRegister<T> reg);
+    U1 execute(out U2 rv2, out U3 rv3);
+    @synchronous(execute)
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+}
+
+extern DirectRegisterAction4<T, U1, U2, U3, U4> {
+    DirectRegisterAction4(DirectRegister<T> reg);
+    U1 execute(out U2 rv2, out U3 rv3, out U4 rv4);
+    @synchronous(execute)
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
 }
 
 #else

@@ -236,6 +236,8 @@ class NativeTable(TableState):
         assert self._search is not None
         _detach(entry)
         self._search.remove(was, number)
+        if self._with_registers:
+            self._registers[number - 1] = 0
         self._by_number[number - 1] = None
         self._free.append(number)
 

@@ -17,8 +17,8 @@ from offramp_p4.native.runtime.batch import gather
 from offramp_p4.native.runtime.tna.pipeline import run_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState
-from offramp_p4.native.state.tofino import NativeTofino
 from offramp_p4.native.tna.gress import write_gress, write_headers
+from offramp_p4.native.tna.objects import NativeTofino
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import TnaTarget, port_metadata_bytes
 from offramp_p4.source import Unsupported
@@ -47,7 +47,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             layout, gress = Layout(program), getattr(pipe, direction)
             target = TnaTarget(program, layout, gress, direction, plan, objects, digests)
             fields.update(target.cells.fields)
-            g = Emitter(program, module, layout, target, library, f"p4.{number}")
+            g = Emitter(program, module, layout, target, library, f"p4.{direction}{number}")
             made.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
         supplied[f"run_{direction}"] = _dispatch(g, direction, made)

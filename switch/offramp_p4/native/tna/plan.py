@@ -4,19 +4,30 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.native.plan import Objects, Plan
+from offramp_p4.native.plan import Column, Plan
+from offramp_p4.native.shape import container
+from offramp_p4.tna.filter_state import FilterState
+from offramp_p4.tna.objects import Objects
 
 
 class TnaPlan(Plan):
     """Indices of words in the context; hashes and logs get theirs as the program is translated.
 
     Attributes:
+        single: direct registers that no table names, each of one cell.
+        filters: by extern instance, the address of an array of low-pass filters.
         hashes: by Hash object and bits of its data, the address of the function's table.
         logs: by register action, the next index of ``execute_log``.
     """
 
     def __init__(self, program: ir.Program, objects: Objects) -> None:
         super().__init__(program, objects)
+        self.single = {
+            i: Column(self.take(1), container(state.width.width), 0, state.width.width)
+            for i, state in objects.of.items()
+            if i.extern == "DirectRegister" and i not in objects.table_of
+        }
+        self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
         self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}
 

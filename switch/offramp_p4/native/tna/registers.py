@@ -51,7 +51,7 @@ def aggregates(target: TnaTarget) -> dict[tuple[str, str], AggregateBuilder]:
 
 def _execute(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     action = instance(e)
-    direct = action.extern == "DirectRegisterAction"
+    direct = action.extern.startswith("Direct")
     return _run(target, g, e, None if direct else argument(e, 0), e.args if direct else e.args[1:])
 
 
@@ -103,7 +103,7 @@ def _word(
 ) -> Iterator[tuple[Value, int]]:
     """What follows runs only if the word is there: its address, and the bits of its container."""
     state: TofinoRegister = target.objects.of[register]
-    if register.extern == "DirectRegister":
+    if register in target.objects.table_of:
         words, entry = entry_of(target, g, register)
         with g.when(g.b.icmp_unsigned("!=", entry, i64(0)), likely=True):
             row = g.at(g.pointer(words + offset(Table.registers)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
@@ -115,7 +115,7 @@ def _word(
     else:
         index, fits = (i64(0) if at is None else at), None
     with inside(g, fits):
-        column = target.plan.columns[state.name]
+        column = target.plan.single.get(register) or target.plan.columns[state.name]
         rows = g.at(g.pointer(column.word), g.b.mul(index, i64(column.stride)))
         yield g.at(rows, column.offset), column.width
 

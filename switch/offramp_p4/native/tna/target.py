@@ -11,7 +11,7 @@ from offramp_p4 import ir
 from offramp_p4.native import arrays, core
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.runtime.tna.program import WIRE_LENGTH
-from offramp_p4.native.tna import checksums, functions, parsing, registers, requests
+from offramp_p4.native.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.native.tna.cells import Cells
 from offramp_p4.tna.target import COLOURS
 
@@ -63,6 +63,7 @@ class TnaTarget:
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
+            **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
             **registers.builders(self),

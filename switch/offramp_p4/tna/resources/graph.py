@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import NOWHERE, Pos
-from offramp_p4.tna.registers import register_of
+from offramp_p4.tna.registers import ACTIONS, register_of
 from offramp_p4.tna.resources.fields import NONE, Field, FieldPath, Fields, Scope
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SALU = {"RegisterAction", "DirectRegisterAction", "Register", "DirectRegister"}
+_SALU = {*ACTIONS, "Register", "DirectRegister"}
 _COUNTERS = {"Counter", "DirectCounter"}
 _METERS = {"Meter", "DirectMeter", "Lpf", "DirectLpf", "Wred", "DirectWred"}
 _PURE = (ir.VarRef, ir.Member, ir.Const, ir.Cast)

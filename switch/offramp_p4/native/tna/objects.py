@@ -14,6 +14,7 @@ from offramp_p4 import ir
 from offramp_p4.native.architecture import Chip
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.runtime import context as at
+from offramp_p4.native.runtime.tna.filters import Filter
 from offramp_p4.native.shape import container
 from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.numbers import Numbers
@@ -21,10 +22,11 @@ from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.native.state.search import signed_word
 from offramp_p4.native.state.tables import NativeTable
-from offramp_p4.native.state.trees import NativeTrees
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes
+from offramp_p4.native.tna.trees import NativeTrees
 from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.filter_state import FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
 from offramp_p4.tna.objects import Objects, TofinoRegister
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
@@ -50,6 +52,15 @@ class NativeTofinoRegister(TofinoRegister):
         self._numbers.fill(self.initial)
 
 
+class NativeFilters(FilterState):
+    """Filters in rows of words."""
+
+    def __post_init__(self) -> None:
+        self.rows: Words = np.zeros((self.size, Filter.WORDS), np.int64)
+        self.cells = self.rows  # type: ignore[assignment]
+        self.reset()
+
+
 class NativeTofino(NativeState, Objects):
     """The state of a TNA program's objects."""
 
@@ -63,8 +74,10 @@ class NativeTofino(NativeState, Objects):
     def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
         state = super().make(i)
-        if isinstance(state, TofinoRegister) and i.extern != "DirectRegister":
+        if isinstance(state, TofinoRegister):
             return NativeTofinoRegister(state)
+        if isinstance(state, FilterState):
+            return NativeFilters(state.name, state.size)
         return state
 
     def make_replication(self) -> NativeTrees:
@@ -79,6 +92,12 @@ class NativeTofino(NativeState, Objects):
         self._logs = list(plan.logs.values())
         for (instance, bits), word in plan.hashes.items():
             context.hold(word, hash_table(hash_of(instance, bits, chip.seed), bits))
+        for instance, word in plan.filters.items():
+            context.hold(word, self.of[instance].rows)
+        for instance, column in plan.single.items():
+            rows = np.zeros((1, column.stride), np.uint8)
+            context.hold(column.word, rows)
+            self.of[instance].attach(rows)
         for instance, table in self.table_of.items():
             state, owner = self.of.get(instance), self.tables[table]
             if isinstance(state, TofinoRegister):

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Low-pass filters and random early detection of TNA, in whole numbers that both engines compute alike.
+
+A filter's level follows what it is given with a time constant: after t it has come closer by 1 - exp(-t / constant).
+Decay is a fraction of 2^64 for each microsecond, raised to the time by squaring.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import MutableSequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from random import Random
+from typing import Final
+
+from offramp_p4.state.arrays import check_index
+
+FILTERS: Final = ("Lpf", "Wred")
+FRACTION_BITS: Final = 16
+"""Of a level."""
+CHANCE_BITS: Final = 16
+"""Of a probability."""
+_WHOLE: Final = (1 << 64) - 1
+
+
+class Word(IntEnum):
+    """The words of a cell."""
+
+    RATE = 0  # 1: what comes in adds up, and decays; 0: the level follows it
+    RISE = 1  # the fraction that is left of a difference after a microsecond, upwards
+    FALL = 2  # and downwards
+    SCALE = 3  # bits by which the result is shifted right
+    LEVEL = 4
+    LAST_US = 5
+    LOW = 6  # below this level no packet is dropped
+    HIGH = 7  # from this level on all are
+    CHANCE = 8  # the probability just below HIGH
+
+
+Cell = MutableSequence[int]
+
+
+@dataclass
+class FilterState:
+    """An array of filters, all of which start without a time constant: their level is what they have last seen.
+
+    Attributes:
+        cells: the words of each; only engines write LEVEL and LAST_US.
+    """
+
+    name: str
+    size: int
+    cells: MutableSequence[Cell] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cells = [[0] * len(Word) for _ in range(self.size)]
+        self.reset()
+
+    def configure(
+        self,
+        index: int,
+        *,
+        rise_ns: int,
+        fall_ns: int | None = None,
+        rate: bool = False,
+        scale: int = 0,
+        low: int = 0,
+        high: int = 0,
+        probability: float = 1.0,
+    ) -> None:
+        """Set up one filter, which begins anew.
+
+        Args:
+            index: which.
+            rise_ns: the time constant; of levels that rise if ``fall_ns`` is given.
+            fall_ns: the time constant of levels that fall.
+            rate: whether values add up, as bytes do, and decay.
+            scale: bits by which the result is shifted right.
+            low: of Wred, the level below which no packet is dropped.
+            high: of Wred, the level from which on all packets are dropped.
+            probability: of Wred, the share of packets that is dropped just below ``high``.
+
+        Raises:
+            StateError: there is no such filter.
+        """
+        cell = self.cells[check_index("filter", self.name, index, self.size)]
+        chance = round(min(1.0, max(0.0, probability)) * (1 << CHANCE_BITS))
+        fall = rise_ns if fall_ns is None else fall_ns
+        words = (int(rate), decay_of(rise_ns), decay_of(fall), scale, 0, 0, low, high, chance)
+        for word, value in zip(Word, words, strict=True):
+            cell[word] = signed(value)
+
+    def reset(self) -> None:
+        """No filter has a time constant, and Wred drops nothing."""
+        for cell in self.cells:
+            for word in Word:
+                cell[word] = 0
+            cell[Word.LOW] = cell[Word.HIGH] = (1 << 63) - 1
+
+
+def decay_of(constant_ns: int) -> int:
+    """What is left after a microsecond, in 2^-64; nothing for a constant of 0."""
+    return 0 if constant_ns <= 0 else min(_WHOLE, int(math.exp(-1000 / constant_ns) * (1 << 64)))
+
+
+def signed(word: int) -> int:
+    """A word as two's complement."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+def left_after(decay: int, time_us: int) -> int:
+    """What is left after a time, in 2^-64."""
+    left = _WHOLE
+    while time_us > 0:
+        if time_us & 1:
+            left = left * decay >> 64
+        decay = decay * decay >> 64
+        time_us >>= 1
+    return left
+
+
+def pass_level(cell: Cell, value: int, now_us: int) -> int:
+    """Give a filter a value; its level, with fraction."""
+    time_us, cell[Word.LAST_US] = now_us - cell[Word.LAST_US], now_us
+    level, target = cell[Word.LEVEL], (value & (1 << 32) - 1) << FRACTION_BITS
+    if cell[Word.RATE]:
+        level = _decayed(level, cell[Word.FALL], time_us) + target
+    elif target >= level:
+        level = target - _decayed(target - level, cell[Word.RISE], time_us)
+    else:
+        level = target + _decayed(level - target, cell[Word.FALL], time_us)
+    cell[Word.LEVEL] = level = min(level, (1 << 62) - 1)
+    return level
+
+
+def _decayed(amount: int, decay: int, time_us: int) -> int:
+    if not decay:
+        return 0
+    return amount if time_us <= 0 else amount * left_after(decay & _WHOLE, time_us) >> 64
+
+
+def filtered(cell: Cell, value: int, now_us: int) -> int:
+    """The result of a low-pass filter."""
+    return pass_level(cell, value, now_us) >> FRACTION_BITS + cell[Word.SCALE]
+
+
+def dropped(cell: Cell, value: int, now_us: int, random: Random) -> bool:
+    """Whether random early detection drops a packet; random numbers are drawn between the thresholds only."""
+    level = pass_level(cell, value, now_us) >> FRACTION_BITS
+    low, high = cell[Word.LOW], cell[Word.HIGH]
+    if level < low:
+        return False
+    if level >= high:
+        return True
+    return random.getrandbits(CHANCE_BITS) < cell[Word.CHANCE] * (level - low) // (high - low)

@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import PlainSwitch
 from offramp_p4 import make_switch as make_either
 from offramp_p4.frontend import load_text
-from offramp_p4.state import ActionData, Exact, MeterCell, TableEntry
+from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
 
 pytestmark = pytest.mark.p4
 
@@ -155,6 +155,24 @@ def test_failed_checks_drop(make_switch: MakeSwitch) -> None:
     switch = make_switch(psa("assert(h.w.b != 3);"))
     assert switch.process_one(0, bytes(5) + b"\3" + bytes(4)) == []
     assert (switch.stats.failed_checks, switch.stats.dropped) == (1, 1)
+
+
+EMPTY = """
+    ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 8) groups;
+    action run(bit<16> v) { h.w.b = v; }
+    table t { key = { h.w.a : exact; h.w.c : selector; } actions = { run; NoAction; } psa_implementation = groups;
+              psa_empty_group_action = EMPTY; }
+"""
+
+
+@pytest.mark.parametrize("action", ["NoAction", "NoAction()"])
+def test_an_empty_group_does_nothing(make_switch: MakeSwitch, action: str) -> None:
+    switch = make_switch(psa("t.apply();", EMPTY.replace("EMPTY", action)))
+    switch.profiles["I.groups"].insert_group(1, ())
+    switch.tables["I.t"].insert(TableEntry((Exact(0),), Group(1)))
+    assert words(switch, b=5)[1] == 5
+    with pytest.raises(OfframpError, match="psa_empty_group_action other than NoAction"):
+        load_text(psa("t.apply();", EMPTY.replace("EMPTY", "run(3)")))
 
 
 @pytest.mark.parametrize(

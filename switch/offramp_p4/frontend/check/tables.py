@@ -102,6 +102,8 @@ class Tables(Statements):
                     largest_wins = isinstance(value, ir.Const) and bool(value.value)
                 case "priority_delta":
                     delta = self.number(p.value, "priority_delta", 1)
+                case "psa_empty_group_action" | "pna_empty_group_action":
+                    _check_empty_group(p)
                 case _:
                     properties[PROPERTIES.get(p.name, p.name)] = self._property(p, name)
         default = self._default(decl, actions)
@@ -283,3 +285,10 @@ class Tables(Statements):
 
 def _numbered(t: Type) -> bool:
     return isinstance(t, Enum) and t.base is not None
+
+
+def _check_empty_group(p: ast.Property) -> None:
+    """An empty group of an action selector does nothing."""
+    callee = p.value.callee if isinstance(p.value, ast.Call) else p.value
+    if not isinstance(callee, ast.Path) or callee.name != "NoAction":
+        raise Unsupported(p.pos, f"{p.name} other than NoAction")

@@ -12,6 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import PlainSwitch
 from offramp_p4 import make_switch as make_either
 from offramp_p4.frontend import load_text
+from offramp_p4.runtime.p4info import generate
 from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
 
 pytestmark = pytest.mark.p4
@@ -155,6 +156,24 @@ def test_failed_checks_drop(make_switch: MakeSwitch) -> None:
     switch = make_switch(psa("assert(h.w.b != 3);"))
     assert switch.process_one(0, bytes(5) + b"\3" + bytes(4)) == []
     assert (switch.stats.failed_checks, switch.stats.dropped) == (1, 1)
+
+
+COLOURED = """
+    Meter<bit<8>>(2, PSA_MeterType_t.PACKETS) rate;
+    action run(PSA_MeterColor_t before) { h.w.b = rate.execute(8w0, before) == PSA_MeterColor_t.RED ? 16w9 : 16w1; }
+    table t { key = { h.w.a : exact; } actions = { run; NoAction; } }
+"""
+
+
+def test_an_entry_supplies_an_enum(make_switch: MakeSwitch) -> None:
+    """The members are numbered in their order, as data of an action as elsewhere; RED is 0, GREEN 1."""
+    switch = make_switch(psa("t.apply();", COLOURED))
+    for key, colour in ((0, 0), (1, 1)):
+        switch.tables["I.t"].insert(TableEntry((Exact(key),), ActionData("I.run", (colour,))))
+    assert [words(switch, a=key)[1] for key in (0, 1)] == [9, 1]
+    info = generate(load_text(psa("t.apply();", COLOURED)))
+    param = next(a for a in info.actions if a.preamble.name == "I.run").params[0]
+    assert (param.bitwidth, param.type_name.name) == (0, "PSA_MeterColor_t")
 
 
 EMPTY = """

@@ -185,7 +185,7 @@ class Tables(Statements):
             raise P4Error(ref.pos, f"'{ref.name}': argument '{directed[len(ref.args)].name}' is missing")
         bound = [self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)]
         for v in action.params[len(bound) :]:
-            if not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
+            if not (isinstance(v.type, Bits | Enum) or v.type == BOOL):
                 raise P4Error(ref.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
         made = ir.TableAction(action, bound, self.annotations(ref.annotations))
         self._listed_args[made] = ref.args
@@ -281,10 +281,6 @@ class Tables(Statements):
         if isinstance(t, Structure | Header | Union):
             raise Unsupported(node.pos, f"a key of type {t}")
         return ir.KeyValue(self.coerce(made, deep_strip(t), node.pos))
-
-
-def _numbered(t: Type) -> bool:
-    return isinstance(t, Enum) and t.base is not None
 
 
 def _check_empty_group(p: ast.Property) -> None:

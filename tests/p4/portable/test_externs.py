@@ -200,6 +200,11 @@ def test_an_empty_group_does_nothing(make_switch: MakeSwitch, action: str) -> No
         (psa("h.w.a = x.y();", "Strange() x;", "extern Strange { Strange(); bit<32> y(); }"), "extern Strange.y"),
         (psa("", "Register<headers_t, bit<8>>(2) r;"), "a register of headers_t"),
         (psa("h.w.b = r.read();", "Random<bit<16>>(5, 4) r;"), "5 is above 4"),
+        (
+            psa("", "Counter<bit<32>, bit<32>>(0xffffffff, PSA_CounterType_t.BYTES) c;"),
+            "at most 1073741824 are allowed",
+        ),
+        (psa("", "Meter<bit<32>>(0xffffffff, PSA_MeterType_t.BYTES) c;"), "at most 1073741824 are allowed"),
         (PROGRAM.replace("#include <psa.p4>", "package Odd(); Odd() main;").split("header")[0], "architecture Odd"),
     ],
 )

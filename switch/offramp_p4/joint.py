@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
@@ -17,7 +18,6 @@ from offramp_p4.tm.joint import PS_PER_US, Departure, Mark, Times, check_marked,
 from offramp_p4.tm.manager import RECIRCULATION, Dequeued, TrafficManager
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Memory
     from offramp_p4.switch import Switch
 
 
@@ -48,10 +48,11 @@ class PythonJoint:
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives."""
         check_time(now_ps, self._now_ps)
+        arrival = self._stages.arrival(port, frame)
         self._run(now_ps - 1)
         self._at(now_ps)
         self._switch.stats.packets_in += 1
-        self._enter(self._stages.arrival(port, frame), _Budget(self._stages.max_passes))
+        self._enter(arrival, _Budget(self._stages.max_passes))
 
     def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
         """Frames arrive, each at its time."""
@@ -113,7 +114,8 @@ class PythonJoint:
             heappush(self._returning, (finish_ps, next(self._order), item, budget))
             return
         waited_us = taken.start_ps // PS_PER_US - taken.enqueued_ps // PS_PER_US
-        self._stages.leaves_queue(item, waited_us, taken.depth)
+        left_bytes = self.tm.queue(taken.port, taken.queue).bytes
+        self._stages.leaves_queue(item, waited_us, taken.depth, left_bytes)
         self._budget = budget
         sent: list[tuple[int, bytes]] = []
         self._stages.egress(item, taken.port, sent.append)
@@ -122,7 +124,7 @@ class PythonJoint:
             self._departures.append(Departure(self.tm.transmit(taken, len(frame)), port, frame))
         if not sent:
             self.tm.skip(taken)
-        for arrival in self._stages.again:
+        for arrival in filter(self._stages.recirculated, self._stages.again):
             arrival.frame = self._marked(taken, arrival.frame)
         self._again()
 
@@ -134,18 +136,19 @@ class PythonJoint:
             self.tm.queue(taken.port, taken.queue).stats.marked += 1
         return marked
 
-    def _hold(self, memory: Memory, port: int, _: object) -> None:
+    def _hold(self, memory: Any, port: int, _: object) -> None:
         """Enqueue a copy that has come out of ingress or of cloning."""
         stages = self._stages
-        depth = self.tm.enqueue(
-            self._now_ps, port, stages.queue(memory), stages.frame_bytes(memory), (memory, self._budget)
-        )
+        queue, size = stages.queue(memory), stages.frame_bytes(memory)
+        depth = self.tm.enqueue(self._now_ps, port, queue, size, (memory, self._budget))
         if depth is not None:
-            stages.enters_queue(memory, self._now_ps // PS_PER_US, depth)
+            found_bytes = self.tm.queue(port, queue).bytes - size
+            stages.enters_queue(memory, self._now_ps // PS_PER_US, depth, found_bytes)
 
     def _again(self) -> None:
         """Send what was resubmitted and recirculated on its way, within the packet's budget."""
-        again, budget = self._stages.again, self._budget
+        again: deque[Any] = self._stages.again
+        budget = self._budget
         while again:
             budget.passes -= 1
             if budget.passes <= 0:

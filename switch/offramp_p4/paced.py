@@ -11,13 +11,11 @@ import numpy as np
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
 from offramp_p4.queued import QueuedSwitch
-from offramp_p4.source import Unsupported
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.joint import PS_PER_US, Times
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engines import PlainSwitch
     from offramp_p4.records import Digest, SwitchStats
 
 
@@ -38,13 +36,13 @@ class PacedSwitch:
     """
 
     def __init__(self, program: ir.Program, config: TmConfig, engine: str = "auto", **options: Any) -> None:
-        switch, self.queued = _queued(program, config, engine, options)
-        self._switch = switch
+        switch = self._switch = make_switch(program, engine, **options)
         self.program, self.cpu_port, self.now_us = program, switch.cpu_port, 0
         self.engine, self.why = switch.engine, switch.why
         self.tables, self.registers, self.counters = switch.tables, switch.registers, switch.counters
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
         self.pre = switch.pre
+        self.queued = QueuedSwitch(switch, config)
         self._nothing_leaves()
 
     def _nothing_leaves(self) -> None:
@@ -101,18 +99,3 @@ class PacedSwitch:
         self._switch.reset()
         self.queued.reset()
         self._nothing_leaves()
-
-
-def _queued(
-    program: ir.Program, config: TmConfig, engine: str, options: dict[str, Any]
-) -> tuple[PlainSwitch, QueuedSwitch]:
-    """A switch with queues; ``auto`` takes the Python engine where the native one has none for the architecture."""
-    switch = make_switch(program, engine, **options)
-    try:
-        return switch, QueuedSwitch(switch, config)
-    except Unsupported as error:
-        if engine != "auto" or switch.engine == "python":
-            raise
-        switch = make_switch(program, "python", **options)
-        switch.why = f"native engine: {error.message}"
-        return switch, QueuedSwitch(switch, config)

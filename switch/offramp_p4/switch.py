@@ -162,8 +162,6 @@ class Switch:
 
     def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
-        if isinstance(self._pipeline, TnaPipeline):
-            raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
         return self._pipeline.split(hold)
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:

@@ -54,6 +54,7 @@ class NativeJoint:
         with switch._lock:
             switch._prepare()
             self._check(now_ps)
+            switch._objects.check_ports(np.array([port], np.int32))
             self.tm.start()
             self._receive(self._context.pointer, now_ps, frame, len(frame), port)
             switch.now_us = now_ps // PS_PER_US

@@ -26,6 +26,8 @@ class TablePlan:
         profile: index in the context of its profile's words: address of the members' rows, address of the
             groups (address of the numbers of their members and how many these are); None without a profile.
         member_size: bytes of a member's row.
+        registers: index in the context of the address of each entry's direct register: a number, and whether it has
+            been used, a word each; None without one.
     """
 
     words: int
@@ -33,6 +35,7 @@ class TablePlan:
     row_size: int = 0
     profile: int | None = None
     member_size: int = 0
+    registers: int | None = None
 
 
 def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:

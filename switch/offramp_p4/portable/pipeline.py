@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 MAX_PORT: Final = 0xFFFF
 """Above it there are no ports, but the one for recirculation and, where the switch has one, the CPU's."""
+LOOP: Final = MAX_PORT + 1
+"""The port for recirculation by a number that queues can be numbered by."""
 
 Cells = list[Any]
 """Metadata that a packet brings with it."""
@@ -180,7 +182,11 @@ class PortablePipeline(ABC):
             self._steps.take(PASS_STEPS)
             if copy.port == CPU and self._cpu_port is not None:
                 copy.port = self._cpu_port
-            if copy.port > MAX_PORT and copy.port != RECIRCULATE:
+            elif copy.port == RECIRCULATE:
+                copy.port = LOOP
+            elif copy.port > MAX_PORT:
+                copy.port = -1
+            if copy.port < 0:
                 self.stats.dropped += 1
             else:
                 self._deliver(copy, copy.port, no_output)
@@ -208,7 +214,7 @@ class PortablePipeline(ABC):
 
     def _shown(self, port: int) -> int:
         """The number of a port for the program."""
-        return CPU if port == self._cpu_port else port
+        return CPU if port == self._cpu_port else RECIRCULATE if port == LOOP else port
 
 
 class PortableStages:
@@ -243,8 +249,8 @@ class PortableStages:
         """Size of a copy between ingress and egress."""
         return len(copy.frame)
 
-    def enters_queue(self, copy: Copy, now_us: int, depth: int) -> None:
+    def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
         """Nothing: no metadata tell of it."""
 
-    def leaves_queue(self, copy: Copy, waited_us: int, depth: int) -> None:
+    def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
         """Nothing: no metadata tell of it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.portable.functions import RECIRCULATE
-from offramp_p4.portable.pipeline import Arrival, Cells, Copy, PortablePipeline
+from offramp_p4.portable.pipeline import LOOP, Arrival, Cells, Copy, PortablePipeline
 from offramp_p4.portable.thread import Thread
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
@@ -142,7 +142,7 @@ class PsaPipeline(PortablePipeline):
         self._notify(m, thread.target.digests)
         if m[asked["drop"]]:
             self.stats.dropped += 1
-        elif port == RECIRCULATE:
+        elif port == LOOP:
             self.stats.recirculations += 1
             brought = m[thread.span("recirculate")]
             self.waiting.append(Arrival(frame, RECIRCULATE, RECIRCULATED, brought, recirculated=True))

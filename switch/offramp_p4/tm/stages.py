@@ -41,11 +41,11 @@ class Stages(Protocol):
     def frame_bytes(self, copy: Any) -> int:
         """Size of a copy between ingress and egress."""
 
-    def enters_queue(self, copy: Any, now_us: int, depth: int) -> None:
-        """Tell a copy when it was enqueued, and how many packets it found."""
+    def enters_queue(self, copy: Any, now_us: int, depth: int, depth_bytes: int) -> None:
+        """Tell a copy when it was enqueued, and how many packets and bytes it found."""
 
-    def leaves_queue(self, copy: Any, waited_us: int, depth: int) -> None:
-        """Tell a copy how long it waited, and how many packets it leaves behind."""
+    def leaves_queue(self, copy: Any, waited_us: int, depth: int, depth_bytes: int) -> None:
+        """Tell a copy how long it waited, and how many packets and bytes it leaves behind."""
 
 
 def no_output(_: tuple[int, bytes]) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.engine.faults import Steps, StepsExhausted
 from offramp_p4.engine.work import PASS_STEPS
@@ -23,38 +23,17 @@ from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import Objects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
 from offramp_p4.tna.replication import Request
+from offramp_p4.tna.stages import Arrival, Copy, Emit, InQueue, TnaStages
 from offramp_p4.tna.thread import GressResult, Thread
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.tna.blocks import Gress
 
-Emit = Callable[[tuple[int, bytes]], object]
+Deliver = Callable[[Copy, Emit], object]
 _MASK48: Final = (1 << 48) - 1
 # Bits of drop_ctl.
 _NO_PACKET, _NO_CPU_COPY, _NO_MIRROR = 1, 2, 4
-
-
-@dataclass(slots=True)
-class Arrival:
-    """A packet at the entry of ingress; ``resubmitted`` is the data of its first pass."""
-
-    port: int
-    packet: bytes
-    resubmitted: bytes | None = None
-
-
-@dataclass(slots=True)
-class Copy:
-    """A packet that the traffic manager hands to egress."""
-
-    port: int
-    packet: bytes
-    rid: int = 0
-    first: int = 0
-    qid: int = 0
-    cos: int = 0
-    bypass: bool = False
 
 
 class TnaPipeline:
@@ -104,6 +83,7 @@ class TnaPipeline:
         self.on_digest: Callable[[Digest], None] | None = None
         self._clock, self._cpu_port, self._max_passes = clock, cpu_port, max_passes
         self._queue: deque[Arrival | Copy] = deque()
+        self._deliver: Deliver = self._leave
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port.
@@ -111,16 +91,36 @@ class TnaPipeline:
         Raises:
             OfframpError: the chip has no such port.
         """
+        self._queue.append(self._arrival(port, frame))
+        self.stats.packets_in += 1
+        self._within_steps(self._run_queue, emit)
+
+    def _arrival(self, port: int, frame: bytes) -> Arrival:
         if not 0 <= port < self.ports and port != self._cpu_port:
             raise no_port(port, self.ports)
-        self.stats.packets_in += 1
-        self._queue.append(Arrival(port, frame))
+        return Arrival(port, frame)
+
+    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
         self._steps.renew()
         try:
-            self._run_queue(emit)
+            run(*args)
         except StepsExhausted:
             self._queue.clear()
             self.stats.exhausted += 1
+
+    def split(self, hold: Callable[[Any, int, Any], object]) -> TnaStages:
+        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once.
+
+        Returns the halves of the chip, by which the caller runs them from now on.
+        """
+        self._deliver = lambda copy, emit: hold(copy, copy.port, emit)
+        return TnaStages(
+            arrival=self._arrival,
+            ingress=partial(self._within_steps, self._take_up),
+            egress=partial(self._within_steps, self._leave),
+            again=self._queue,
+            max_passes=self._max_passes,
+        )
 
     def _run_queue(self, emit: Emit) -> None:
         left = self._max_passes
@@ -130,11 +130,13 @@ class TnaPipeline:
                 self._queue.clear()
                 return
             left -= 1
-            task = self._queue.popleft()
-            if isinstance(task, Arrival):
-                self._enter(task, emit)
-            else:
-                self._leave(task, emit)
+            self._take_up(self._queue.popleft(), emit)
+
+    def _take_up(self, task: Arrival | Copy, emit: Emit) -> None:
+        if isinstance(task, Arrival):
+            self._enter(task, emit)
+        else:
+            self._deliver(task, emit)
 
     # --- ingress
 
@@ -151,7 +153,7 @@ class TnaPipeline:
         }
         extra = arrival.resubmitted if again else self.objects.port_metadata.get(arrival.port, b"")
         extra = (extra or b"").ljust(thread.port_metadata_bytes, b"\0")
-        out = thread.run(fields, extra, arrival.packet, arrival.port % PORTS_PER_PIPE // CHANNEL_PORTS)
+        out = thread.run(fields, extra, arrival.frame, arrival.port % PORTS_PER_PIPE // CHANNEL_PORTS)
         self.stats.parse_errors += bool(out.parser_err)
         if not out.metadata:
             self.stats.dropped += 1
@@ -159,7 +161,7 @@ class TnaPipeline:
         for digest in out.digests if self.on_digest is not None else ():
             assert self.on_digest is not None
             self.on_digest(digest)
-        self._mirror(out, arrival.packet)
+        self._mirror(out, arrival.frame)
         self._forward(out, arrival, emit)
 
     def _forward(self, out: GressResult, arrival: Arrival, emit: Emit) -> None:
@@ -169,7 +171,7 @@ class TnaPipeline:
                 self.stats.looped += 1
                 return
             self.stats.resubmissions += 1
-            self._queue.append(Arrival(arrival.port, arrival.packet, out.resubmit))
+            self._queue.append(Arrival(arrival.port, arrival.frame, out.resubmit))
             return
         copies = [] if dropped & _NO_PACKET else self._copies(out)
         if tm["copy_to_cpu"] and not dropped & _NO_CPU_COPY and self._cpu_port is not None:
@@ -178,7 +180,7 @@ class TnaPipeline:
             self.stats.dropped += 1
         for copy in copies:
             copy.bypass = bool(tm["bypass_egress"])
-            self._leave(copy, emit)
+            self._deliver(copy, emit)
 
     def _copies(self, out: GressResult) -> list[Copy]:
         tm = out.metadata
@@ -221,9 +223,13 @@ class TnaPipeline:
             self.stats.dropped += 1
             return
         thread = self._egress[self._pipe(copy.port)]
+        queue = copy.in_queue or InQueue(self._clock())
         fields = {
             "egress_port": copy.port,
-            "enq_tstamp": self._clock() * 1000,
+            "enq_tstamp": queue.enqueued_us * 1000,
+            "enq_qdepth": queue.found_cells,
+            "deq_timedelta": queue.waited_us * 1000,
+            "deq_qdepth": queue.left_cells,
             "egress_rid": copy.rid,
             "egress_rid_first": copy.first,
             "egress_qid": copy.qid,

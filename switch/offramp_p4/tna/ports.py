@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Tofino's ports are numbered."""
+"""How Tofino's ports are numbered, and its buffer is counted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from offramp_base.errors import OfframpError
 PORTS_PER_PIPE: Final = 128
 CHANNEL_PORTS: Final = 4
 """Ports of one channel; of several parsers, each takes the packets of some channels."""
+CELL_BYTES: Final = 80
+"""Of the buffer; depths of queues count in these."""
 RECIRCULATION_PORT: Final = 68
 """In every pipe."""
 

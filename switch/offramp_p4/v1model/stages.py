@@ -69,12 +69,14 @@ class V1Stages:
         size: int = min(m[LENGTH] + m[GROWTH], m[self._truncate])
         return size
 
-    def enters_queue(self, m: Memory, now_us: int, depth: int) -> None:
+    def enters_queue(self, m: Memory, now_us: int, depth: int, depth_bytes: int) -> None:
         """Fill in ``enq_timestamp`` and ``enq_qdepth`` (packets found in the queue), wrapped as bmv2 does."""
+        del depth_bytes
         timestamp, qdepth = self._enqueued
         m[timestamp], m[qdepth] = now_us & 0xFFFFFFFF, depth & 0x7FFFF
 
-    def leaves_queue(self, m: Memory, waited_us: int, depth: int) -> None:
+    def leaves_queue(self, m: Memory, waited_us: int, depth: int, depth_bytes: int) -> None:
         """Fill in ``deq_timedelta`` and ``deq_qdepth`` (packets left in the queue), wrapped as bmv2 does."""
+        del depth_bytes
         timedelta, qdepth = self._dequeued
         m[timedelta], m[qdepth] = waited_us & 0xFFFFFFFF, depth & 0x7FFFF

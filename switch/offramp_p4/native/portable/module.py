@@ -17,7 +17,15 @@ from offramp_p4.native.portable.target import PsaTarget
 from offramp_p4.native.records import Record
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
-from offramp_p4.native.runtime.portable.pipeline import run_batch
+from offramp_p4.native.runtime.portable.pipeline import run_batch, wait_for_egress
+from offramp_p4.native.runtime.portable.queued import (
+    hold,
+    pass_egress,
+    pass_first,
+    pass_recirculated,
+    pass_waiting,
+)
+from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativePortable, NativeState
 from offramp_p4.portable.psa import EGRESS, INGRESS, MADE, PATHS, blocks_of
@@ -27,11 +35,17 @@ from offramp_p4.types import Enum
 
 assert RULES
 
+_PASSES: Final[dict[str, Any]] = {
+    "arrive": pass_first,
+    "come_back": pass_recirculated,
+    "depart": pass_egress,
+    "go_on": pass_waiting,
+}
+"""What a packet does at each step in time."""
+
 
 def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
     """Translate a program."""
-    if queued:
-        raise Unsupported(program.main.pos, f"a traffic manager for {program.main.type_name} programs")
     assert isinstance(objects, NativePortable)
     paths = program.types.get("PSA_PacketPath_t")
     if not isinstance(paths, Enum) or [paths.members.get(name) for name in PATHS] != list(range(len(PATHS))):
@@ -41,7 +55,8 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             raise Unsupported(table.pos, f"table {table.name} with an idle time-out")
     plan, digests, events = Plan(program, objects), list[Record](), list[Record]()
     module = ll.Module(program.file)
-    fields, supplied = dict[str, tuple[int, int]](), dict[str, Any]()
+    fields, supplied = dict[str, tuple[int, int]](), dict(_PASSES)
+    supplied["place"] = hold if queued else wait_for_egress
     library = Library(module, AliasTags(module), fields, supplied)
     size, targets = 0, dict[str, PsaTarget]()
     for direction, signatures in (("ingress", INGRESS), ("egress", EGRESS)):
@@ -54,7 +69,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
     spans = {PATHS.index(path): targets[half].cells.span(role) for path, (half, role) in MADE.items()}
     supplied["carried_at"] = _by_path(g, "carried_at", {path: at for path, (at, _) in spans.items()})
     supplied["carried_size"] = _by_path(g, "carried_size", {path: n for path, (_, n) in spans.items()})
-    for entry in (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, digests, events)
 

@@ -37,7 +37,6 @@ class Table(Record):
     next: Words  # ternary: for each entry the next with the same masked key
     scores: Words  # ternary: the entry with the highest wins; lpm: length of the prefix
     ranges: Words  # ternary: lowest and highest value for each range key of each entry
-    registers: Words  # for each entry a number, and whether it has been used
 
 
 class Meter(Record):
@@ -131,7 +130,12 @@ class Context(Record):
     arrival: Buffer  # the frame that ingress parses
     held: Buffer  # what ingress has sent, behind room for the chip's header
     copies: Buffer  # where it goes
+    enqueued_us: int  # of the copy that is before egress; cells of its queue that it found
+    found_cells: int
+    waited_us: int
+    left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
+    unused: Annotated[Words, 2]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

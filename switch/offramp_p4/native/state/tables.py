@@ -171,9 +171,10 @@ class NativeTable(TableState):
             (offset(at.Table.counts), self._counts),
             (offset(at.Table.touched), self._touched),
             (offset(at.Table.meters), self._meters),
-            (offset(at.Table.registers), self._registers),
         ):
             self._context.hold(self._base + word, array)
+        if self._plan.registers is not None:
+            self._context.hold(self._plan.registers, self._registers)
 
     def _add(self, entries: list[TableEntry]) -> None:
         if not entries:

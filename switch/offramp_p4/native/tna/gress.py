@@ -138,6 +138,9 @@ _HEADERS: Final = {
     "egress": (
         "egress_port",
         "enq_tstamp",
+        "enq_qdepth",
+        "deq_timedelta",
+        "deq_qdepth",
         "egress_rid",
         "egress_rid_first",
         "egress_qid",

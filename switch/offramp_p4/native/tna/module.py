@@ -14,31 +14,38 @@ from offramp_p4.native.layout import Layout
 from offramp_p4.native.records import Record
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
-from offramp_p4.native.runtime.tna.pipeline import run_batch
+from offramp_p4.native.runtime.timed import advance, receive, receive_batch
+from offramp_p4.native.runtime.tna.pipeline import leave, run_batch
+from offramp_p4.native.runtime.tna.queued import hold, pass_egress, pass_first, pass_recirculated, pass_waiting
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.tna.gress import write_gress, write_headers
 from offramp_p4.native.tna.objects import NativeTofino
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import TnaTarget, port_metadata_bytes
-from offramp_p4.source import Unsupported
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
 
 assert RULES
 
+_PASSES: Final[dict[str, Any]] = {
+    "arrive": pass_first,
+    "come_back": pass_recirculated,
+    "depart": pass_egress,
+    "go_on": pass_waiting,
+}
+"""What a packet does at each step in time."""
+
 
 def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
     """Translate a program."""
-    if queued:
-        raise Unsupported(program.main.pos, f"a traffic manager for {program.main.type_name} programs")
     assert isinstance(objects, NativeTofino)
     found = pipes(program)
     for pipe in found:
         one_access.check(pipe)
     plan, digests = TnaPlan(program, objects), list[Record]()
     module = ll.Module(program.file)
-    tags, supplied, fields = AliasTags(module), dict[str, Any](), dict[str, tuple[int, int]]()
+    tags, supplied, fields = AliasTags(module), dict(_PASSES), dict[str, tuple[int, int]]()
     library = Library(module, tags, fields, supplied)
     size = 0
     for direction in ("ingress", "egress"):
@@ -51,8 +58,9 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             made.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
         supplied[f"run_{direction}"] = _dispatch(g, direction, made)
+    supplied["deliver"] = hold if queued else leave
     write_headers(g, program, port_metadata_bytes(program), supplied)
-    for entry in (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, digests, [])
 

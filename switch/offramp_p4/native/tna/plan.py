@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from offramp_p4 import ir
 from offramp_p4.native.plan import Column, Plan
 from offramp_p4.native.shape import container
@@ -27,6 +29,9 @@ class TnaPlan(Plan):
             for i, state in objects.of.items()
             if i.extern == "DirectRegister" and i not in objects.table_of
         }
+        for instance, table in objects.table_of.items():
+            if instance.extern == "DirectRegister":
+                self.tables[table] = replace(self.tables[table], registers=self.take(1))
         self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
         self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}

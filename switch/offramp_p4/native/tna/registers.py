@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import I32, Value, const, i64
-from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.native import calls, lvalues
 from offramp_p4.native.arrays import entry_of, inside
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.runtime.tna.functions import math_unit
 from offramp_p4.native.shape import bits_of, components, is_scalar, offsets, shape, value_type
@@ -104,9 +102,11 @@ def _word(
     """What follows runs only if the word is there: its address, and the bits of its container."""
     state: TofinoRegister = target.objects.of[register]
     if register in target.objects.table_of:
-        words, entry = entry_of(target, g, register)
+        entry = entry_of(target, g, register)[1]
+        word = target.plan.tables[target.objects.table_of[register]].registers
+        assert word is not None
         with g.when(g.b.icmp_unsigned("!=", entry, i64(0)), likely=True):
-            row = g.at(g.pointer(words + offset(Table.registers)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
+            row = g.at(g.pointer(word), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
             g.tags.mark(g.b.store(i64(1), g.at(row, 8)), "Registers")
             yield row, 64
         return

@@ -18,7 +18,8 @@ from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch
 from offramp_p4.native.runtime.pipeline import leave
-from offramp_p4.native.runtime.queued import advance, hold, receive, receive_batch
+from offramp_p4.native.runtime.queued import hold, pass_egress, pass_first, pass_recirculated, pass_waiting
+from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
@@ -48,7 +49,13 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
         layout.place_block(block, [bases[kind] for kind in signature])
     module = ll.Module(program.file)
-    supplied: dict[str, Any] = {"deliver": hold if queued else leave}
+    supplied: dict[str, Any] = {
+        "deliver": hold if queued else leave,
+        "arrive": pass_first,
+        "come_back": pass_recirculated,
+        "depart": pass_egress,
+        "go_on": pass_waiting,
+    }
     library = Library(module, AliasTags(module), cells.fields, supplied)
     g = Emitter(program, module, layout, target, library)
     for name, block in zip(_BLOCKS, blocks, strict=True):

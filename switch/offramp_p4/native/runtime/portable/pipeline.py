@@ -33,6 +33,7 @@ from offramp_p4.native.runtime.portable.program import (
     UNICAST,
     carried_at,
     carried_size,
+    place,
     run_egress,
     run_ingress,
 )
@@ -40,7 +41,7 @@ from offramp_p4.native.runtime.program import CHECK_FAILED, CURSOR, LENGTH
 from offramp_p4.native.runtime.replicas import Replicas
 from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, end_steps, make_waiting, next_waiting, none_waits
 from offramp_p4.portable.functions import CPU, RECIRCULATE
-from offramp_p4.portable.pipeline import MAX_PORT
+from offramp_p4.portable.pipeline import LOOP
 
 _FAR: Final = 1 << 62
 
@@ -69,7 +70,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
     ctx.steps = ctx.max_steps
     none_waits(ctx)
     ctx.frame = frame
-    _enter(ctx, length, _shown(ctx, port), NORMAL, 0)
+    enter(ctx, length, shown(ctx, port), NORMAL, 0)
     left = ctx.max_passes - 1
     while ctx.waiting > 0 and ctx.steps >= 0:
         task = Task(next_waiting(ctx))
@@ -80,14 +81,14 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
             length = task.length
             port = task.port
             kind = task.kind
-            _enter(ctx, length, port, kind, _load(ctx, task))
+            enter(ctx, length, port, kind, load(ctx, task))
         else:
             ctx.looped += 1
     end_steps(ctx)
 
 
 @native
-def _load(ctx: Context, task: Task) -> int:
+def load(ctx: Context, task: Task) -> int:
     """Have a task's frame be the one that is parsed; the address of what it brings. The task is gone then."""
     fields = task.fields
     size = fields + task.length
@@ -99,7 +100,7 @@ def _load(ctx: Context, task: Task) -> int:
 
 
 @native
-def _enter(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
+def enter(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
     """One pass through ingress."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
@@ -190,9 +191,17 @@ def _taken(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: in
         return 0
     if port == CPU and ctx.cpu_port >= 0:
         port = ctx.cpu_port
-    if not below(port, MAX_PORT + 1) and port != RECIRCULATE:
+    elif port == RECIRCULATE:
+        port = LOOP
+    elif not below(port, LOOP):
         ctx.dropped += 1
         return 0
+    return place(ctx, m, path, port, instance, cos, length)
+
+
+@native
+def wait_for_egress(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+    """Room for the frame of a copy behind all others that wait."""
     task = Task(_waiting(ctx, m, path, port, length))
     task.instance = instance
     task.cos = cos
@@ -221,20 +230,24 @@ def _wait(ctx: Context, m: Memory, path: int, port: int, frame: int, length: int
 
 @native
 def _take_to_egress(ctx: Context, task: Task) -> None:
-    """Egress of one copy, and the wire."""
     length = task.length
     port = task.port
     path = task.kind
     instance = task.instance
     cos = task.cos
-    carried = _load(ctx, task)
+    leave(ctx, length, port, path, load(ctx, task), instance, cos)
+
+
+@native
+def leave(ctx: Context, length: int, port: int, path: int, carried: int, instance: int, cos: int) -> None:
+    """Egress of a copy whose frame is the one that is parsed, and the wire."""
     start = ctx.out.used
     if start > MOST_OUT:
         ctx.steps = -1
         return
     ctx.digests.used = ctx.digests.start
     m = Memory(ctx.top)
-    code = run_egress(ctx, m, length, _shown(ctx, port), path, carried, instance, cos)
+    code = run_egress(ctx, m, length, shown(ctx, port), path, carried, instance, cos)
     ctx.parse_errors += int(m[PARSER_ERROR] != 0)
     if code == CHECK_FAILED:
         ctx.out.used = start
@@ -252,9 +265,9 @@ def _transmit(ctx: Context, m: Memory, port: int, start: int) -> None:
     length = ctx.out.used - start
     if m[DROP] != 0:
         ctx.dropped += 1
-    elif port == RECIRCULATE:
+    elif port == LOOP:
         ctx.recirculations += 1
-        _wait(ctx, m, RECIRCULATED, port, ctx.out.data + start, length)
+        _wait(ctx, m, RECIRCULATED, RECIRCULATE, ctx.out.data + start, length)
     else:
         ctx.packets_out += 1
         record = Words(append(ctx, offset(Context.index), 16))
@@ -262,13 +275,15 @@ def _transmit(ctx: Context, m: Memory, port: int, start: int) -> None:
         record[1] = length
     if m[CLONE] != 0:
         _clone(ctx, m, m[SESSION], CLONE_E2E, ctx.out.data + start, length)
-    if m[DROP] != 0 or port == RECIRCULATE:
+    if m[DROP] != 0 or port == LOOP:
         ctx.out.used = start
 
 
 @native
-def _shown(ctx: Context, port: int) -> int:
+def shown(ctx: Context, port: int) -> int:
     """The number of a port for the program."""
+    if port == LOOP:
+        return RECIRCULATE
     return CPU if port == ctx.cpu_port else port
 
 

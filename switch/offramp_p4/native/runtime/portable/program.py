@@ -60,3 +60,9 @@ def carried_at(path: int) -> int:
 def carried_size(path: int) -> int:
     """How many bytes they are."""
     raise NotImplementedError
+
+
+@supplied
+def place(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+    """Have a copy wait for egress: room for its frame, which the caller writes at once; 0 if there is none."""
+    raise NotImplementedError

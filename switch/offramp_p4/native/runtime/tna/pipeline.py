@@ -33,6 +33,7 @@ from offramp_p4.native.runtime.tna.program import (
     RESUBMIT_SIZE,
     RID,
     TO_CPU,
+    deliver,
     egress_front,
     ingress_front,
     run_egress,
@@ -45,7 +46,7 @@ from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, end_steps, make
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE
 
-_FRESH: Final = 0
+FRESH: Final = 0
 _RESUBMITTED: Final = 1
 _MIRRORED: Final = 2
 _MASK48: Final = (1 << 48) - 1
@@ -78,26 +79,27 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
 def _run(ctx: Context, packet: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps
+    ctx.enqueued_us = ctx.now_us
     none_waits(ctx)
     left = ctx.max_passes - 1
-    _enter(ctx, packet, length, port, _FRESH, 0, 0)
+    enter(ctx, packet, length, port, FRESH, 0, 0)
     while ctx.waiting > 0 and ctx.steps >= 0:
         if left <= 0:
             ctx.looped += ctx.waiting
             ctx.waiting = 0
             break
         left -= 1
-        _take_up(ctx, Task(next_waiting(ctx)))
+        take_up(ctx, Task(next_waiting(ctx)))
     end_steps(ctx)
 
 
 @native
-def _take_up(ctx: Context, task: Task) -> None:
+def take_up(ctx: Context, task: Task) -> None:
     """Go on with a packet that has waited."""
     data = int(task + 1)
     packet = data + task.fields
     if task.kind != _MIRRORED:
-        _enter(ctx, packet, task.length, task.port, task.kind, data, task.fields)
+        enter(ctx, packet, task.length, task.port, task.kind, data, task.fields)
         return
     size = task.fields + task.length
     port = task.port
@@ -106,14 +108,14 @@ def _take_up(ctx: Context, task: Task) -> None:
     front = egress_front()
     copy(Bytes(room(ctx, offset(Context.held), 0, front + size) + front), Bytes(data), size)
     ctx.current = _FAR
-    _leave(ctx, size, port, rid, 0, 0, cos, 0)
+    deliver(ctx, size, port, rid, 0, 0, cos, 0)
 
 
 # --- ingress
 
 
 @native
-def _enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
+def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: int, size: int) -> None:
     """One pass through ingress, and the egress of every copy that comes of it."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
@@ -200,7 +202,7 @@ def _forward(ctx: Context, m: Memory, start: int) -> None:
     bypass = m[BYPASS]
     for i in range(ctx.copies.used // (8 * Copy.WORDS)):
         made = Copy(ctx.copies.data) + i
-        _leave(ctx, header + rest, made.port, made.rid, made.first, made.queue, made.cos, bypass)
+        deliver(ctx, header + rest, made.port, made.rid, made.first, made.queue, made.cos, bypass)
         if ctx.steps < 0:
             return
 
@@ -209,7 +211,7 @@ def _forward(ctx: Context, m: Memory, start: int) -> None:
 
 
 @native
-def _leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
+def leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
     """Egress of one copy of what is held, and the wire."""
     ctx.steps -= PASS_STEPS
     start = ctx.out.used
@@ -226,7 +228,19 @@ def _leave(ctx: Context, size: int, port: int, rid: int, first: int, queue: int,
         return
     m = Memory(ctx.top)
     ctx.frame = ctx.held.data
-    write_egress_header(Bytes(ctx.frame), port, ctx.now_us * 1000, rid, first, queue, cos, size & 0xFFFF)
+    write_egress_header(
+        Bytes(ctx.frame),
+        port,
+        ctx.enqueued_us * 1000,
+        ctx.found_cells,
+        ctx.waited_us * 1000,
+        ctx.left_cells,
+        rid,
+        first,
+        queue,
+        cos,
+        size & 0xFFFF,
+    )
     channel = port % PORTS_PER_PIPE // CHANNEL_PORTS
     if run_egress(ctx, m, _pipe(ctx, port), front + size, size, channel) == CHECK_FAILED:
         ctx.out.used = start
@@ -252,7 +266,7 @@ def _send(ctx: Context, port: int, start: int) -> None:
     elif below(port, ctx.loop_count) and ctx.loops[port] != 0:
         ctx.recirculations += 1
         ctx.out.used = start
-        _wait(ctx, _FRESH, port, 0, 0, ctx.out.data + start, length)
+        _wait(ctx, FRESH, port, 0, 0, ctx.out.data + start, length)
     else:
         ctx.packets_out += 1
         record = Words(append(ctx, offset(Context.index), 16))

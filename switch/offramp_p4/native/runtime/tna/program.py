@@ -83,9 +83,25 @@ def write_ingress_header(into: Bytes, resubmitted: int, port: int, time_ns: int)
 
 @supplied
 def write_egress_header(
-    into: Bytes, port: int, time_ns: int, rid: int, first: int, queue: int, cos: int, length: int
+    into: Bytes,
+    port: int,
+    enqueued_ns: int,
+    found_cells: int,
+    waited_ns: int,
+    left_cells: int,
+    rid: int,
+    first: int,
+    queue: int,
+    cos: int,
+    length: int,
 ) -> int:
     """Write the intrinsic metadata of egress; its bytes."""
+    raise NotImplementedError
+
+
+@supplied
+def deliver(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
+    """Send a copy of what is held on its way to egress."""
     raise NotImplementedError
 
 

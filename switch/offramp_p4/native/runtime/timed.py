@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets and queues in time: as in :mod:`offramp_p4.joint`. What a packet does at each step is the architecture's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.records import Record, offset
+from offramp_base.native.subset import Bytes, Ints, Words, below, native, supplied
+from offramp_p4.native.runtime.blocks import give_block, take_block
+from offramp_p4.native.runtime.buffers import append
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.ecn import mark
+from offramp_p4.native.runtime.heap import pop, push
+from offramp_p4.native.runtime.queues import Held, Port, Queue, dequeue, release, transmit
+from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
+
+RECIRCULATION: Final = -1
+"""The port number under which recirculated packets queue."""
+
+PS_PER_US: Final = 10**6
+_NEVER: Final = 1 << 62
+
+
+class _Budget(Record):
+    """What a packet and its copies may still do."""
+
+    passes: int
+    users: int  # how many of them there are
+
+
+_BUDGET_BYTES: Final = 8 * _Budget.WORDS
+
+
+@supplied
+def arrive(ctx: Context, frame: int, length: int, port: int) -> None:
+    """The first pass of a packet."""
+    raise NotImplementedError
+
+
+@supplied
+def come_back(ctx: Context, held: int) -> None:
+    """The pass of a recirculated packet, whose block this is."""
+    raise NotImplementedError
+
+
+@supplied
+def depart(ctx: Context, port: int, held: int) -> None:
+    """The egress of the copy that has left its queue, and the line; ``port`` and ``held`` are addresses."""
+    raise NotImplementedError
+
+
+@supplied
+def go_on(ctx: Context, waiting: int) -> None:
+    """Send what waits for another pass on its way: to a queue, or through the pass."""
+    raise NotImplementedError
+
+
+@native
+def receive_batch(
+    ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
+) -> int:
+    """``count`` packets arrive at their times, which never go back; 1, and nothing done, if a length is wrong."""
+    for i in range(count):
+        if below(stride, lengths[i]):
+            return 1
+    for i in range(count):
+        receive(ctx, times[i], int(frames + i * stride), lengths[i], ports[i])
+    return 0
+
+
+@native
+def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> None:
+    """A packet arrives; what was due before has happened then."""
+    _run_until(ctx, now_ps - 1)
+    _at(ctx, now_ps)
+    ctx.packets_in += 1
+    budget = _Budget(take_block(ctx, _BUDGET_BYTES))
+    budget.passes = ctx.max_passes
+    budget.users = 1
+    ctx.passes_left = int(budget)
+    none_waits(ctx)
+    ctx.steps = ctx.max_steps
+    arrive(ctx, frame, length, port)
+    end_steps(ctx)
+    _again(ctx)
+    _leave_budget(ctx)
+
+
+@native
+def advance(ctx: Context, until_ps: int) -> None:
+    """Let time pass."""
+    _run_until(ctx, until_ps)
+    if until_ps > ctx.now_ps:
+        _at(ctx, until_ps)
+
+
+@native
+def _run_until(ctx: Context, until_ps: int) -> None:
+    """All events up to a time: recirculated packets before ports."""
+    while True:
+        back = _NEVER
+        ready = _NEVER
+        if ctx.returning.used > 0:
+            back = Words(ctx.returning.data)[0]
+        if ctx.ready.used > 0:
+            ready = Words(ctx.ready.data)[0]
+        if min(back, ready) > until_ps:
+            return
+        if back <= ready:
+            _at(ctx, back)
+            _return(ctx, Held(pop(ctx, offset(Context.returning))))
+        else:
+            _at(ctx, ready)
+            _serve(ctx, Port(pop(ctx, offset(Context.ready))))
+
+
+@native
+def _at(ctx: Context, now_ps: int) -> None:
+    ctx.now_ps = now_ps
+    ctx.now_us = now_ps // PS_PER_US
+
+
+@native
+def _serve(ctx: Context, port: Port) -> None:
+    """The frame whose turn it is at a port."""
+    held = Held(dequeue(ctx, port))
+    ctx.passes_left = held.budget
+    if port.number == RECIRCULATION:
+        finish_ps = transmit(ctx, port, held.frame_bytes)
+        release(ctx, port)
+        ctx.returned += 1
+        push(ctx, offset(Context.returning), finish_ps, ctx.returned, int(held))
+        return
+    none_waits(ctx)
+    depart(ctx, int(port), int(held))
+    _again(ctx)
+    ctx.passes_left = held.budget
+    _give_up(ctx, held)
+
+
+@native
+def finish(ctx: Context, port: Port, queue: Queue, held: Held, sent: int) -> None:
+    """Mark the frame that egress has sent behind ``sent`` bytes of INDEX, if it has, and occupy the line with it."""
+    if ctx.index.used > sent:
+        length = Words(ctx.index.data + sent)[1]
+        if held.congested != 0:
+            queue.marked_frames += mark(ctx, ctx.out.data + ctx.out.used - length, length)
+        time = Words(append(ctx, offset(Context.times), 8))
+        time[0] = transmit(ctx, port, length)
+    release(ctx, port)
+
+
+@native
+def _return(ctx: Context, held: Held) -> None:
+    """A recirculated packet is back at the parser."""
+    ctx.passes_left = held.budget
+    none_waits(ctx)
+    ctx.steps = ctx.max_steps
+    come_back(ctx, int(held))
+    end_steps(ctx)
+    _again(ctx)
+    _give_up(ctx, held)
+
+
+@native
+def _again(ctx: Context) -> None:
+    """Send what was resubmitted and recirculated on its way, within the packet's budget."""
+    while ctx.waiting > 0:
+        budget = _Budget(ctx.passes_left)
+        budget.passes -= 1
+        if budget.passes <= 0:
+            ctx.looped += ctx.waiting
+            ctx.waiting = 0
+            return
+        go_on(ctx, next_waiting(ctx))
+
+
+@native
+def new_block(ctx: Context, size: int) -> Held:
+    """A block that shares the budget of the current packet."""
+    held = Held(take_block(ctx, size))
+    held.block_bytes = size
+    held.budget = ctx.passes_left
+    _Budget(held.budget).users += 1
+    return held
+
+
+@native
+def _give_up(ctx: Context, held: Held) -> None:
+    """A copy has gone; its budget is the current one."""
+    give_block(ctx, int(held), held.block_bytes)
+    _leave_budget(ctx)
+
+
+@native
+def _leave_budget(ctx: Context) -> None:
+    budget = _Budget(ctx.passes_left)
+    budget.users -= 1
+    if budget.users == 0:
+        give_block(ctx, int(budget), _BUDGET_BYTES)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The halves of a Tofino, for a traffic manager to join, and what goes between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from offramp_p4.tna.ports import CELL_BYTES
+
+Emit = Callable[[tuple[int, bytes]], object]
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A packet at the entry of ingress; ``resubmitted`` is the data of its first pass."""
+
+    port: int
+    frame: bytes
+    resubmitted: bytes | None = None
+
+
+@dataclass(slots=True)
+class InQueue:
+    """What the chip tells egress of a queue: when the packet came, how long it waited, cells before and after."""
+
+    enqueued_us: int = 0
+    found_cells: int = 0
+    waited_us: int = 0
+    left_cells: int = 0
+
+
+@dataclass(slots=True)
+class Copy:
+    """A packet that the traffic manager hands to egress."""
+
+    port: int
+    packet: bytes
+    rid: int = 0
+    first: int = 0
+    qid: int = 0
+    cos: int = 0
+    bypass: bool = False
+    in_queue: InQueue | None = None
+
+
+class TnaStages:
+    """Ingress and egress of a Tofino, apart, and what a traffic manager tells egress of a copy's queue.
+
+    Attributes:
+        arrival: makes an arrival of a port and a frame.
+        again: what resubmission, recirculation and mirrors have made; the caller takes it out.
+        max_passes: of a packet and its copies together.
+    """
+
+    def __init__(
+        self,
+        *,
+        arrival: Callable[[int, bytes], Arrival],
+        ingress: Callable[[Any, Emit], None],
+        egress: Callable[[Any, Emit], None],
+        again: deque[Any],
+        max_passes: int,
+    ) -> None:
+        self.arrival, self._ingress, self._egress = arrival, ingress, egress
+        self.again, self.max_passes = again, max_passes
+
+    def ingress(self, task: Arrival | Copy) -> None:
+        """Parser and ingress of an arrival; every copy, and a mirrored one at once, goes where the chip was told."""
+        self._ingress(task, _no_output)
+
+    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
+        """Egress of a copy."""
+        del port
+        self._egress(copy, emit)
+
+    def recirculated(self, task: Arrival | Copy) -> bool:
+        """Whether a packet comes back from egress."""
+        return isinstance(task, Arrival) and task.resubmitted is None
+
+    def queue(self, copy: Copy) -> int:
+        """The queue that a copy asks for."""
+        return copy.qid
+
+    def frame_bytes(self, copy: Copy) -> int:
+        """Size of a copy between ingress and egress."""
+        return len(copy.packet)
+
+    def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
+        """Note when it came, and what it found."""
+        del depth
+        copy.in_queue = InQueue(now_us, cells(depth_bytes))
+
+    def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
+        """Note how long it waited, and what it leaves behind."""
+        del depth
+        assert copy.in_queue is not None
+        copy.in_queue.waited_us, copy.in_queue.left_cells = waited_us, cells(depth_bytes)
+
+
+def cells(held_bytes: int) -> int:
+    """The cells of the chip's buffer that so many bytes take."""
+    return -(-held_bytes // CELL_BYTES)
+
+
+def _no_output(_: tuple[int, bytes]) -> None:
+    raise AssertionError("nothing leaves before egress")

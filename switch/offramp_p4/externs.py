@@ -13,13 +13,14 @@ from offramp_base.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Extern:
-    """An extern function or extern type of v1model programs, by whose name the registry knows it.
+    """An extern function or extern type of v1model, PSA and PNA programs, by whose name the registry knows it.
 
     Attributes:
         declaration: the P4 text that ``#include <NAME.p4>`` stands for.
-        behaviour: of a function, a callable that takes the values of its arguments and returns the result. Of a type,
-            a class: the engine makes an object of the constructor's arguments for every instance, anew when the
-            switch is reset, and calls its methods by the names that the declaration has.
+        behaviour: of a function, a callable that takes the values of its ``in`` and ``inout`` arguments and returns
+            the result and the new values of ``inout`` and ``out`` arguments, in a tuple where they are several. Of a
+            type, a class: the engine makes an object of the constructor's arguments for every instance, anew when
+            the switch is reset, and calls its methods by the names that the declaration has.
     """
 
     declaration: str

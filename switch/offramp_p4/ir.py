@@ -511,7 +511,7 @@ class Table:
 
     ``largest_priority_wins`` and ``priority_delta`` are the table properties of section 14.2.1.4.
     ``properties`` holds what remains, for the architecture (``implementation``, ``counters``, ``meters``,
-    ``support_timeout``, …): an :class:`ExternInstance` or an expression.
+    ``support_timeout``, …, whatever the architecture calls them): an :class:`ExternInstance` or an expression.
     """
 
     name: str

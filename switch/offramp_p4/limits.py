@@ -23,6 +23,8 @@ _COUNTER_BYTES: Final = 16
 _METER_BYTES: Final = 256
 _FILTER_BYTES: Final = 512
 _WORD: Final = 8
+_SIZES: Final = ("size", "n_counters", "n_meters")
+"""What architectures call the number of an array's cells."""
 
 
 def check_state(program: ir.Program, most: int) -> None:
@@ -85,6 +87,6 @@ def _bits(t: Type) -> int:
 
 def _size(instance: ir.ExternInstance) -> int:
     """The number of cells; one that is no constant is refused where the array is made."""
-    size = dict(zip(instance.params, instance.args, strict=False)).get("size")
-    value = getattr(size, "value", None)
+    given = dict(zip(instance.params, instance.args, strict=False))
+    value = next((getattr(given[name], "value", None) for name in _SIZES if name in given), None)
     return value if isinstance(value, int) else 0

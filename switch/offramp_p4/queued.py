@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A v1model switch whose ingress and egress are joined by a traffic manager."""
+"""A switch whose ingress and egress are joined by a traffic manager."""
 
 from __future__ import annotations
 

@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4.architecture import PNA, PSA, TNA, V1MODEL, Architecture, architecture_of
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.portable.pna import PnaPipeline
+from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
 from offramp_p4.tna.pipeline import TnaPipeline
 from offramp_p4.v1model.pipeline import V1Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from offramp_p4 import ir
     from offramp_p4.state import (
@@ -30,16 +33,23 @@ if TYPE_CHECKING:
     )
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
+    from offramp_p4.tm.stages import Deliver, Stages
     from offramp_p4.tna.filter_state import FilterState
-    from offramp_p4.tna.stages import TnaStages
     from offramp_p4.trace.model import PacketTrace
-    from offramp_p4.v1model.stages import Deliver, Stages
 
 __all__ = ["Digest", "Switch", "SwitchStats"]
 
+Pipeline = V1Pipeline | TnaPipeline | PsaPipeline | PnaPipeline
+_PIPELINES: Final[dict[Architecture, Callable[..., Pipeline]]] = {
+    V1MODEL: V1Pipeline,
+    TNA: TnaPipeline,
+    PSA: PsaPipeline,
+    PNA: PnaPipeline,
+}
+
 
 class Switch:
-    """Executes a v1model program as bmv2's simple_switch does, or a TNA program as a Tofino, packet by packet.
+    """Executes a P4 program packet by packet: v1model as bmv2's simple_switch, TNA as a Tofino, PSA, and PNA.
 
     A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
@@ -54,7 +64,8 @@ class Switch:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
-        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
+        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
+            and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
         now_us: virtual time in microseconds.
         engine, why: ``python``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
 
@@ -78,6 +89,7 @@ class Switch:
         max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
         recirculation_ports: Iterable[int] = (),
+        host_ports: Iterable[int] = (),
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
@@ -86,28 +98,21 @@ class Switch:
         check_state(program, max_state)
         check_work(program, max_steps)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
-        self._pipeline: V1Pipeline | TnaPipeline
-        if program.main.type_name in TNA_PACKAGES:
-            if trace is not None:
-                raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
-            self._pipeline = TnaPipeline(
-                program,
-                seed=seed,
-                max_passes=max_passes,
-                max_steps=max_steps,
-                clock=lambda: self.now_us,
-                cpu_port=cpu_port,
-                recirculation_ports=recirculation_ports,
-            )
-        else:
-            self._pipeline = _pipeline(trace)(
-                program,
-                seed=seed,
-                drop_port=drop_port,
-                max_passes=max_passes,
-                max_steps=max_steps,
-                clock=lambda: self.now_us,
-            )
+        architecture = architecture_of(program)
+        given: dict[str, Any] = {
+            "cpu_port": cpu_port,
+            "drop_port": drop_port,
+            "recirculation_ports": recirculation_ports,
+            "host_ports": host_ports,
+        }
+        self._pipeline = _pipeline(program, architecture, trace)(
+            program,
+            seed=seed,
+            max_passes=max_passes,
+            max_steps=max_steps,
+            clock=lambda: self.now_us,
+            **{name: value for name, value in given.items() if name in architecture.options},
+        )
         objects = self._objects = self._pipeline.objects
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
@@ -155,7 +160,7 @@ class Switch:
         self._pipeline.run(port, bytes(frame), out.append)
         return out
 
-    def split(self, hold: Deliver) -> Stages | TnaStages:
+    def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
         return self._pipeline.split(hold)
 
@@ -171,9 +176,13 @@ class Switch:
         self._pipeline.stats = SwitchStats()
 
 
-def _pipeline(trace: Callable[[PacketTrace], object] | None) -> Callable[..., V1Pipeline]:
+def _pipeline(
+    program: ir.Program, architecture: Architecture, trace: Callable[[PacketTrace], object] | None
+) -> Callable[..., Pipeline]:
     if trace is None:
-        return V1Pipeline
+        return _PIPELINES[architecture]
+    if not architecture.traced:
+        raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
     from offramp_p4.trace.pipeline import TracedPipeline
 
     return partial(TracedPipeline, sink=trace)

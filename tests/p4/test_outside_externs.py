@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_failure_drops_the_packet_and_says_why(behaviour, message, caplog) -> 
     ("extern", "message"),
     [
         (Extern("extern bit<1> parity(in bit<32> word);", lambda: 0), "takes other arguments"),
-        (Extern("extern bit<1> parity(inout bit<32> word);", lambda word: 0), "with an inout parameter"),
+        (Extern("extern bit<1> parity(out bit<32> word);", lambda word: 0), "takes other arguments"),
         (Extern("extern bit<1> parity(in bit<32> word)", lambda word: 0), "expected ';' after an extern function"),
         (len, "expected an offramp_p4.externs.Extern"),
     ],
@@ -114,3 +115,57 @@ def test_what_does_not_fit_is_refused_when_the_program_is_loaded(extern: object,
     externs.EXTERNS._things["parity"] = extern  # type: ignore[assignment]
     with pytest.raises(OfframpError, match=message):
         make_switch(load_text(PROGRAM), "python")
+
+
+RESULTS = """
+#include <core.p4>
+#include <v1model.p4>
+extern void fill(out bit<32> into, bit<32> value);
+extern bit<8> halve(inout bit<16> word, in bit<8> by, out bit<7> rest);
+header word_t { bit<32> word; bit<16> half; bit<8> result; bit<7> rest; bit<1> odd; }
+struct headers_t { word_t[2] w; }
+struct meta_t {}
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { p.extract(h.w.next); transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply {} }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    apply {
+        fill(h.w[0].word, 0xFF);
+        h.w[0].result = halve(h.w[0].half, 3, h.w[0].rest);
+        s.egress_spec = 1;
+    }
+}
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in headers_t h) { apply { p.emit(h.w); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+FRAME = bytes.fromhex("beefca0e 0009 00 00")
+
+
+def outside(name: str, behaviour: Callable[..., object]) -> None:
+    """Have a package bring an extern that the program declares itself, as bmv2's users link theirs."""
+    externs.EXTERNS._things[name] = Extern("", behaviour)
+
+
+def test_results_come_back_through_out_and_inout_parameters() -> None:
+    """A program that declares an extern which only its user's switch has, as p4c's extern-funcs-bmv2 does."""
+    outside("fill", lambda value: value)
+    outside("halve", lambda word, by: (word & 0xFF, word // by, 5))
+    switch = make_switch(load_text(RESULTS))
+    assert switch.engine == "python"
+    assert switch.process_one(0, FRAME) == [(1, bytes.fromhex("000000ff 0003 09 0a"))]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [((1, 2), "2 results, not 3"), ((1, 2, 128), "the result 128 is outside 0..127"), (1, "TypeError")],
+)
+def test_results_that_do_not_fit_drop_the_packet(
+    results: object, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    outside("fill", lambda value: value)
+    outside("halve", lambda word, by: results)
+    with caplog.at_level(logging.ERROR):
+        assert make_switch(load_text(RESULTS)).process_one(0, FRAME) == []
+    assert message in caplog.text

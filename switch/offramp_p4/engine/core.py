@@ -22,6 +22,13 @@ def argument(e: ir.ExternCall, index: int) -> ir.Expr:
     return expr
 
 
+def instance(e: ir.ExternCall) -> ir.ExternInstance:
+    """The extern object that a method is called on."""
+    if not isinstance(e.target, ir.ExternInstance):
+        raise Unsupported(e.pos, f"{e.extern}.{e.method} of an object that is not known when the program is loaded")
+    return e.target
+
+
 def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     header = strip(header)
     if not isinstance(header, Header):

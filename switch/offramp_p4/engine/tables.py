@@ -65,7 +65,7 @@ def _write(g: Generator, table: ir.Table, want: Want) -> None:
 
 def _find(g: Generator, table: ir.Table, state: str) -> None:
     """Bind ``entry`` and ``action``."""
-    values = [_key(g, k) for k in table.keys if k.match_kind != "selector"]
+    values = key_values(g, table)
     if not values:
         g.line("entry = None")
         g.line(f"action = {state}.default")
@@ -84,6 +84,11 @@ def _find(g: Generator, table: ir.Table, state: str) -> None:
             pick = g.target.selector_hash(g, table)
             g.line(f"action = {g.bind(profile, 'profile')}.resolve(entry.action, {pick})")
         g.target.on_hit(g, table)
+
+
+def key_values(g: Generator, table: ir.Table) -> list[str]:
+    """Texts of the values that ``table`` looks up, as unsigned numbers."""
+    return [_key(g, key) for key in table.keys if key.match_kind != "selector"]
 
 
 def _key(g: Generator, key: ir.TableKey) -> str:

@@ -17,12 +17,17 @@ from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
 from offramp_p4.fuzz.noise import noise
 from offramp_p4.fuzz.packets import random_packets
+from offramp_p4.fuzz.portable import random_psa_program
 from offramp_p4.fuzz.programs import RandomProgram, random_program
 from offramp_p4.fuzz.reference import against_bmv2
 from offramp_p4.fuzz.tofino import random_tofino_program
 
 PACKETS: Final = 100
-WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {"v1model": None, "tna": random_tofino_program}
+WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {
+    "v1model": None,
+    "tna": random_tofino_program,
+    "psa": random_psa_program,
+}
 """What writes the program of a seed, by architecture (None: as the engine takes them)."""
 TRIAL_S: Final = 60.0
 """How long a comparison may take: far more than any does."""

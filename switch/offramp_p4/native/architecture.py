@@ -78,7 +78,7 @@ class Architecture:
     translate: Callable[[ir.Program, NativeState, bool], Module]
 
 
-_MODULES: Final = {"V1Switch": "v1model", "Switch": "tna", "MultiParserSwitch": "tna"}
+_MODULES: Final = {"V1Switch": "v1model", "Switch": "tna", "MultiParserSwitch": "tna", "PSA_Switch": "portable"}
 """The modules of this package by the package that a program's ``main`` is of."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[bool, Module]]] = WeakKeyDictionary()
 """What programs have been translated to: a network of switches runs few programs."""

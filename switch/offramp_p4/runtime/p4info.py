@@ -11,6 +11,7 @@ from typing import Any
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import config
 from offramp_p4 import ir
+from offramp_p4.architecture import TNA, architecture_of
 from offramp_p4.runtime.annotations import annotate
 from offramp_p4.runtime.ids import SymbolTable, explicit_id, field_ids
 from offramp_p4.runtime.tna_externs import standard_externs
@@ -359,9 +360,8 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
 
 def architecture(program: ir.Program) -> str:
     """The name that p4c gives the architecture of a program."""
-    if program.main.type_name == "V1Switch":
-        return "v1model"
-    return "t2na" if "ghost_intrinsic_metadata_t" in program.types else "tna"
+    found = architecture_of(program)
+    return "t2na" if found is TNA and "ghost_intrinsic_metadata_t" in program.types else found.name
 
 
 def digest_types(program: ir.Program) -> dict[str, Type]:

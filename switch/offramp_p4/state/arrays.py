@@ -23,15 +23,20 @@ def check_index(kind: str, name: str, index: int, size: int) -> int:
 
 @dataclass(slots=True)
 class RegisterState:
-    """A register array. ``values`` stays the same list object: the compiled program works on it directly."""
+    """A register array. ``values`` stays the same list object: the compiled program works on it directly.
+
+    Attributes:
+        initial: what every cell begins with.
+    """
 
     name: str
     width: Bits
     size: int
+    initial: int = 0
     values: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.values = [0] * self.size
+        self.values = [self.initial] * self.size
 
     def read(self, index: int) -> int:
         """The value at ``index``, as an unsigned bit pattern."""
@@ -45,8 +50,8 @@ class RegisterState:
         self.values[index] = self.width.wrap(value)
 
     def reset(self) -> None:
-        """All values 0."""
-        self.values[:] = [0] * self.size
+        """All values as the program gives them."""
+        self.values[:] = [self.initial] * self.size
 
 
 CounterKind = Literal["packets", "bytes", "packets_and_bytes"]

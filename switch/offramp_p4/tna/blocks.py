@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from offramp_p4 import ir
+from offramp_p4.architecture import TNA
 from offramp_p4.source import Unsupported
 
-PACKAGES: Final = frozenset({"Switch", "MultiParserSwitch"})
 _MAX_PIPES: Final = 4
 
 
@@ -43,7 +43,7 @@ def pipes(program: ir.Program) -> list[Pipe]:
         Unsupported: it is not a TNA program, or has a ghost thread.
     """
     main = program.main
-    if main.type_name not in PACKAGES:
+    if main.type_name not in TNA.packages:
         raise Unsupported(main.pos, f"architecture {main.type_name}")
     found = [main.args.get(f"pipe{i}") for i in range(_MAX_PIPES)]
     made = [_pipe(package) for package in found if isinstance(package, ir.PackageInstance)]

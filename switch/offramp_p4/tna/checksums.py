@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.layout import CURSOR, FRAME, Memory
 from offramp_p4.engine.packing import packed
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.registers import instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.constructor import number
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.filter_state import FilterState, dropped, filtered
-from offramp_p4.tna.objects import number
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, strip
 
 if TYPE_CHECKING:

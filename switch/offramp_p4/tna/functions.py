@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_p4 import ir
+from offramp_p4 import constructor, ir
 from offramp_p4.engine import bits, lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.packing import number
 from offramp_p4.source import Unsupported
-from offramp_p4.tna import hashing, objects
+from offramp_p4.tna import hashing
 from offramp_p4.tna.metadata import UNSET_PORT
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, Header, strip
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
         return None
     keys = [k.expr for k in table.keys if k.match_kind == "selector"]
-    function = objects.argument(i, "hash")
+    function = constructor.argument(i, "hash")
     if not isinstance(function, ir.ExternInstance) or not keys:
         raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
     return function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos)

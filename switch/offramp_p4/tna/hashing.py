@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from offramp_p4 import ir
+from offramp_p4 import constructor, ir
 from offramp_p4.source import Unsupported
-from offramp_p4.tna import objects
 from offramp_p4.types import Bits, strip
 
 Hash = Callable[[int], int]
@@ -149,7 +148,7 @@ def hash_of(i: ir.ExternInstance, bits: int, seed: int) -> Hash:
     Raises:
         Unsupported: it needs a polynomial, and has none.
     """
-    name, width = objects.member(i, "algo"), width_of(i)
+    name, width = constructor.member(i, "algo"), width_of(i)
     if name == "IDENTITY":
         return identity(width)
     if name == "RANDOM":
@@ -158,17 +157,17 @@ def hash_of(i: ir.ExternInstance, bits: int, seed: int) -> Hash:
         return xor(int(name[3:]), bits, width)
     if name in CRCS:
         return crc(CRCS[name], bits, width)
-    poly = objects.argument(i, "poly") if "poly" in i.params else None
+    poly = constructor.argument(i, "poly") if "poly" in i.params else None
     if not isinstance(poly, ir.ExternInstance):
         raise Unsupported(i.pos, f"Hash {i.name} with HashAlgorithm_t.CUSTOM but without a CRCPolynomial")
     parameters = Crc(
         width_of(poly),
-        objects.number(poly, "coeff"),
-        bool(objects.number(poly, "reversed")),
-        objects.number(poly, "init"),
-        objects.number(poly, "xor"),
+        constructor.number(poly, "coeff"),
+        bool(constructor.number(poly, "reversed")),
+        constructor.number(poly, "init"),
+        constructor.number(poly, "xor"),
     )
-    extend, msb = bool(objects.number(poly, "extended")), bool(objects.number(poly, "msb"))
+    extend, msb = bool(constructor.number(poly, "extended")), bool(constructor.number(poly, "msb"))
     return crc(parameters, bits, width, extend=extend, msb=msb)
 
 

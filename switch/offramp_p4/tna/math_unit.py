@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from offramp_p4 import ir
+from offramp_p4.constructor import argument, member, number
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.objects import argument, member, number
 from offramp_p4.types import Bits, strip
 
 # For each operation: whether exponents are negated, their factor as a shift, the function, its largest value.

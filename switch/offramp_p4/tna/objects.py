@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offramp_p4 import ir
+from offramp_p4.constructor import argument, member, number
+from offramp_p4.engine.arrays import direct_tables
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
@@ -20,7 +22,6 @@ NOT_MODELLED: Final = {
     "SelectorAction": "a stateful selector (SelectorAction)",
     "Pktgen": "the packet generator (Pktgen)",
 }
-DIRECT: Final = {"counters": "DirectCounter", "meters": "DirectMeter", "registers": "DirectRegister"}
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
 _WIDTHS: Final = (1, 8, 16, 32, 64)
 _PAIR_WIDTHS: Final = (8, 16, 32)
@@ -30,12 +31,7 @@ _PAIR_WIDTHS: Final = (8, 16, 32)
 class TofinoRegister(RegisterState):
     """A register array; a pair of words is one value with the first word in the high half."""
 
-    initial: int = 0
     pair: bool = False
-
-    def reset(self) -> None:
-        """All values as the program gives them."""
-        self.values[:] = [self.initial] * self.size
 
 
 class Objects:
@@ -64,7 +60,7 @@ class Objects:
         for instance in program.externs:
             self._make(instance)
         self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
-        self.table_of = _direct_tables(program)
+        self.table_of = direct_tables(program)
         for instance, table in self.table_of.items():
             if instance in self.of and not isinstance(self.of[instance], RegisterState):
                 self.of[instance].table = table.name
@@ -155,9 +151,7 @@ def _register(i: ir.ExternInstance) -> TofinoRegister:
     signed = isinstance(words[0], Bits) and words[0].signed and not pair
     size = number(i, "size") if i.extern == "Register" else 1
     initial = _initial(i, width, pair=pair)
-    state = TofinoRegister(i.name, Bits(width, signed), size, initial=Bits(width, signed).wrap(initial), pair=pair)
-    state.reset()
-    return state
+    return TofinoRegister(i.name, Bits(width, signed), size, initial=Bits(width, signed).wrap(initial), pair=pair)
 
 
 def word_width(t: Type) -> int:
@@ -181,40 +175,3 @@ def _initial(i: ir.ExternInstance, width: int, *, pair: bool) -> int:
             raise Unsupported(i.pos, f"{i.extern} {i.name} whose initial value is not a constant")
         out = out << own | part.value & (1 << own) - 1
     return out
-
-
-def _direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
-    found: dict[ir.ExternInstance, ir.Table] = {}
-    for table in program.tables:
-        for name, kind in DIRECT.items():
-            instance = table.properties.get(name)
-            if not isinstance(instance, ir.ExternInstance) or instance.extern != kind:
-                continue
-            if instance in found:
-                raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
-            found[instance] = table
-    return found
-
-
-def argument(i: ir.ExternInstance, name: str) -> ir.Expr | ir.ExternInstance | None:
-    """A constructor argument."""
-    return i.args[i.params.index(name)]
-
-
-def number(i: ir.ExternInstance, name: str) -> int:
-    """A constructor argument that is a number."""
-    arg = argument(i, name)
-    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not a constant")
-    return arg.value
-
-
-def member(i: ir.ExternInstance, name: str) -> str:
-    """The name of the enum member that a constructor argument is."""
-    arg = argument(i, name)
-    found = None
-    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
-        found = arg.type.member(arg.value)
-    if found is None:
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not an enum member")
-    return found

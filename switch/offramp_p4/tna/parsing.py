@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4.engine import bits, lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, Header, Struct, strip
 
 if TYPE_CHECKING:

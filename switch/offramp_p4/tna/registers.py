@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import calls, lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import math_unit
 from offramp_p4.types import Bits, Struct, strip
@@ -36,13 +36,6 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
         made[extern, "execute_log"] = lambda g, e: _execute_log(target, g, e)
         made[extern, "predicate"] = _predicate
     return made
-
-
-def instance(e: ir.ExternCall) -> ir.ExternInstance:
-    """The extern object that a method is called on."""
-    if not isinstance(e.target, ir.ExternInstance):
-        raise Unsupported(e.pos, f"{e.extern}.{e.method} of an object that is not known when the program is loaded")
-    return e.target
 
 
 def register_of(action: ir.ExternInstance) -> ir.ExternInstance:

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp_p4 import ir
+from offramp_p4 import constructor, ir
 from offramp_p4.engine import lvalues
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.generator import is_scalar
 from offramp_p4.engine.packing import number
 from offramp_p4.records import Digest
 from offramp_p4.source import Unsupported
-from offramp_p4.tna import objects
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ def _selected(target: TnaTarget, g: Generator, e: ir.ExternCall, field: str) -> 
         raise Unsupported(e.pos, f"{i.extern} in an egress deparser")
     test = "True"
     if field in i.params:
-        test = f"m[{target.cells.field('deparser', field)}] == {objects.number(i, field)}"
+        test = f"m[{target.cells.field('deparser', field)}] == {constructor.number(i, field)}"
     return g.indented(f"if {test}:")
 
 

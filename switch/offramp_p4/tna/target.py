@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from offramp_p4.engine import core
-from offramp_p4.tna import arrays, checksums, filters, functions, parsing, registers, requests
+from offramp_p4.engine import arrays, core
+from offramp_p4.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.tna.metadata import Cells
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from offramp_p4.tna.objects import Objects
 
 
+COLOURS: Final = (0, 1, 3)
+"""Of MeterColor_t: green, yellow, red."""
+
+
 class TnaTarget:
     """Everything that generated code of one gress refers to.
 
@@ -31,7 +35,10 @@ class TnaTarget:
         steps: of the packet that is being run.
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
         deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
+
+    colours = COLOURS
 
     def __init__(
         self,
@@ -49,7 +56,9 @@ class TnaTarget:
         self.steps = steps
         self.program, self.layout, self.gress = program, layout, gress
         self.objects, self.seed, self.random, self.clock = objects, seed, random, clock
+        self.states, self.table_of = objects.of, objects.table_of
         self.cells = Cells(program, layout, gress, direction)
+        self.length = self.cells.wire_length
         self.port_metadata_bytes = 24 if "ghost_intrinsic_metadata_t" in program.types else 8
         self.deposits: list[checksums.Deposit] = []
         self._own: dict[object, int] = {}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_p4.engine.faults import CheckFailed, ParserFault
+from offramp_p4.tm.stages import Emit
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
 from offramp_p4.trace.recorder import Recorder
 from offramp_p4.trace.target import TracedTarget
 from offramp_p4.v1model import metadata as md
 from offramp_p4.v1model.pipeline import V1Pipeline, _Arrival
-from offramp_p4.v1model.stages import Emit
 
 if TYPE_CHECKING:
     from offramp_p4 import ir

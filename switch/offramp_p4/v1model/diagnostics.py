@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import lvalues
@@ -22,8 +22,7 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("", "log_msg"): lambda g, e: _log(target, g, e),
-        ("", "assert"): _check,
-        ("", "assume"): _check,
+        **CHECKS,
         ("", "random"): lambda g, e: _random(target, g, e),
     }
 
@@ -43,6 +42,10 @@ def _check(g: Generator, e: ir.ExternCall) -> str:
     with g.indented(f"if not {g.condition(argument(e, 0))}:"):
         g.line(f"raise {g.bind(CheckFailed, 'CheckFailed')}({f'{e.pos}: {e.method} failed'!r})")
     return "None"
+
+
+CHECKS: Final[dict[tuple[str, str], Builder]] = {("", "assert"): _check, ("", "assume"): _check}
+"""The builders of ``assert`` and ``assume``, for any architecture."""
 
 
 def _random(target: V1Target, g: Generator, e: ir.ExternCall) -> str:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
 
 from offramp_p4 import ir
 from offramp_p4.source import Unsupported
@@ -19,10 +20,82 @@ from offramp_p4.state import (
 from offramp_p4.state.match import key_width
 from offramp_p4.types import BOOL, Bits, Enum, scalars, strip
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Object = RegisterState | CounterState | MeterState | ActionProfileState
+Maker = Callable[[ir.ExternInstance], Object]
+
+
+def register_width(i: ir.ExternInstance) -> Bits:
+    """The bits of a cell of a register.
+
+    Raises:
+        Unsupported: it holds something else than a number.
+    """
+    element = strip(i.type_args[0])
+    if isinstance(element, Enum) and element.base is not None:
+        element = element.base
+    if element == BOOL:
+        element = Bits(1)
+    if not isinstance(element, Bits):
+        raise Unsupported(i.pos, f"a register of {element}")
+    return element
+
+
+def _register(i: ir.ExternInstance) -> RegisterState:
+    return RegisterState(i.name, register_width(i), constant(i, 0))
+
+
+def _counter(i: ir.ExternInstance) -> CounterState:
+    return CounterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
+
+
+def _direct_counter(i: ir.ExternInstance) -> CounterState:
+    return CounterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
+
+
+def _meter(i: ir.ExternInstance) -> MeterState:
+    return MeterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
+
+
+def _direct_meter(i: ir.ExternInstance) -> MeterState:
+    return MeterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
+
+
+def _action_profile(i: ir.ExternInstance) -> ActionProfileState:
+    return ActionProfileState(i.name, constant(i, 0))
+
+
+def _action_selector(i: ir.ExternInstance) -> ActionProfileState:
+    return ActionProfileState(i.name, constant(i, 1), selector=True)
+
+
+_MAKERS: Final[dict[str, Maker]] = {
+    "register": _register,
+    "counter": _counter,
+    "direct_counter": _direct_counter,
+    "meter": _meter,
+    "direct_meter": _direct_meter,
+    "action_profile": _action_profile,
+    "action_selector": _action_selector,
+}
+
+
+def constant(i: ir.ExternInstance, index: int) -> int:
+    """A constructor argument that is a number."""
+    arg = i.args[index]
+    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not a constant")
+    return arg.value
+
+
+def enum_member(i: ir.ExternInstance, index: int) -> str:
+    """The name of the enum member that a constructor argument is."""
+    arg = i.args[index]
+    member = None
+    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
+        member = arg.type.member(arg.value)
+    if member is None:
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not an enum member")
+    return member
 
 
 class Objects:
@@ -34,7 +107,10 @@ class Objects:
         value_sets: the state of each parser value set.
         registers, counters, meters, profiles: the same states by control-plane name.
         pre: multicast groups and clone sessions.
+        makers: what makes the state of an extern, by its name.
     """
+
+    makers: ClassVar[Mapping[str, Maker]] = _MAKERS
 
     def __init__(self, program: ir.Program) -> None:
         self.of: dict[ir.ExternInstance, Any] = {}
@@ -62,7 +138,7 @@ class Objects:
 
     def make(self, i: ir.ExternInstance) -> Object | None:
         """The state of an extern instance; None if it has none."""
-        make = _MAKERS.get(i.extern)
+        make = self.makers.get(i.extern)
         return None if make is None else make(i)
 
     def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
@@ -92,68 +168,3 @@ class Objects:
             instance = table.properties.get(name)
             if isinstance(instance, ir.ExternInstance) and instance in self.of:
                 self.of[instance].table = table.name
-
-
-def _register(i: ir.ExternInstance) -> RegisterState:
-    element = strip(i.type_args[0])
-    if isinstance(element, Enum) and element.base is not None:
-        element = element.base
-    if element == BOOL:
-        element = Bits(1)
-    if not isinstance(element, Bits):
-        raise Unsupported(i.pos, f"a register of {element}")
-    return RegisterState(i.name, element, constant(i, 0))
-
-
-def _counter(i: ir.ExternInstance) -> CounterState:
-    return CounterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
-
-
-def _direct_counter(i: ir.ExternInstance) -> CounterState:
-    return CounterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
-
-
-def _meter(i: ir.ExternInstance) -> MeterState:
-    return MeterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
-
-
-def _direct_meter(i: ir.ExternInstance) -> MeterState:
-    return MeterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
-
-
-def _action_profile(i: ir.ExternInstance) -> ActionProfileState:
-    return ActionProfileState(i.name, constant(i, 0))
-
-
-def _action_selector(i: ir.ExternInstance) -> ActionProfileState:
-    return ActionProfileState(i.name, constant(i, 1), selector=True)
-
-
-_MAKERS: Final[dict[str, Callable[[ir.ExternInstance], Object]]] = {
-    "register": _register,
-    "counter": _counter,
-    "direct_counter": _direct_counter,
-    "meter": _meter,
-    "direct_meter": _direct_meter,
-    "action_profile": _action_profile,
-    "action_selector": _action_selector,
-}
-
-
-def constant(i: ir.ExternInstance, index: int) -> int:
-    """A constructor argument that is a number."""
-    arg = i.args[index]
-    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not a constant")
-    return arg.value
-
-
-def enum_member(i: ir.ExternInstance, index: int) -> str:
-    """The name of the enum member that a constructor argument is."""
-    arg = i.args[index]
-    member = None
-    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
-        member = arg.type.member(arg.value)
-    if member is None:
-        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not an enum member")
-    return member

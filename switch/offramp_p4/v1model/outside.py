@@ -7,10 +7,10 @@ import inspect
 import operator
 from collections.abc import Callable, Container
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from offramp_p4 import ir
-from offramp_p4.engine import walk
+from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.faults import CheckFailed
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
@@ -19,10 +19,8 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, VOID, Bits, Type, strip
 from offramp_p4.v1model.objects import Objects, constant
 
-if TYPE_CHECKING:
-    from offramp_p4.v1model.target import V1Target
-
 _BOOLEAN = Bits(1)
+_WRITTEN = ("out", "inout")
 
 
 class Instance:
@@ -42,37 +40,41 @@ class Instance:
         return getattr(self.object, method)(*values)
 
 
-def builders(target: V1Target, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
-    """The builders of the calls that are not v1model's ``own`` and that a package brings."""
+def builders(objects: Objects, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
+    """The builders of the calls that are not the architecture's ``own`` and that a package brings."""
     made: dict[tuple[str, str], Builder] = {}
     found = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
     for node in found:
         if isinstance(node, ir.ExternCall) and (node.extern, node.method) not in own:
             extern = find_extern(node.extern or node.method)
             if extern is not None:
-                made[node.extern, node.method] = _builder(target.objects, extern)
+                made[node.extern, node.method] = _builder(objects, extern)
     return made
 
 
 def _builder(objects: Objects, extern: Extern) -> Builder:
     def build(g: Generator, e: ir.ExternCall) -> str:
-        values = [_value(g, e, i) for i in range(len(e.args))]
-        call = _checked(e, _function(objects, extern, e))
-        return g.temporary(f"{g.bind(call, e.method)}({', '.join(values)})", "result")
+        places = [argument(e, i) for i, arg in enumerate(e.args) if arg.direction in _WRITTEN]
+        types = [*([] if e.type == VOID else [e.type]), *(place.type for place in places)]
+        into = [lvalues.lvalue(g, place) for place in places]
+        values = [_value(g, e, i) for i, arg in enumerate(e.args) if arg.direction != "out"]
+        call = _checked(e, _function(objects, extern, e, len(values)), types)
+        results = g.temporary(f"{g.bind(call, e.method)}({', '.join(values)})", "results")
+        for i, (at, place) in enumerate(zip(into, places, strict=True), len(types) - len(places)):
+            lvalues.write(g, at, f"{results}[{i}]", lvalues.sliced_cell(place))
+        return "None" if e.type == VOID else f"{results}[0]"
 
     return build
 
 
 def _value(g: Generator, e: ir.ExternCall, index: int) -> str:
-    if e.args[index].direction in {"out", "inout"}:
-        raise Unsupported(e.pos, f"extern {e.method} of another package with an {e.args[index].direction} parameter")
     given = argument(e, index)
     if not is_scalar(given.type):
         raise Unsupported(e.pos, f"extern {e.method} of another package with an argument of type {given.type}")
     return g.value(given)
 
 
-def _function(objects: Objects, extern: Extern, e: ir.ExternCall) -> Callable[..., Any]:
+def _function(objects: Objects, extern: Extern, e: ir.ExternCall, arguments: int) -> Callable[..., Any]:
     """What a call does.
 
     Raises:
@@ -84,34 +86,37 @@ def _function(objects: Objects, extern: Extern, e: ir.ExternCall) -> Callable[..
     if function is None:
         raise Unsupported(e.pos, f"extern {e.extern}.{e.method}, which its package does not implement,")
     try:
-        inspect.signature(function).bind(*e.args)
+        inspect.signature(function).bind(*[0] * arguments)
     except TypeError as error:
         raise Unsupported(e.pos, f"extern {e.method}, whose package takes other arguments ({error}),") from None
     return function if held is None else partial(held.call, e.method)
 
 
-def _checked(e: ir.ExternCall, function: Callable[..., Any]) -> Callable[..., int]:
-    """The function, whose failures drop the packet and whose result fits its type."""
+def _checked(e: ir.ExternCall, function: Callable[..., Any], types: list[Type]) -> Callable[..., tuple[int, ...]]:
+    """The function, whose failures drop the packet and whose results fit their types."""
     name = f"{e.pos}: extern {e.method}"
-    low, high = _range(e.type, e)
+    ranges = [_range(t, e) for t in types]
 
-    def call(*values: int) -> int:
+    def call(*values: int) -> tuple[int, ...]:
         try:
-            result = function(*values)
-            number = 0 if e.type == VOID else operator.index(result)
+            results = function(*values)
+            if len(ranges) < 2:
+                results = (results,)[: len(ranges)]
+            numbers = tuple(operator.index(result) for result in results)
         except Exception as error:
             raise CheckFailed(f"{name}: {type(error).__name__}: {error}") from error
-        if not low <= number <= high:
-            raise CheckFailed(f"{name}: the result {number} is outside {low}..{high}")
-        return number
+        if len(numbers) != len(ranges):
+            raise CheckFailed(f"{name}: {len(numbers)} results, not {len(ranges)}")
+        for number, (low, high) in zip(numbers, ranges, strict=True):
+            if not low <= number <= high:
+                raise CheckFailed(f"{name}: the result {number} is outside {low}..{high}")
+        return numbers
 
     return call
 
 
 def _range(t: Type, e: ir.ExternCall) -> tuple[int, int]:
     bits = strip(t)
-    if bits == VOID:
-        return 0, 0
     if bits == BOOL:
         bits = _BOOLEAN
     if not isinstance(bits, Bits):

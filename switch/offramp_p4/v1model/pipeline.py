@@ -23,9 +23,10 @@ from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
 from offramp_p4.standard_metadata import FIELDS
+from offramp_p4.tm.stages import Deliver, Emit, Stages
 from offramp_p4.v1model import metadata as md
 from offramp_p4.v1model.fields import Span
-from offramp_p4.v1model.stages import Deliver, Emit, Stages
+from offramp_p4.v1model.stages import V1Stages
 from offramp_p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class V1Pipeline:
         Returns the halves of the pipeline, by which the caller runs them from now on.
         """
         self._deliver = hold
-        return Stages(
+        return V1Stages(
             arrival=lambda port, frame: _Arrival(frame, port, md.NORMAL, []),
             ingress=partial(self._within_steps, self._pass),
             egress=partial(self._within_steps, self._leave),

@@ -8,14 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp_p4.engine.layout import GROWTH, LENGTH, Memory
+from offramp_p4.tm.stages import Deliver, Emit, no_output
 from offramp_p4.v1model import metadata as md
 
 if TYPE_CHECKING:
     from offramp_p4.v1model.metadata import Cells
-
-Emit = Callable[[tuple[int, bytes]], object]
-Deliver = Callable[[Memory, int, Emit], object]
-"""Takes a copy that is bound for a port, the port, and where its frame goes."""
 
 
 class Arrival(Protocol):
@@ -25,15 +22,8 @@ class Arrival(Protocol):
     kind: int
 
 
-class Stages:
-    """Ingress and egress of a pipeline, apart, and what a traffic manager does to the metadata of a copy.
-
-    Attributes:
-        arrival: makes an arrival of a port and a frame.
-        egress: takes a copy through egress and deparser.
-        again: arrivals that resubmission or recirculation has made; the caller takes them out.
-        max_passes: of a packet and its copies together.
-    """
+class V1Stages:
+    """The stages of :class:`~offramp_p4.tm.stages.Stages` as simple_switch has them."""
 
     def __init__(
         self,
@@ -45,17 +35,25 @@ class Stages:
         max_passes: int,
         cells: Cells,
     ) -> None:
-        self.arrival, self._ingress, self.egress = arrival, ingress, egress
-        self.again: deque[Arrival] = again
+        self._arrival, self._ingress, self._egress = arrival, ingress, egress
+        self.again = again
         self.max_passes = max_passes
         self._truncate = cells.truncate
         self._priority = cells.field("priority")
         self._enqueued = cells.field("enq_timestamp"), cells.field("enq_qdepth")
         self._dequeued = cells.field("deq_timedelta"), cells.field("deq_qdepth")
 
+    def arrival(self, port: int, frame: bytes) -> Arrival:
+        """A packet from outside at the entry of the parser."""
+        return self._arrival(port, frame)
+
     def ingress(self, arrival: Arrival) -> None:
         """Parser and ingress; every copy goes where the pipeline was told when it was split."""
-        self._ingress(arrival, _no_output)
+        self._ingress(arrival, no_output)
+
+    def egress(self, m: Memory, port: int, emit: Emit) -> None:
+        """Egress and deparser of a copy."""
+        self._egress(m, port, emit)
 
     def recirculated(self, arrival: Arrival) -> bool:
         """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""
@@ -82,7 +80,3 @@ class Stages:
         del depth_bytes
         timedelta, qdepth = self._dequeued
         m[timedelta], m[qdepth] = waited_us & 0xFFFFFFFF, depth & 0x7FFFF
-
-
-def _no_output(_: tuple[int, bytes]) -> None:
-    raise AssertionError("nothing leaves before egress")

@@ -62,7 +62,7 @@ class V1Target:
             **requests.builders(self),
             **diagnostics.builders(self),
         }
-        self.externs: Mapping[tuple[str, str], Builder] = {**own, **outside.builders(self, program, own)}
+        self.externs: Mapping[tuple[str, str], Builder] = {**own, **outside.builders(self.objects, program, own)}
         self.tables: Mapping[ir.Table, TableState] = self.objects.tables
         self.value_sets: Mapping[ir.ValueSet, ValueSetState] = self.objects.value_sets
 

@@ -25,6 +25,8 @@ from offramp_p4.fuzz.compare import Case, FuzzVerdict, compare, python_engine, t
 from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
 from offramp_p4.fuzz.packets import random_packets
+from offramp_p4.fuzz.portable import random_psa_program
+from offramp_p4.fuzz.programs import RandomProgram
 from offramp_p4.fuzz.reference import against_bmv2
 from offramp_p4.fuzz.tofino import random_tofino_program
 
@@ -54,17 +56,19 @@ def test_engines_agree(engine: Callable[[ir.Program], Any]) -> None:
     assert campaign.counts.messages_accepted > 10
 
 
-def test_engines_agree_on_tofino_programs() -> None:
-    campaign = Campaign(native, write=random_tofino_program)
-    native(load_text(random_tofino_program(0).text))
+@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program])
+def test_engines_agree_on_programs_of_other_architectures(write: Callable[[int], RandomProgram]) -> None:
+    campaign = Campaign(native, write=write)
+    native(load_text(write(0).text))
     campaign.run(trials=5)
     assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
     assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
 
 
 @pytest.mark.slow
-def test_engines_agree_on_tofino_programs_for_minutes() -> None:
-    campaign = Campaign(native, seed=int(time.time()), write=random_tofino_program)
+@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program])
+def test_engines_agree_on_programs_of_other_architectures_for_minutes(write: Callable[[int], RandomProgram]) -> None:
+    campaign = Campaign(native, seed=int(time.time()), write=write)
     campaign.run(seconds=240)
     assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
     assert campaign.counts.programs > 50
@@ -93,6 +97,16 @@ def test_programs_exercise_the_language() -> None:
              "direct_counter", "direct_meter", "action_selector", "action_profile", "value_set", "() sub;",
              "meta.grid", "meta.inner =", "priority =", "const entries", "update_checksum",
              "isValid", ".hit", "int<")  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+def test_psa_programs_exercise_the_architecture() -> None:
+    text = "".join(random_psa_program(seed).text for seed in range(60))
+    words = ("Register<", "Counter<", "Meter<", "DirectCounter<", "DirectMeter(", "PSA_MeterColor_t.RED", "Random<",
+             "InternetChecksum", "set_state(", "subtract(", "get_hash(", "ONES_COMPLEMENT16", "psa_direct_meter",
+             "psa_direct_counter", "psa_implementation", "ActionProfile(", "ActionSelector(", "ostd.clone = true",
+             "ostd.resubmit = true", "PSA_PORT_RECIRCULATE", "multicast(ostd", "class_of_service", "told.pack",
+             "ostd.drop = true", "70000", "assert(", "psa_clone_e2e", "psa_recirculate")  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 

@@ -16,7 +16,7 @@ _VALID = "$valid$"
 
 def is_data(t: Type) -> bool:
     """Whether an entry can hold a value of this type as it is."""
-    return isinstance(t, Bits) or t == BOOL or (isinstance(t, Enum) and t.base is not None)
+    return isinstance(t, Bits | Enum) or t == BOOL
 
 
 def can_spread(t: Type) -> bool:

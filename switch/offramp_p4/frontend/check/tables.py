@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Final
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.action_data import can_spread, is_data, scattered, spread
@@ -19,6 +20,17 @@ from offramp_p4.source import P4Error, Unsupported
 from offramp_p4.types import BOOL, INT, Annotation, Bits, Enum, Extern, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
+PROPERTIES: Final = {
+    f"{architecture}_{theirs}": ours
+    for architecture in ("psa", "pna")
+    for theirs, ours in (
+        ("implementation", "implementation"),
+        ("direct_counter", "counters"),
+        ("direct_meter", "meters"),
+        ("idle_timeout", "support_timeout"),
+    )
+}
+"""Properties of tables by the names that PSA and PNA have for them, and the names that the IR has."""
 
 
 class Tables(Statements):
@@ -92,8 +104,10 @@ class Tables(Statements):
                     largest_wins = isinstance(value, ir.Const) and bool(value.value)
                 case "priority_delta":
                     delta = self.number(p.value, "priority_delta", 1)
+                case "psa_empty_group_action" | "pna_empty_group_action":
+                    _check_empty_group(p)
                 case _:
-                    properties[p.name] = self._property(p, name)
+                    properties[PROPERTIES.get(p.name, p.name)] = self._property(p, name)
         default = self._default(decl, actions)
         made = ir.Table(
             name, keys, actions, default, decl.const_default, [], decl.const_entries, size, properties, notes,
@@ -280,3 +294,10 @@ def _check_listed_names(actions: list[ir.TableAction], refs: list[ast.ActionRef]
     for listed, ref in zip(actions, refs, strict=True):
         if seen.setdefault(listed.action.name, listed.action) is not listed.action:
             raise P4Error(ref.pos, f"the control plane knows another action of this table as '{listed.action.name}'")
+
+
+def _check_empty_group(p: ast.Property) -> None:
+    """An empty group of an action selector does nothing."""
+    callee = p.value.callee if isinstance(p.value, ast.Call) else p.value
+    if not isinstance(callee, ast.Path) or callee.name != "NoAction":
+        raise Unsupported(p.pos, f"{p.name} other than NoAction")

@@ -25,3 +25,20 @@ def execute_meter(ctx: Context, meter: Meter, amount: int) -> int:
             return buckets + 1
         numbers[offset(Meter.levels) + buckets] = numbers[offset(Meter.levels) + buckets] - float(amount)
     return 0
+
+
+@native
+def colour_aware(ctx: Context, meter: Meter, amount: int, before: int) -> int:
+    """The colour of a packet that has one (:func:`offramp_p4.engine.arrays.colour_aware`)."""
+    if before == 2:
+        execute_meter(ctx, meter, 0)
+        return 2
+    colour = execute_meter(ctx, meter, amount)
+    if before != 1:
+        return colour
+    if colour != 0:
+        return colour
+    if meter.rates > 0:
+        levels = Doubles(meter)
+        levels[offset(Meter.levels)] = levels[offset(Meter.levels)] + float(amount)
+    return 1

@@ -56,6 +56,7 @@ from offramp_p4.native.runtime.program import (
     transfer_fields,
     verify,
 )
+from offramp_p4.native.runtime.replicas import Replicas
 from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, make_waiting
 
 NORMAL: Final = 0
@@ -224,7 +225,7 @@ def _multicast(ctx: Context, m: Memory, group: int) -> None:
     if number == 0:
         ctx.dropped += 1
         return
-    _replicate(ctx, m, ctx.groups.rows + 3 * (number - 1))
+    _replicate(ctx, m, ctx.groups.rows + Replicas.WORDS * (number - 1))
 
 
 @native
@@ -258,7 +259,7 @@ def _session(ctx: Context, session: int) -> int:
     key = Words(ctx.top)
     key[0] = session
     number = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
-    return 0 if number == 0 else int(ctx.sessions.rows + 3 * (number - 1))
+    return 0 if number == 0 else int(ctx.sessions.rows + Replicas.WORDS * (number - 1))
 
 
 @native

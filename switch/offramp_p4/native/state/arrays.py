@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
+from offramp_p4.native.shape import container
 from offramp_p4.native.state.context import Words
 from offramp_p4.native.state.numbers import Numbers
 from offramp_p4.state import CounterState, MeterCell, MeterState, RegisterState
@@ -21,16 +22,17 @@ class NativeRegister(RegisterState):
     """A register array whose cells are a column of rows that it shares with other registers."""
 
     def __post_init__(self) -> None:
-        self.attach(np.zeros((self.size, 1), np.uint8))
+        self.attach(np.zeros((self.size, container(self.width.width)), np.uint8))
 
     def attach(self, column: npt.NDArray[np.uint8]) -> None:
         """Use these bytes, one row for each cell."""
         self._numbers = Numbers(column, self.width)
         self.values = cast("list[int]", self._numbers)
+        self.reset()
 
     def reset(self) -> None:
-        """All values 0."""
-        self._numbers.fill()
+        """All values as the program gives them."""
+        self._numbers.fill(self.initial)
 
 
 class NativeCounter(CounterState):

@@ -20,6 +20,7 @@ from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import Search, make_search
 from offramp_p4.native.state.tables import NativeTable
+from offramp_p4.portable.objects import PortableObjects
 from offramp_p4.state import (
     ActionProfileState,
     CounterState,
@@ -150,8 +151,8 @@ class NativeState:
             )
 
 
-class V1Objects(NativeState, Objects):
-    """The state of a v1model program's objects."""
+class _Replicating(NativeState):
+    """State with numbers in its registers, and with the packet replication engine of bmv2's switches."""
 
     def __init__(self, program: ir.Program) -> None:
         super().__init__(program)
@@ -161,7 +162,7 @@ class V1Objects(NativeState, Objects):
         """The state of an extern instance; None if it has none."""
         state = super().make(i)
         if isinstance(state, RegisterState):
-            return NativeRegister(state.name, state.width, state.size)
+            return NativeRegister(state.name, state.width, state.size, state.initial)
         return state
 
     def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
@@ -173,3 +174,16 @@ class V1Objects(NativeState, Objects):
         """Show machine code all changes since the last call; no packet runs meanwhile."""
         super().sync()
         self._replication.sync()
+
+
+class V1Objects(_Replicating, Objects):
+    """The state of a v1model program's objects."""
+
+
+class NativePortable(_Replicating, PortableObjects):
+    """The state of a PSA program's objects."""
+
+    def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
+        """Put everything where ``plan`` says."""
+        super().attach(context, plan, chip)
+        context.words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port

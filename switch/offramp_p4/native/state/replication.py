@@ -77,10 +77,12 @@ class NativeReplication(ReplicationEngine):
         self.clones = watched(self.clones)
         if self.multicast.changed:
             self.multicast.changed = False
-            self._groups.write((group, replicas, 0) for group, replicas in list(self.multicast.items()))
+            self._groups.write((group, replicas, 0, 0) for group, replicas in list(self.multicast.items()))
         if self.clones.changed:
             self.clones.changed = False
-            self._sessions.write((n, s.replicas, s.packet_length) for n, s in list(self.clones.items()))
+            self._sessions.write(
+                (n, s.replicas, s.packet_length, s.class_of_service) for n, s in list(self.clones.items())
+            )
 
 
 def watched(given: dict[int, _V]) -> WatchedDict[_V]:
@@ -89,22 +91,22 @@ def watched(given: dict[int, _V]) -> WatchedDict[_V]:
 
 
 class _Rows:
-    """Replicas by number: of each, where they are, how many they are, to how many bytes they are cut."""
+    """Rows of :class:`~offramp_p4.native.runtime.replicas.Replicas` by number."""
 
     def __init__(self, context: Context, base: int) -> None:
         self._context, self._base = context, base
         self._hash = HashTable(context, base, 1)
 
-    def write(self, items: Iterator[tuple[int, tuple[Replica, ...], int]]) -> None:
+    def write(self, items: Iterator[tuple[int, tuple[Replica, ...], int, int]]) -> None:
         """Replace everything."""
         listed = list(items)
         self._hash.clear()
-        pairs = [pair for _, replicas, _ in listed for r in replicas for pair in (r.port, r.instance)]
+        pairs = [pair for _, replicas, *_ in listed for r in replicas for pair in (r.port, r.instance)]
         self._replicas = np.array(pairs or [0], np.int64)
         rows, start = [], address(self._replicas)
-        for _, replicas, length in listed:
-            rows.append((start, len(replicas), length))
+        for _, replicas, length, cos in listed:
+            rows.append((start, len(replicas), length, cos))
             start += 16 * len(replicas)
-        self._context.hold(self._base + offset(at.Table.rows), np.array(rows or [(0, 0, 0)], np.int64))
+        self._context.hold(self._base + offset(at.Table.rows), np.array(rows or [(0, 0, 0, 0)], np.int64))
         if listed:
-            self._hash.insert(as_words((n for n, _, _ in listed), 1), np.arange(1, len(listed) + 1))
+            self._hash.insert(as_words((n for n, *_ in listed), 1), np.arange(1, len(listed) + 1))

@@ -150,8 +150,8 @@ class NativeTable(TableState):
             _detach(entry)
         entries = list(self._entries.values())
         self._by_number, self._free, self._numbers = [], [], {}
-        if self._counted:
-            self._by_number.append(self.default_entry)  # whose misses are counted in the first row
+        if self._counted or self._metered:
+            self._by_number.append(self.default_entry)  # whose count and meter are in the first row
         self._capacity = max(16, 1 << len(entries).bit_length())
         self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)
@@ -161,6 +161,8 @@ class NativeTable(TableState):
         assert self._search is not None
         self._search.clear(self._capacity)
         self._publish()
+        if self._metered:
+            self._attach_meter(self.default_entry, 1)
         self._add(entries)
 
     def _publish(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import Value, i64
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import BOOL_FALSE, Builder, Emitter
 from offramp_p4.native.packing import packed
@@ -18,7 +18,6 @@ from offramp_p4.native.runtime.tna.functions import complete, residue, sum_words
 from offramp_p4.native.shape import bits_of, is_scalar
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.checksums import lasts
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Type
 
 if TYPE_CHECKING:

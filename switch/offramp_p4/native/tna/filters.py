@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from offramp_base.native.llvm import I64, Value, i64
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.constructor import number
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.native import lvalues
+from offramp_p4.native.arrays import inside
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.runtime.tna.filters import Filter, drops, filtered
 from offramp_p4.native.shape import bits_of
-from offramp_p4.native.tna.arrays import inside
 from offramp_p4.tna.filters import value_width
-from offramp_p4.tna.objects import number
-from offramp_p4.tna.registers import instance
 
 if TYPE_CHECKING:
     from offramp_p4.native.tna.target import TnaTarget

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from offramp_base.native.llvm import I8, Value, const, i64, ll
 from offramp_p4 import ir
 from offramp_p4.engine import bits as widths
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.engine.packing import fields_of
 from offramp_p4.native import codec, lvalues
@@ -20,7 +20,6 @@ from offramp_p4.source import Unsupported
 from offramp_p4.tna.functions import selector_keys
 from offramp_p4.tna.hashing import width_of
 from offramp_p4.tna.metadata import UNSET_PORT
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, Header, Varbit, strip
 
 if TYPE_CHECKING:

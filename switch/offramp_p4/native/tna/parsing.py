@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from offramp_base.native.llvm import I8, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine import bits as widths
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.core import reserve, set_field
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.runtime.program import CURSOR
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Bits, Header, Struct, strip
 
 if TYPE_CHECKING:

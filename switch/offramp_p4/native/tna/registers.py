@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import I32, Value, const, i64
 from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.native import calls, lvalues
+from offramp_p4.native.arrays import entry_of, inside
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.runtime.tna.functions import math_unit
 from offramp_p4.native.shape import bits_of, components, is_scalar, offsets, shape, value_type
-from offramp_p4.native.tna.arrays import entry_of, inside
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import unit_of
-from offramp_p4.tna.registers import ACTIONS, instance, register_of
+from offramp_p4.tna.registers import ACTIONS, register_of
 from offramp_p4.types import Struct, Type, strip
 
 if TYPE_CHECKING:

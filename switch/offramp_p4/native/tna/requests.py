@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Field
-from offramp_p4 import ir
-from offramp_p4.engine.core import argument
+from offramp_p4 import constructor, ir
+from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.core import set_field
@@ -29,8 +29,6 @@ from offramp_p4.native.runtime.tna.program import (
 )
 from offramp_p4.native.tna.functions import numbers
 from offramp_p4.source import Unsupported
-from offramp_p4.tna import objects
-from offramp_p4.tna.registers import instance
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def _selected(target: TnaTarget, g: Emitter, e: ir.ExternCall, field: str) -> Ab
         return nullcontext()
     at, t = target.cells.field("deparser", field)
     kind = g.load(g.cell(at), t)
-    return g.when(g.b.icmp_unsigned("==", kind, const(kind.type, objects.number(i, field))))
+    return g.when(g.b.icmp_unsigned("==", kind, const(kind.type, constructor.number(i, field))))
 
 
 def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, size: Field) -> None:

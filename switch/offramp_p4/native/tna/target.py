@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_base.native.llvm import Value
 from offramp_p4 import ir
-from offramp_p4.native import core
+from offramp_p4.native import arrays, core
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-from offramp_p4.native.tna import arrays, checksums, filters, functions, parsing, registers, requests
+from offramp_p4.native.runtime.tna.program import WIRE_LENGTH
+from offramp_p4.native.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.native.tna.cells import Cells
+from offramp_p4.tna.target import COLOURS
 
 if TYPE_CHECKING:
     from offramp_p4.native.layout import Layout
@@ -31,7 +33,11 @@ class TnaTarget:
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
         deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
         digests: how to read the records in the buffer of this name; of all gresses.
+        states, table_of, length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
     """
+
+    colours = COLOURS
+    length = WIRE_LENGTH
 
     def __init__(
         self,
@@ -45,6 +51,7 @@ class TnaTarget:
     ) -> None:
         self.program, self.layout, self.gress = program, layout, gress
         self.plan, self.objects, self.digests = plan, objects, digests
+        self.states, self.table_of = objects.of, objects.table_of
         self.actions = plan.actions
         self.cells = Cells(program, layout, gress, direction)
         self.port_metadata_bytes = port_metadata_bytes(program)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
@@ -11,7 +11,7 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.records import record
+from offramp_p4.native.records import Record, record
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
@@ -28,10 +28,24 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("", "log_msg"): lambda g, e: _log(target, g, e),
-        ("", "assert"): lambda g, e: _check(target, g, e),
-        ("", "assume"): lambda g, e: _check(target, g, e),
+        **checks(target),
         ("", "random"): _random,
     }
+
+
+class Reporting(Protocol):
+    """A target whose programs report to Python.
+
+    Attributes:
+        events: how to read the records in the buffer of this name.
+    """
+
+    events: list[Record]
+
+
+def checks(target: Reporting) -> dict[tuple[str, str], Builder]:
+    """The builders of ``assert`` and ``assume``, for any architecture."""
+    return {("", name): lambda g, e: _check(target, g, e) for name in ("assert", "assume")}
 
 
 def _log(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
@@ -44,7 +58,7 @@ def _log(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _check(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+def _check(target: Reporting, g: Emitter, e: ir.ExternCall) -> Value:
     with g.when(g.b.not_(g.value(argument(e, 0))), likely=False):
         text = f"{CHECK_MARK}{e.pos}: {e.method} failed"
         target.events.append(record(g, offset(Context.events), len(target.events), text))

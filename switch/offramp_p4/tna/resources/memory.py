@@ -8,9 +8,10 @@ from math import ceil, log2
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
+from offramp_p4.constructor import number
 from offramp_p4.state.match import key_width
 from offramp_p4.state.table import DEFAULT_SIZE
-from offramp_p4.tna.objects import number, word_width
+from offramp_p4.tna.objects import word_width
 from offramp_p4.tna.resources.chip import SRAM_BITS, SRAM_ROWS, TCAM_BITS, TCAM_ROWS
 from offramp_p4.types import Struct, strip
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes, sums, the math unit, and meters of TNA."""
+"""Hashes, sums and the math unit of TNA."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.records import offset
-from offramp_base.native.subset import Bytes, Doubles, Words, highest_bit, native
-from offramp_p4.native.runtime.context import Context, Meter
-from offramp_p4.native.runtime.meters import execute_meter
+from offramp_base.native.subset import Bytes, Words, highest_bit, native
 
-_YELLOW: Final = 1
-_RED: Final = 3
 _ONES: Final = 0xFFFF
 _BIAS: Final = _ONES << 40
 
@@ -75,20 +70,3 @@ def math_unit(x: int, low: int, high: int, scale: int, invert: int, shift: int) 
     if by >= 0:
         return value << by if by < 64 else 0
     return value >> (0 - by) if by > -64 else 0
-
-
-@native
-def colour_aware(ctx: Context, meter: Meter, amount: int, before: int) -> int:
-    """The colour of a packet that has one (:func:`offramp_p4.tna.arrays.colour_aware`)."""
-    if before == _RED:
-        execute_meter(ctx, meter, 0)
-        return 2
-    colour = execute_meter(ctx, meter, amount)
-    if before != _YELLOW:
-        return colour
-    if colour != 0:
-        return colour
-    if meter.rates > 0:
-        levels = Doubles(meter)
-        levels[offset(Meter.levels)] = levels[offset(Meter.levels)] + float(amount)
-    return 1

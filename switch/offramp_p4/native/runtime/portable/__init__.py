@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the run-time system that only PSA programs need."""

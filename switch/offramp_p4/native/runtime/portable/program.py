@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiled PSA program supplies, and where ingress and egress leave what the architecture reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.subset import Field, Memory, supplied
+from offramp_p4.native.runtime.context import Context
+
+# Paths of packets, with the numbers of PSA_PacketPath_t.
+NORMAL: Final = 0
+UNICAST: Final = 1
+MULTICAST: Final = 2
+CLONE_I2E: Final = 3
+CLONE_E2E: Final = 4
+RESUBMITTED: Final = 5
+RECIRCULATED: Final = 6
+
+# What is read behind ingress; of egress only the first four.
+PARSER_ERROR: Final = Field("parser_error")
+DROP: Final = Field("drop")
+CLONE: Final = Field("clone")
+SESSION: Final = Field("clone_session_id")
+RESUBMIT: Final = Field("resubmit")
+GROUP: Final = Field("multicast_group")
+PORT: Final = Field("egress_port")
+COS: Final = Field("class_of_service")
+
+EGRESS_RESULTS: Final = (DROP, CLONE, SESSION)
+INGRESS_RESULTS: Final = (*EGRESS_RESULTS, RESUBMIT, GROUP, PORT, COS)
+
+
+@supplied
+def run_ingress(
+    ctx: Context, m: Memory, length: int, port: int, path: int, carried: int, instance: int, cos: int
+) -> int:
+    """Run parser, control and deparser of ingress on a frame; DONE or CHECK_FAILED.
+
+    ``carried`` is the address of the metadata that the packet brings by its path. The last two are not used.
+    """
+    raise NotImplementedError
+
+
+@supplied
+def run_egress(
+    ctx: Context, m: Memory, length: int, port: int, path: int, carried: int, instance: int, cos: int
+) -> int:
+    """The same of egress."""
+    raise NotImplementedError
+
+
+@supplied
+def carried_at(path: int) -> int:
+    """Where the metadata for a path are in the memory of the half that has filled them in, bytes."""
+    raise NotImplementedError
+
+
+@supplied
+def carried_size(path: int) -> int:
+    """How many bytes they are."""
+    raise NotImplementedError
+
+
+@supplied
+def place(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+    """Have a copy wait for egress: room for its frame, which the caller writes at once; 0 if there is none."""
+    raise NotImplementedError

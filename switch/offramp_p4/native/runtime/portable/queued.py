@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ingress and egress of a PSA switch, joined by queues."""
+
+from __future__ import annotations
+
+from offramp_base.native.subset import Bytes, Memory, copy, native
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.runtime.ecn import mark
+from offramp_p4.native.runtime.portable.pipeline import Task, enter, leave, load, shown
+from offramp_p4.native.runtime.portable.program import NORMAL, RECIRCULATED, carried_at, carried_size
+from offramp_p4.native.runtime.queues import Held, Port, Queue, admit, enqueue, find_port
+from offramp_p4.native.runtime.timed import RECIRCULATION, finish, new_block
+from offramp_p4.native.runtime.waiting import end_steps
+from offramp_p4.portable.functions import RECIRCULATE
+
+
+class HeldCopy(Held):
+    """A copy in a queue; the metadata that it brings follow, and its frame."""
+
+    path: int
+    instance: int
+    cos: int
+    brought: int  # bytes of metadata
+
+
+@native
+def hold(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+    """Put a copy into the queue of its class; room for its frame, or 0 if it does not fit."""
+    line = Port(find_port(ctx, port))
+    if admit(ctx, line, cos, length) == 0:
+        return 0
+    brought = carried_size(path)
+    held = HeldCopy(int(new_block(ctx, 8 * HeldCopy.WORDS + brought + length)))
+    held.path = path
+    held.instance = instance
+    held.cos = cos
+    held.brought = brought
+    copy(Bytes(int(held + 1)), Bytes(int(m) + carried_at(path)), brought)
+    enqueue(ctx, line, cos, length, Held(int(held)))
+    return int(held + 1) + brought
+
+
+@native
+def pass_first(ctx: Context, frame: int, length: int, port: int) -> None:
+    """The first pass of a packet."""
+    ctx.frame = frame
+    enter(ctx, length, shown(ctx, port), NORMAL, 0)
+
+
+@native
+def pass_recirculated(ctx: Context, block: int) -> None:
+    """The pass of a recirculated packet."""
+    held = HeldCopy(block)
+    carried = int(held + 1)
+    ctx.frame = carried + held.brought
+    enter(ctx, held.frame_bytes, RECIRCULATE, RECIRCULATED, carried)
+
+
+@native
+def pass_egress(ctx: Context, port: int, block: int) -> None:
+    """The egress of a copy that has left its queue, and the line."""
+    held = HeldCopy(block)
+    queue = Queue(held.next)
+    carried = int(held + 1)
+    ctx.frame = carried + held.brought
+    sent = ctx.index.used
+    ctx.steps = ctx.max_steps
+    leave(ctx, held.frame_bytes, Port(port).number, held.path, carried, held.instance, held.cos)
+    end_steps(ctx)
+    finish(ctx, Port(port), queue, Held(block), sent)
+    if held.congested != 0 and ctx.waiting > 0:
+        task = Task(ctx.queue.data + ctx.queue.start)
+        queue.marked_frames += mark(ctx, int(task + 1) + task.fields, task.length)
+
+
+@native
+def pass_waiting(ctx: Context, waiting: int) -> None:
+    """The next pass of a packet that was resubmitted, or the queue of one that recirculates."""
+    task = Task(waiting)
+    length = task.length
+    port = task.port
+    path = task.kind
+    if path != RECIRCULATED:
+        ctx.steps = ctx.max_steps
+        enter(ctx, length, port, path, load(ctx, task))
+        end_steps(ctx)
+        return
+    line = Port(find_port(ctx, RECIRCULATION))
+    if admit(ctx, line, 0, length) == 0:
+        return
+    brought = task.fields
+    held = HeldCopy(int(new_block(ctx, 8 * HeldCopy.WORDS + brought + length)))
+    held.brought = brought
+    copy(Bytes(int(held + 1)), Bytes(int(task + 1)), brought + length)
+    enqueue(ctx, line, 0, length, Held(int(held)))

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pipelines of PSA and PNA have in common: packets that wait for a pass, copies that wait for egress."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_p4.engine.faults import CheckFailed, Steps, StepsExhausted
+from offramp_p4.engine.work import PASS_STEPS
+from offramp_p4.portable.functions import CPU, RECIRCULATE
+from offramp_p4.portable.objects import PortableObjects
+from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
+from offramp_p4.portable.thread import Signature, Thread
+from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.tm.stages import Deliver, Emit, Stages, no_output
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.engine.layout import Memory
+    from offramp_p4.engine.walk import Block
+    from offramp_p4.state import CloneSession
+
+_LOG: Final = logging.getLogger(__name__)
+MAX_PORT: Final = 0xFFFF
+"""Above it there are no ports, but the one for recirculation and, where the switch has one, the CPU's."""
+LOOP: Final = MAX_PORT + 1
+"""The port for recirculation by a number that queues can be numbered by."""
+
+Cells = list[Any]
+"""Metadata that a packet brings with it."""
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A packet at the entry of the parser.
+
+    Attributes:
+        path: how it came there, a member of the architecture's enum.
+        carried: metadata that a pass before has left for this one.
+        passes: how many passes it has made.
+        recirculated: whether it comes from behind the queues; else it never left ingress.
+    """
+
+    frame: bytes
+    port: int
+    path: str
+    carried: Cells | None = None
+    passes: int = 0
+    recirculated: bool = False
+
+
+@dataclass(slots=True)
+class Copy:
+    """A packet between ingress and egress.
+
+    Attributes:
+        path: how it came there, a member of the architecture's enum.
+        carried: metadata that ingress, or the egress that has cloned it, has left for egress.
+    """
+
+    frame: bytes
+    path: str
+    port: int = 0
+    cos: int = 0
+    instance: int = 0
+    carried: Cells | None = None
+
+
+class PortablePipeline(ABC):
+    """A compiled program of a portable architecture.
+
+    Attributes:
+        objects: the state that outlives packets.
+        on_digest: called with each digest.
+        source: the generated Python text.
+        waiting: packets for another pass and copies for egress, in the order in which they were made; with a traffic
+            manager, only the former.
+        max_passes: of a packet and its copies together.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int,
+        max_passes: int,
+        max_steps: int,
+        clock: Callable[[], int],
+        cpu_port: int | None = None,
+    ) -> None:
+        self.objects = PortableObjects(program)
+        self.stats = SwitchStats()
+        self.on_digest: Callable[[Digest], None] | None = None
+        self.source = ""
+        self._program, self._random, self._clock = program, Random(seed), clock
+        self._steps, self.max_passes, self._cpu_port = Steps(max_steps), max_passes, cpu_port
+        self.waiting: deque[Arrival | Copy] = deque()
+        self._deliver: Deliver = lambda copy, _, __: self.waiting.append(copy)
+
+    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
+        target = PortableTarget(
+            self._program, self.objects, random=self._random, clock=self._clock, steps=self._steps, more=more
+        )
+        thread = Thread(self._program, blocks, target)
+        self.source += thread.source
+        return thread
+
+    @abstractmethod
+    def arrival(self, port: int, frame: bytes) -> Arrival:
+        """A packet from outside."""
+
+    @abstractmethod
+    def _enter(self, arrival: Arrival) -> None:
+        """One pass through ingress."""
+
+    @abstractmethod
+    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
+        """Egress of one copy."""
+
+    def run(self, port: int, frame: bytes, emit: Emit) -> None:
+        """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""
+        self.stats.packets_in += 1
+        self._within_steps(self._run, self.arrival(port, frame), emit)
+
+    def split(self, hold: Deliver) -> Stages:
+        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once."""
+        self._deliver = hold
+        return PortableStages(self)
+
+    def ingress(self, arrival: Arrival) -> None:
+        """One pass, whose copies go to whoever holds them."""
+        self._within_steps(self._pass, arrival)
+
+    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
+        """The egress of one copy."""
+        self._within_steps(self._checked, self._leave, copy, port, emit)
+
+    def _run(self, arrival: Arrival, emit: Emit) -> None:
+        left = self.max_passes
+        self.waiting.append(arrival)
+        while self.waiting:
+            task = self.waiting.popleft()
+            if isinstance(task, Copy):
+                self._checked(self._leave, task, task.port, emit)
+            elif left:
+                left -= 1
+                self._pass(task)
+            else:
+                self.stats.looped += 1
+
+    def _pass(self, arrival: Arrival) -> None:
+        self.stats.passes += 1
+        self._steps.take(PASS_STEPS)
+        self.objects.flows.expire(self._clock())
+        self._checked(self._enter, arrival)
+
+    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
+        self._steps.renew()
+        try:
+            run(*args)
+        except StepsExhausted:
+            self.waiting.clear()
+            self.stats.exhausted += 1
+
+    def _checked(self, run: Callable[..., None], *args: Any) -> None:
+        try:
+            run(*args)
+        except CheckFailed as failure:
+            _LOG.error("%s: packet dropped", failure)
+            self.stats.failed_checks += 1
+            self.stats.dropped += 1
+
+    def _send_copies(self, copies: Iterable[Copy]) -> None:
+        """Send each on to its port, if there is one."""
+        for copy in copies:
+            self._steps.take(PASS_STEPS)
+            if copy.port == CPU and self._cpu_port is not None:
+                copy.port = self._cpu_port
+            elif copy.port == RECIRCULATE:
+                copy.port = LOOP
+            elif copy.port > MAX_PORT:
+                copy.port = -1
+            if copy.port < 0:
+                self.stats.dropped += 1
+            else:
+                self._deliver(copy, copy.port, no_output)
+
+    def _clone(self, number: int, frame: bytes, path: str, carried: Cells) -> None:
+        """Send the copies of a clone session, which need not exist."""
+        session = self.objects.pre.clones.get(number)
+        if session is None:
+            return
+        frame = self._truncated(session, frame)
+        self.stats.clones += len(session.replicas)
+        cos = session.class_of_service
+        self._send_copies(Copy(frame, path, r.port, cos, r.instance, carried) for r in session.replicas)
+
+    def _truncated(self, session: CloneSession, frame: bytes) -> bytes:
+        if session.packet_length and len(frame) > session.packet_length:
+            self.stats.truncated += 1
+            return frame[: session.packet_length]
+        return frame
+
+    def _notify(self, m: Memory, cell: int) -> None:
+        if m[cell] and self.on_digest is not None:
+            for digest in m[cell]:
+                self.on_digest(digest)
+
+    def _shown(self, port: int) -> int:
+        """The number of a port for the program."""
+        return CPU if port == self._cpu_port else RECIRCULATE if port == LOOP else port
+
+
+class PortableStages:
+    """The stages of :class:`~offramp_p4.tm.stages.Stages`; PSA and PNA show nothing of a queue to the program."""
+
+    def __init__(self, pipeline: PortablePipeline) -> None:
+        self._pipeline = pipeline
+        self.again: deque[Any] = pipeline.waiting
+        self.max_passes = pipeline.max_passes
+
+    def arrival(self, port: int, frame: bytes) -> Arrival:
+        """A packet from outside at the entry of the parser."""
+        return self._pipeline.arrival(port, frame)
+
+    def ingress(self, arrival: Arrival) -> None:
+        """Parser and ingress; every copy goes where the pipeline was told when it was split."""
+        self._pipeline.ingress(arrival)
+
+    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
+        """Egress and deparser of a copy."""
+        self._pipeline.egress(copy, port, emit)
+
+    def recirculated(self, arrival: Arrival) -> bool:
+        """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""
+        return arrival.recirculated
+
+    def queue(self, copy: Copy) -> int:
+        """The queue that a copy asks for: its class of service."""
+        return copy.cos
+
+    def frame_bytes(self, copy: Copy) -> int:
+        """Size of a copy between ingress and egress."""
+        return len(copy.frame)
+
+    def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
+        """Nothing: no metadata tell of it."""
+
+    def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
+        """Nothing: no metadata tell of it."""

@@ -91,7 +91,7 @@ def add_prefix(table: Table, row: Words, key: Words, width: int, root_bits: int,
         at = row + first * (sets + 1) + (1 + bit // 64)
         at[0] = at[0] | (1 << (bit & 63))
         return
-    lengths = table.scores
+    lengths = table.lengths
     for i in range(first, first + (1 << (root_bits - length))):
         best = row + i * (sets + 1)
         if best[0] == 0 or lengths[best[0] - 1] <= length:

@@ -14,7 +14,8 @@ from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeReg
 from offramp_p4.native.state.context import Context
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
-from offramp_p4.native.state.search import Search, make_search
+from offramp_p4.native.state.search import make_search
+from offramp_p4.native.state.searches import Search
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.v1model.plan import Plan
 from offramp_p4.state import (

@@ -16,7 +16,8 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.profile import NativeProfile
-from offramp_p4.native.state.search import enlarged, make_search
+from offramp_p4.native.state.search import make_search
+from offramp_p4.native.state.searches import enlarged
 from offramp_p4.state import ActionData, ActionProfileState, TableEntry, TableState
 
 if TYPE_CHECKING:

@@ -62,6 +62,14 @@ class KeyFormat:
             key = key << self.widths[i] | values[i]
         return key
 
+    def divide(self, key: int) -> list[int]:
+        """The values of the keys of such a number; bits above them do not count."""
+        values = [0] * len(self.widths)
+        for i in reversed(self.order):
+            values[i] = key & ((1 << self.widths[i]) - 1)
+            key >>= self.widths[i]
+        return values
+
 
 def key_format(kinds: Sequence[str], widths: Sequence[int]) -> KeyFormat:
     """The format for keys of these match kinds."""

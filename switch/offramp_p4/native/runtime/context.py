@@ -40,6 +40,7 @@ class Table(Record):
 
     slots: Words  # address of the hash table
     mask: int  # its slots less 1
+    taken: int  # those that are not free
     rows: Words  # address of what each entry does
     default: int  # address of the row of the default action
     hits: int

@@ -14,11 +14,13 @@ from offramp_p4.native.runtime import blocksets, hashtable, masks, patterns, pre
 
 _EXPORTED: Final = (
     hashtable.insert_all,
-    hashtable.remove,
+    hashtable.insert_new,
+    hashtable.remove_all,
+    hashtable.count_keys,
     hashtable.rehash,
     hashtable.lookup,
-    prefixes.add_prefix,
-    prefixes.drop_prefix,
+    prefixes.add_prefixes,
+    prefixes.drop_prefixes,
     patterns.fill_tuple,
     patterns.add_patterns,
     patterns.drop_pattern,

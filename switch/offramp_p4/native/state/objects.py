@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 import numpy as np
 
 from offramp_p4 import ir
+from offramp_p4.native.keys import MAX_PREFIX_KEY
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
+from offramp_p4.native.state.changes import Changes
+from offramp_p4.native.state.compact import CompactTable
 from offramp_p4.native.state.context import Context
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
@@ -27,6 +29,8 @@ from offramp_p4.state import (
     TableState,
     ValueSetState,
 )
+from offramp_p4.state.match import key_width
+from offramp_p4.state.table import supports_timeout
 from offramp_p4.v1model.objects import Object, Objects
 
 
@@ -42,8 +46,7 @@ class NativeObjects(Objects):
     """The state of a v1model program's objects."""
 
     def __init__(self, program: ir.Program) -> None:
-        self._dirty: set[NativeTable] = set()
-        self._changes = threading.RLock()
+        self.changes = Changes()
         super().__init__(program)
         self.pre = self._replication = NativeReplication()
 
@@ -62,7 +65,7 @@ class NativeObjects(Objects):
 
     def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
-        return NativeTable(table, profile, self._dirty, self._changes)
+        return (CompactTable if _is_compact(table, profile) else NativeTable)(table, profile, self.changes)
 
     def attach(self, context: Context, plan: Plan) -> None:
         """Put everything where ``plan`` says."""
@@ -92,15 +95,16 @@ class NativeObjects(Objects):
     @property
     def changed(self) -> bool:
         """Whether a table has changed since the last :meth:`sync`."""
-        return bool(self._dirty)
+        return bool(self.changes.dirty)
 
     def sync(self) -> None:
         """Show machine code all changes since the last call; no packet runs meanwhile."""
-        if self._dirty:
-            with self._changes:
-                for table in self._dirty:
+        if self.changes.dirty:
+            with self.changes.lock:
+                for table in self.changes.dirty:
                     table.sync()
-                self._dirty.clear()
+                self.changes.dirty.clear()
+                self.changes.pending = 0
         for profile in self._profiles:
             profile.sync()
         self._replication.sync()
@@ -127,3 +131,12 @@ class NativeObjects(Objects):
             size = column.size
             assert isinstance(register, NativeRegister)
             register.attach(rows[column.word][:, column.offset : column.offset + size])
+
+
+def _is_compact(table: ir.Table, profile: ActionProfileState | None) -> bool:
+    """Whether the entries of a table have nothing but exact and lpm keys and an action."""
+    kinds = [k.match_kind for k in table.keys]
+    lpm = [key_width(k.expr.type) for k in table.keys if k.match_kind == "lpm"]
+    direct = any(isinstance(table.properties.get(name), ir.ExternInstance) for name in ("counters", "meters"))
+    plain = profile is None and not direct and not supports_timeout(table)
+    return plain and bool(kinds) and set(kinds) <= {"exact", "lpm"} and all(w <= MAX_PREFIX_KEY for w in lpm)

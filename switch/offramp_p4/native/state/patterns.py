@@ -18,7 +18,7 @@ from offramp_p4.native.runtime.patterns import TUPLE_HEAD
 from offramp_p4.native.state.context import Context, Words, address
 from offramp_p4.native.state.hashtable import as_words
 from offramp_p4.native.state.library import updates
-from offramp_p4.native.state.searches import Entry
+from offramp_p4.native.state.searches import Entry, enlarged
 from offramp_p4.state import Lpm, Match, Range
 from offramp_p4.state.lookup import value_mask
 
@@ -182,10 +182,9 @@ class PatternSearch:
 
     def grow(self, capacity: int) -> None:
         """Room for more numbers."""
-        entries = self._records(capacity)
-        entries[: len(self._index.entries)] = self._index.entries
-        self._index.entries = entries
-        self._there = np.concatenate([self._there, np.zeros(capacity - len(self._there), np.bool_)])
+        if len(self._index.entries) < capacity:
+            self._index.entries = self._copy(capacity)
+        self._there = enlarged(self._there, capacity)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
         """Find these entries, too."""
@@ -211,11 +210,9 @@ class PatternSearch:
         """Whether :meth:`prepare` has something to do."""
         return self._changes > self._bearable
 
-    def prepare(self) -> None:
-        """Build the structure anew, beside the one that packets use; nothing changes meanwhile."""
-        entries = self._records(len(self._index.entries))
-        entries[:] = self._index.entries
-        self._ready = self._built(entries)
+    def prepare(self, capacity: int) -> None:
+        """Build the structure anew, beside the one that packets use; nothing changes until it is in use."""
+        self._ready = self._built(self._copy(capacity))
 
     def publish(self) -> None:
         """Use what :meth:`prepare` has made."""
@@ -240,6 +237,11 @@ class PatternSearch:
         self._index = index
         self._changes, self._bearable = 0, max(16, self._size // 2)
         self._context.hold(self._base + offset(at.Table.patterns), index.words)
+
+    def _copy(self, capacity: int) -> Words:
+        records = self._records(capacity)
+        records[: len(self._index.entries)] = self._index.entries
+        return records
 
     def _records(self, count: int) -> Words:
         size = (VALUE + 2 * self._key.words + 2 * len(self._key.ranges) + 7) // 8 * 8

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.prefixes import ROOT_LENGTH
-from offramp_p4.native.state.context import Context, Words, address
+from offramp_p4.native.state.context import Bytes, Context, Words, address
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.searches import Entry, enlarged
+from offramp_p4.state import ANY, Exact, Lpm, Match
 from offramp_p4.state import Any as AnyMatch
-from offramp_p4.state import Lpm
 
 
 class PrefixSearch:
@@ -27,17 +28,24 @@ class PrefixSearch:
         self._context, self._base, self._key = context, words, key
         self._hash = HashTable(context, words, key.words)
         self._calls: Any = updates()
-        self._width = key.widths[key.prefix]
+        self._probe = np.zeros(key.words, np.int64)
+        self._shape = (
+            address(self._probe),
+            key.words,
+            key.widths[key.prefix],
+            key.root_bits,
+            int(key.exact),
+            key.extra_at,
+        )
         self.clear(0)
 
     def clear(self, capacity: int) -> None:
         """No entries."""
         self._hash.clear()
-        self._roots: dict[int, int] = {}
-        self._root = np.zeros((1 << self._key.root_bits, self._key.row_words), np.int64)
-        self._context.hold(self._base + offset(at.Table.root), self._root)
-        self._lengths = np.zeros(capacity, np.uint8)
-        self._context.hold(self._base + offset(at.Table.lengths), self._lengths)
+        self._lengths: Bytes = np.zeros(0, np.uint8)
+        self._hold_root(np.zeros((1 << self._key.root_bits, self._key.row_words), np.int64))
+        self._context.words[self._base + at.Table.roots] = 0
+        self.grow(capacity)
 
     def grow(self, capacity: int) -> None:
         """Room for more numbers."""
@@ -46,68 +54,92 @@ class PrefixSearch:
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
         """Find these entries, too."""
-        keys = as_words([self._number(e) | self._length(e) << self._key.extra_at for e in entries], self._key.words)
-        lengths = np.array([self._length(e) for e in entries], np.int64)
-        self._lengths[numbers - 1] = lengths
-        self._hash.insert(keys, numbers)
-        for entry, key, length, number in zip(entries, keys, lengths.tolist(), numbers.tolist(), strict=True):
-            self._calls.add_prefix(
-                self._table, self._row(entry), address(key), self._width, self._key.root_bits, length, number
-            )
+        keys, lengths = self._rows(entries)
+        added = self.add_rows(keys, lengths, numbers)
+        assert added == len(entries), "an entry is there already"
 
     def remove(self, entry: Entry, number: int) -> None:
         """No longer find an entry."""
-        length, plain = self._length(entry), self._number(entry)
-        (key,) = as_words([plain | length << self._key.extra_at], self._key.words)
-        self._hash.remove(key)
-        (bare,), probe = as_words([plain], self._key.words), np.zeros(self._key.words, np.int64)
-        self._calls.drop_prefix(
-            self._table,
-            self._row(entry),
-            address(bare),
-            address(probe),
-            self._key.words,
-            self._width,
-            self._key.root_bits,
-            length,
-            self._key.extra_at,
-            number,
-        )
+        self.remove_rows(*self._rows([entry]), np.array([number], np.int64))
+
+    def add_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> int:
+        """Find entries by rows of words and lengths of prefixes until one is there already; returns how many.
+
+        The words behind the prefixes are set to 0.
+        """
+        count = len(keys)
+        self._hash.reserve(2 * count if self._key.exact else count)
+        if self._key.exact and self._roots + count > len(self._root):
+            self._hold_root(enlarged(self._root, max(2 * len(self._root), self._roots + count)))
+        return self._change(self._calls.add_prefixes, keys, lengths, numbers)
+
+    def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
+        """No longer find these entries."""
+        self._change(self._calls.drop_prefixes, keys, lengths, numbers)
+
+    def find(self, keys: tuple[Match, ...]) -> int:
+        """The number of the entry with these keys; 0 if there is none."""
+        (row,) = as_words([self._number(keys) | _length(keys[self._key.prefix]) << self._key.extra_at], self._key.words)
+        return self._hash.find(row)
+
+    def listed(self) -> tuple[Words, Words]:
+        """All entries: their keys as rows of words, and their numbers."""
+        rows = self._hash.rows
+        if self._key.exact:
+            word, shift = divmod(self._key.extra_at, 64)
+            rows = rows[(rows[:, word] >> shift) & ROOT_LENGTH != ROOT_LENGTH]
+        return rows[:, :-1], rows[:, -1]
+
+    def matches(self, row: Words) -> tuple[Match, ...]:
+        """The keys of a row of words."""
+        number = int.from_bytes(row.tobytes(), "little")
+        length = number >> self._key.extra_at & ROOT_LENGTH
+        made: list[Match] = []
+        for i, value in enumerate(self._key.divide(number)):
+            if i == self._key.prefix:
+                made.append(Lpm(value, length) if length else ANY)
+            else:
+                made.append(Exact(value))
+        return tuple(made)
 
     @property
-    def _table(self) -> int:
-        return self._context.pointer + 8 * self._base
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return self._hash.nbytes + self._root.nbytes + self._lengths.nbytes
 
-    def _length(self, entry: Entry) -> int:
-        match = entry.keys[self._key.prefix]
-        return match.prefix_len if isinstance(match, Lpm) else 0
+    @property
+    def wants_time(self) -> bool:
+        """Whether the hash table needs more room."""
+        return self._hash.wants_time
 
-    def _number(self, entry: Entry) -> int:
-        return self._key.concatenate([0 if isinstance(k, AnyMatch) else k.value for k in entry.keys])  # type: ignore[union-attr]
-
-    def _row(self, entry: Entry) -> int:
-        """The address of the row of the root for the exact keys of an entry."""
-        row = 0
-        if self._key.exact:
-            exact = self._number(entry) >> self._width
-            row = self._roots.get(exact, -1)
-            if row < 0:
-                row = self._add_root(exact)
-        return address(self._root) + 8 * row * self._key.row_words
-
-    def _add_root(self, exact: int) -> int:
-        row = self._roots[exact] = len(self._roots)
-        if row >= len(self._root):
-            self._root = enlarged(self._root, 2 * row)
-            self._context.hold(self._base + offset(at.Table.root), self._root)
-        key = as_words([exact << self._width | ROOT_LENGTH << self._key.extra_at], self._key.words)
-        self._hash.insert(key, np.array([row + 1]))
-        return row
-
-    wants_time = False
-
-    def prepare(self) -> None:
-        """Nothing takes long."""
+    def prepare(self, capacity: int) -> None:
+        """Make that room."""
+        del capacity
+        self._hash.prepare()
 
     def publish(self) -> None:
-        """Nothing has been prepared."""
+        """Use what has been prepared."""
+        self._hash.publish()
+
+    def _change(self, call: Any, keys: Words, lengths: Bytes, numbers: Words) -> int:
+        table = self._context.pointer + 8 * self._base
+        return int(call(table, address(keys), address(lengths), address(numbers), len(keys), *self._shape))
+
+    def _rows(self, entries: Sequence[Entry]) -> tuple[Words, Bytes]:
+        lengths = [_length(e.keys[self._key.prefix]) for e in entries]
+        return as_words([self._number(e.keys) for e in entries], self._key.words), np.array(lengths, np.uint8)
+
+    def _number(self, keys: tuple[Match, ...]) -> int:
+        return self._key.concatenate([0 if isinstance(k, AnyMatch) else k.value for k in keys])  # type: ignore[union-attr]
+
+    @property
+    def _roots(self) -> int:
+        return int(self._context.words[self._base + at.Table.roots])
+
+    def _hold_root(self, root: npt.NDArray[np.int64]) -> None:
+        self._root = root
+        self._context.hold(self._base + offset(at.Table.root), root)
+
+
+def _length(match: Match) -> int:
+    return match.prefix_len if isinstance(match, Lpm) else 0

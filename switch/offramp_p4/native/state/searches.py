@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from offramp_p4.native.state.context import Words
+from offramp_p4.native.state.context import Bytes, Words
 from offramp_p4.state import Match
 
 
@@ -42,15 +43,43 @@ class Search(Protocol):
     def wants_time(self) -> bool:
         """Whether :meth:`prepare` has something to do."""
 
-    def prepare(self) -> None:
-        """Build something anew, beside what packets use; nothing changes meanwhile."""
+    def prepare(self, capacity: int) -> None:
+        """Build something anew, beside what packets use; nothing changes until it is in use.
+
+        ``capacity`` is the highest number that there will be room for then.
+        """
 
     def publish(self) -> None:
         """Use what :meth:`prepare` has made."""
 
 
-def enlarged(array: Words, rows: int) -> Words:
+class BatchSearch(Search, Protocol):
+    """A search that takes rows of words for entries, of which it can be asked for all."""
+
+    def add_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> int:
+        """Find entries by rows of words and lengths of prefixes until one is there already; returns how many.
+
+        ``keys`` are brought to their canonical form: 0 behind the prefix.
+        """
+
+    def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
+        """No longer find these entries."""
+
+    def find(self, keys: tuple[Match, ...]) -> int:
+        """The number of the entry with these keys; 0 if there is none."""
+
+    def listed(self) -> tuple[Words, Words]:
+        """All entries: their keys as rows of words, and their numbers."""
+
+    def matches(self, row: Words) -> tuple[Match, ...]:
+        """The keys of a row of words."""
+
+
+_A = TypeVar("_A", bound=npt.NDArray[Any])
+
+
+def enlarged(array: _A, rows: int) -> _A:
     """The same rows, and zeros behind them."""
     made = np.zeros((rows, *array.shape[1:]), array.dtype)
     made[: len(array)] = array
-    return made
+    return cast("_A", made)

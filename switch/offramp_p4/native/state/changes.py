@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from offramp_p4.native.state.tables import NativeTable
 
-MOST: Final = 1024
-"""Changes that packets may find noted; a few milliseconds' work."""
-CHUNK: Final = 4096
+MOST: Final = 256
+"""Changes that packets may find noted; a millisecond's work or two."""
+CHUNK: Final = 2048
 """Entries of a batch that are entered between two batches of packets."""
-MARGIN: Final = 2 * CHUNK
+MARGIN: Final = 4 * CHUNK
 """A table with less room than for so many more entries is given more."""
 LARGE: Final = 1 << 14
 """Tables with room for fewer entries are enlarged on the spot."""

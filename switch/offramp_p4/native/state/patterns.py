@@ -29,6 +29,8 @@ _FILL: Final = ENTRIES * 3 // 4
 """Entries of a block when it is built."""
 _AT_ONCE: Final = 1024
 """So many entries are built anew at once, more of them only when the control plane has time for it."""
+_SHARE: Final = 40
+"""A tuple has one in so many of all entries at least."""
 _FEW: Final = 16
 _SEQUENCE_BITS: Final = 32
 _LINE: Final = 64
@@ -122,6 +124,11 @@ class _Index:
         most = min(max(total // 16, _SAMPLE[0]), _SAMPLE[1])
         scratch = np.empty(4 * most, np.int64)
         mask = np.zeros(self._key.words, np.int64)
+
+        def least(left: int) -> int:
+            """The entries that a tuple must have to be worth it."""
+            return left // 2 if total <= ENTRIES else min(left, max(ENTRIES, total // _SHARE))
+
         left_ns = _LEFT_NS if total > ENTRIES else _LEFT_IN_A_BLOCK_NS
         for number in range(MOST_TUPLES):
             sample = left if len(left) <= most else draw.choice(left, most, replace=False)
@@ -130,7 +137,7 @@ class _Index:
                 self._record.address, address(sample), len(sample), scale, left_ns, address(scratch), address(mask)
             )
             expected = int(covered * scale)
-            if not mask.any() or expected < min(len(left), ENTRIES if total > ENTRIES else len(left) // 2):
+            if not mask.any() or expected < least(len(left)):
                 break
             heads = np.zeros(1 << (2 * expected).bit_length(), np.int64)
             self._heads.append(heads)
@@ -249,13 +256,20 @@ class PatternSearch:
 
     def _write(self, entries: Sequence[Entry], rows: Words) -> None:
         """Write the records of entries."""
-        words, concatenate, records = self._key.words, self._key.concatenate, self._index.entries
-        pairs = [[_bits(m, w) for m, w in zip(e.keys, self._key.widths, strict=True)] for e in entries]
+        values, masks, order = [], [], [(i, self._key.widths[i]) for i in self._key.order]
+        for entry in entries:
+            value = mask = 0
+            keys = entry.keys
+            for i, width in order:
+                v, m = _bits(keys[i], width)
+                value, mask = value << width | v, mask << width | m
+            values.append(value)
+            masks.append(mask)
+        records = self._index.entries
+        words = self._key.words
         records[rows, SCORE] = [self._score(e) for e in entries]
-        records[rows, VALUE : VALUE + words] = as_words((concatenate([v for v, _ in p]) for p in pairs), words)
-        records[rows, VALUE + words : VALUE + 2 * words] = as_words(
-            (concatenate([m for _, m in p]) for p in pairs), words
-        )
+        records[rows, VALUE : VALUE + words] = as_words(values, words)
+        records[rows, VALUE + words : VALUE + 2 * words] = as_words(masks, words)
         for i, key in enumerate(self._key.ranges):
             top = (1 << self._key.widths[key]) - 1
             matches = [e.keys[key] for e in entries]
@@ -281,7 +295,7 @@ def _aligned(words: int) -> Words:
 
 def _bits(match: Match, width: int) -> tuple[int, int]:
     """The value and mask that every value of a match has; of a range what lowest and highest have in common."""
-    if isinstance(match, Range):
+    if type(match) is Range:
         common = ((1 << width) - 1) ^ ((1 << (match.low ^ match.high).bit_length()) - 1)
         return match.low & common, common
     return value_mask(match, width)

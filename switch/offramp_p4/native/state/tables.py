@@ -173,8 +173,9 @@ class NativeTable(TableState):
             entry.last_hit_us = now_us
 
     def _rebuild(self) -> None:
-        for entry in self._by_number:
-            _detach(entry)
+        if self._metered:
+            for entry in self._by_number:
+                _detach(entry)
         entries = list(self._entries.values())
         self._by_number, self._free, self._numbers = [], [], {}
         if self._counted:

@@ -44,7 +44,8 @@ def loaded(name: str) -> ir.Program:
     local = f"""
         action give(bit<32> v, bit<131> w) {{ hdr.r.v = v; hdr.r.w = (bit<136>)w; }}
         action miss() {{ hdr.r.v = 7; }}
-        table t {{ key = {{ {listed} }} actions = {{ give; @defaultonly miss; }} default_action = miss; size = {SIZE}; }}"""
+        table t {{ key = {{ {listed} }} actions = {{ give; @defaultonly miss; }} default_action = miss;
+                   size = {SIZE}; }}"""
     text = program("hdr.r.setValid(); t.apply(); sm.egress_spec = 1;", top=header, local=local)
     text = text.replace("struct headers { h_t h; h_t[3] s; }", "")
     return load_text(text.replace(header, header + " struct headers { k_t h; r_t r; }"))
@@ -189,15 +190,16 @@ def twice(drawn: Drawn, at: int) -> EntryBatch:
 
 
 WORD = np.zeros(2, np.uint64)
+WIDE = column([0, 0], 131)
 REFUSED = {
     "no action": (EntryBatch((WORD,), "I.none", (), WORD), "has no action I.none"),
     "default only": (EntryBatch((WORD,), "I.miss", (), WORD), "may not stand in entries"),
     "arguments": (EntryBatch((WORD,), "I.give", (WORD,), WORD), "takes 2 arguments, not 1"),
-    "keys": (EntryBatch((WORD, WORD), "I.give", (WORD, column([0, 0], 131)), WORD), "other keys than the table"),
-    "no lengths": (EntryBatch((WORD,), "I.give", (WORD, column([0, 0], 131))), "other keys than the table"),
-    "length": (EntryBatch((WORD,), "I.give", (WORD, column([0, 0], 131)), WORD + 33), r"outside 0\.\.32"),
+    "keys": (EntryBatch((WORD, WORD), "I.give", (WORD, WIDE), WORD), "other keys than the table"),
+    "no lengths": (EntryBatch((WORD,), "I.give", (WORD, WIDE)), "other keys than the table"),
+    "length": (EntryBatch((WORD,), "I.give", (WORD, WIDE), WORD + 33), r"outside 0\.\.32"),
     "value": (
-        EntryBatch((WORD + 2**32,), "I.give", (WORD, column([0, 0], 131)), WORD),
+        EntryBatch((WORD + 2**32,), "I.give", (WORD, WIDE), WORD),
         "key 0: a number does not fit 32",
     ),
     "wide argument": (
@@ -205,11 +207,11 @@ REFUSED = {
         "argument 1: a number does",
     ),
     "negative": (
-        EntryBatch((WORD.view(np.int64) - 1,), "I.give", (WORD, column([0, 0], 131)), WORD),
+        EntryBatch((WORD.view(np.int64) - 1,), "I.give", (WORD, WIDE), WORD),
         "does not fit 32",
     ),
     "shape": (EntryBatch((WORD,), "I.give", (WORD, WORD), WORD), r"expected integers of shape \(2, 3\)"),
-    "floats": (EntryBatch((WORD + 0.5,), "I.give", (WORD, column([0, 0], 131)), WORD), "expected integers"),
+    "floats": (EntryBatch((WORD + 0.5,), "I.give", (WORD, WIDE), WORD), "expected integers"),
 }
 
 

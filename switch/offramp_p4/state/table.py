@@ -123,8 +123,7 @@ class TableState:
         with self._lock:
             if self._holds(identity, keys):
                 raise StateError("already_exists", f"table {self.name}: an entry with this match exists")
-            if len(self) >= self.size:
-                raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
+            self._check_room(1)
             entry.keys = keys
             self._entries[identity] = entry
             self._added(entry)
@@ -255,6 +254,10 @@ class TableState:
         if entry.const:
             raise StateError("permission_denied", f"table {self.name}: the entry is const")
         return entry
+
+    def _check_room(self, more: int) -> None:
+        if len(self) + more > self.size:
+            raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
 
     def _check_writable(self) -> None:
         if self.table.const_entries:

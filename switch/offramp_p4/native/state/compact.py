@@ -47,6 +47,7 @@ class CompactTable(NativeTable):
         self._check_batch(batch)
         if not len(batch):
             return
+        self._check_room(len(batch))
         keys = key_words(self._plan.key, batch)
         rows = action_rows(self._actions[batch.action], self._plan.row_size, batch)
         lengths = np.zeros(len(batch), np.uint8) if batch.lengths is None else batch.lengths.astype(np.uint8)
@@ -69,8 +70,7 @@ class CompactTable(NativeTable):
     def _enter(self, keys: Words, lengths: Bytes, rows: Bytes) -> Words:
         """Add the entries of one chunk, or none; returns their numbers."""
         count, first = len(keys), len(self._by_number)
-        if len(self) + count > self.size:
-            raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
+        self._check_room(count)
         self._by_number += [None] * count
         if len(self._by_number) > self._capacity:
             self._grow()

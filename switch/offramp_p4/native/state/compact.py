@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that keep the entries of batches in the rows of machine code alone.
+"""Tables that keep their entries in the rows of machine code alone.
 
-Such an entry has no object until somebody asks for it by its key. From then on it is an entry like others.
+Of an entry that has nothing but a key and an action there is no object once machine code has been shown it, until
+somebody asks for it by its key. So a million of them take little memory, and Python's garbage collector, which stops
+the packets, has nothing to look through.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class CompactTable(NativeTable):
 
     @property
     def entries(self) -> Iterator[TableEntry]:
-        """All entries; those of batches are copies, and come last."""
+        """All entries; those without an object of their own as copies, which come last."""
         with self._lock:
             bare = self._list_bare()
             single = list(self._entries.values())
@@ -36,6 +38,18 @@ class CompactTable(NativeTable):
 
     def __len__(self) -> int:
         return len(self._entries) + self._bare
+
+    def sync(self) -> None:
+        """Make all changes since the last call, and forget the objects of entries that need none."""
+        changed = [*self._new.values(), *self._altered]
+        super().sync()
+        for entry in changed:
+            number = self._numbers.get(id(entry))
+            if number is not None and not entry.const and not entry.metadata:
+                del self._entries[self._identity(entry.keys, entry.priority)]
+                del self._numbers[id(entry)]
+                self._by_number[number - 1] = None
+                self._bare += 1
 
     @property
     def nbytes(self) -> int:

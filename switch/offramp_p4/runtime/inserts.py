@@ -127,9 +127,8 @@ def _check_behind(state: Inserts, value: Words, behind: int) -> None:
         if low >= 64:
             if value[i] != 0:
                 state.wrong = 1
-        elif low > 0:
-            if value[i] & ((1 << low) - 1) != 0:
-                state.wrong = 1
+        elif low > 0 and value[i] & ((1 << low) - 1) != 0:
+            state.wrong = 1
 
 
 @native
@@ -188,6 +187,26 @@ def _table_entry(data: Bytes, state: Inserts, end: int, entry: int) -> None:
         state.wrong = 1
 
 
+@inlined
+def _expect(data: Bytes, state: Inserts, end: int, wanted: int) -> None:
+    """A number that can be but one."""
+    if _varint(data, state, end) != wanted:
+        state.wrong = 1
+
+
+@native
+def _update(data: Bytes, state: Inserts, end: int, entry: int) -> None:
+    """An Update of type INSERT whose Entity is a TableEntry."""
+    _expect(data, state, end, 1 << 3 | VARINT)
+    _expect(data, state, end, 1)
+    for _ in range(2):
+        _expect(data, state, end, 2 << 3 | MESSAGE)
+        if _length(data, state, end) != end:
+            state.wrong = 1
+    if state.wrong == 0:
+        _table_entry(data, state, end, entry)
+
+
 @native
 def read_inserts(data: Bytes, size: int, state: Inserts, most: int) -> int:
     """Read the updates of a WriteRequest; returns how many, 0 if one of them is something else."""
@@ -205,13 +224,6 @@ def read_inserts(data: Bytes, size: int, state: Inserts, most: int) -> int:
             elif entry == most:
                 state.wrong = 1
             else:
-                if _varint(data, state, end) != (1 << 3 | VARINT) or _varint(data, state, end) != 1:
-                    state.wrong = 1
-                elif _varint(data, state, end) != (2 << 3 | MESSAGE) or _length(data, state, end) != end:
-                    state.wrong = 1
-                elif _varint(data, state, end) != (2 << 3 | MESSAGE) or _length(data, state, end) != end:
-                    state.wrong = 1
-                else:
-                    _table_entry(data, state, end, entry)
+                _update(data, state, end, entry)
                 entry += 1
     return entry if state.wrong == 0 else 0

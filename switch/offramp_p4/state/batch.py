@@ -84,7 +84,7 @@ def column(values: Sequence[int], width: int) -> Column:
 def numbers(values: Column) -> list[int]:
     """What is in a column."""
     if values.ndim == 1:
-        return as_unsigned(values).tolist()
+        return [int(n) for n in as_unsigned(values).tolist()]
     return [int.from_bytes(row.tobytes(), "little") for row in as_unsigned(values)]
 
 
@@ -96,10 +96,11 @@ def as_unsigned(values: Column) -> Column:
 
 
 def _check_column(values: Column, width: int, count: int, where: str) -> None:
-    shape = (count,) if width <= _WORD else (count, (width + _WORD - 1) // _WORD)
+    words = (width + _WORD - 1) // _WORD
+    shape = (count,) if words <= 1 else (count, words)
     if values.shape != shape or values.dtype.kind not in "ui":
         raise StateError("invalid", f"{where}: expected integers of shape {shape}, got {values.dtype} {values.shape}")
     top = as_unsigned(values if values.ndim == 1 else values[:, -1])
-    used = width - (shape[1] - 1) * _WORD if width > _WORD else width
+    used = width - (words - 1) * _WORD
     if used < _WORD and len(top) and int(top.max()) >> used:
         raise StateError("invalid", f"{where}: a number does not fit {width} bits")

@@ -6,10 +6,10 @@ wants, its mask, and the bounds of each range key. Of the entries that match the
 
 A hash table (a *tuple*) has a mask that is part of the masks of all its entries, as in tuple space search (Srinivasan,
 Suri, Varghese: Packet Classification Using Tuple Space Search, SIGCOMM 1999) with relaxed tuples (Daly et al.:
-TupleMerge, IEEE/ACM ToN 2019). A slot leads to a chain of at most :data:`~offramp_p4.native.runtime.entries.LONGEST` entries in falling order of their
-scores; all are compared whole, so keys with the same hash need not be told apart. Which masks there are is decided
-when the structure is built (:mod:`offramp_p4.native.runtime.masks`). Entries that suit none of the tuples, or find
-their chains full, are in blocks (:mod:`offramp_p4.native.runtime.blocksets`).
+TupleMerge, IEEE/ACM ToN 2019). A slot leads to a chain of some entries at most, in falling order of their scores; all
+are compared whole, so keys with the same hash need not be told apart. Which masks there are is decided when the
+structure is built (:mod:`offramp_p4.native.runtime.masks`). Entries that suit none of the tuples, or find their chains
+full, are in blocks (:mod:`offramp_p4.native.runtime.blocksets`).
 """
 
 from __future__ import annotations

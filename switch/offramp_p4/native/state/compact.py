@@ -54,7 +54,7 @@ class CompactTable(NativeTable):
     @property
     def nbytes(self) -> int:
         """Memory of what machine code reads."""
-        return self._rows.nbytes + self._search.nbytes
+        return int(self._rows.nbytes) + self._search.nbytes
 
     def insert_all(self, batch: EntryBatch) -> None:
         """Add all entries of a batch, or none; packets may meet some of them before."""

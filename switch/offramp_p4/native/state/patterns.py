@@ -195,6 +195,8 @@ class PatternSearch:
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
         """Find these entries, too."""
+        if not entries:
+            return
         self._write(entries, numbers - 1)
         self._there[numbers - 1] = True
         self._size += len(numbers)

@@ -56,6 +56,10 @@ class Search(Protocol):
 class BatchSearch(Search, Protocol):
     """A search that takes rows of words for entries, of which it can be asked for all."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+
     def add_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> int:
         """Find entries by rows of words and lengths of prefixes until one is there already; returns how many.
 

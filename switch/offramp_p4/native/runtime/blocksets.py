@@ -82,7 +82,10 @@ def find_in_blocks(
     best: int,
     best_score: int,
 ) -> int:
-    """The entry with the highest score that matches; ``best`` if none of the blocks has one above ``best_score``."""
+    """The entry with the highest score that matches; ``best`` if none of the blocks has one above ``best_score``.
+
+    One function: the set of a block is in eight variables, so that it stays in registers.
+    """
     order = patterns.order
     nibbles = patterns.nibbles
     words = patterns.key_words

@@ -4,12 +4,11 @@
 A block has a bit for each of its :data:`ENTRIES` entries. For every four bits of the key (a *nibble*) that an entry
 looks at, it has sixteen sets: the entries that match where these bits have that value (the bit vectors of Lakshman
 and Stiliadis: High-Speed Policy-based Packet Forwarding, SIGCOMM 1998). The nibbles that most entries look at come
-first, so a set is mostly empty after a few of them.
+first, so a set is mostly empty after a few of them. What is left is compared whole.
 
 Blocks divide the scores among them as the leaves of a B-tree do: every entry of one has a higher score than every
 entry of those behind it. So the first block where an entry matches decides, and what is inserted goes into a known
-block, which is split when it is full. Ranges are in the sets as the bits that lowest and highest have in common;
-every entry that the sets leave is compared whole.
+block, which is split when it is full. Ranges are in the sets as the bits that lowest and highest have in common.
 """
 
 from __future__ import annotations
@@ -86,6 +85,8 @@ def find_in_blocks(
 
     One function: the set of a block is in eight variables, so that it stays in registers.
     """
+    if patterns.block_count == 1 and _is_small(patterns) != 0:
+        return _find_in_word(patterns, key, values, best, best_score)
     order = patterns.order
     nibbles = patterns.nibbles
     words = patterns.key_words
@@ -103,7 +104,7 @@ def find_in_blocks(
         s6 = block[ALIVE + 6]
         s7 = block[ALIVE + 7]
         nibbles_used = _order_of(block)
-        left = 1
+        left = -1
         at = 0
         while at < block[USED] and left != 0:
             nibble = nibbles_used[at]
@@ -137,6 +138,41 @@ def find_in_blocks(
                     if entry[SCORE] > best_score and matches(entry, key, values, words, ranges) != 0:
                         best = number
                         best_score = entry[SCORE]
+    return best
+
+
+@inlined
+def _is_small(patterns: Patterns) -> int:
+    """Whether the entries of the only block are in the first word of its set."""
+    block = patterns.blocks + patterns.order[0] * block_words(patterns.nibbles)
+    others = 0
+    for i in range(1, SET):
+        others = others | block[ALIVE + i]
+    return 1 if others == 0 else 0
+
+
+@native
+def _find_in_word(patterns: Patterns, key: Words, values: Words, best: int, best_score: int) -> int:
+    """The same for a block of few entries, which are compared whole as soon as one is left."""
+    nibbles = patterns.nibbles
+    words = patterns.key_words
+    ranges = patterns.ranges
+    block = patterns.blocks + patterns.order[0] * block_words(nibbles)
+    nibbles_used = _order_of(block)
+    bits = block[ALIVE]
+    at = 0
+    while at < block[USED] and bits & (bits - 1) != 0:
+        nibble = nibbles_used[at]
+        bits = bits & _sets(block, nibbles, nibble)[_nibble(key, nibble) * SET]
+        at += 1
+    while bits != 0:
+        bit = highest_bit(bits)
+        bits = bits ^ (1 << bit)
+        number = _numbers(block, nibbles)[bit]
+        entry = patterns.entries + (number - 1) * record_words(words, ranges)
+        if entry[SCORE] > best_score and matches(entry, key, values, words, ranges) != 0:
+            best = number
+            best_score = entry[SCORE]
     return best
 
 

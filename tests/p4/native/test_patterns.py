@@ -144,8 +144,8 @@ def test_nested_ranges_and_masks_of_all_ones_and_zero() -> None:
     change_in_parts(fresh(True), distinct(keys, lambda _: rng.randint(1, 3)), True, rng)
 
 
-def test_priorities_below_zero_and_sums_of_lengths() -> None:
-    """What wins is the priority, also where it is 0 or less; the lengths of prefixes do not count then."""
+def test_priorities_of_0_and_below() -> None:
+    """What wins is the priority, also where it is 0 or less."""
     both = fresh(True)
     exact: Keys = (Ternary(1, 0xFFFFFFFF), ANY, ANY, ANY, ANY)
     insert(both, [((ANY,) * 5, 0), (exact, -3)])

@@ -27,7 +27,7 @@ _SAMPLE: Final = 256, 2048
 """Entries that a choice of a mask looks at: one in sixteen, but so many at least and at most."""
 _FILL: Final = ENTRIES * 3 // 4
 """Entries of a block when it is built."""
-_AT_ONCE: Final = 1024
+_AT_ONCE: Final = 512
 """So many entries are built anew at once, more of them only when the control plane has time for it."""
 _SHARE: Final = 40
 """A tuple has one in so many of all entries at least."""

@@ -53,6 +53,11 @@ class ActionRow:
         ]
         return self._format.pack(self.number, *cells)
 
+    def decode(self, row: bytes) -> tuple[int, ...]:
+        """The data of a row."""
+        data = self._format.unpack(row[: self.size])[1:]
+        return tuple(int.from_bytes(d, "little") if isinstance(d, bytes) else d for d in data)
+
 
 def indirect(kind: int, index: int) -> bytes:
     """The row of an entry whose action is that of a member or group of a profile."""
@@ -74,6 +79,11 @@ class Actions:
     def encode(self, action: ActionData) -> bytes:
         """The row of an action with its data."""
         return self._rows[action.action].encode(action.args)
+
+    def decode(self, row: bytes) -> ActionData:
+        """The action of a row, with its data."""
+        name, action = list(self._rows.items())[int.from_bytes(row[:4], "little")]
+        return ActionData(name, action.decode(row))
 
     def _add(self, choice: ir.TableAction) -> None:
         action = choice.action

@@ -10,7 +10,6 @@ from typing import Final, Literal
 MAX_PREFIX_KEY: Final = 128
 ROOT_BITS: Final = 16
 _LENGTH_BITS: Final = 8
-_NUMBER_BITS: Final = 32
 
 Search = Literal["none", "exact", "prefix", "patterns"]
 
@@ -26,8 +25,9 @@ class KeyFormat:
         words: 64-bit words, lowest first.
         prefix: the lpm key of a prefix search.
         root_bits: bits of it that pick the row of the root.
-        extra_at: the bit where the length of a prefix or the number of a pattern stands.
+        extra_at: the bit where the length of a prefix stands.
         ranges: the keys that ranges are given for.
+        by_length: entries have no priorities: the longest prefix wins.
     """
 
     search: Search
@@ -38,6 +38,7 @@ class KeyFormat:
     root_bits: int = 0
     extra_at: int = 0
     ranges: tuple[int, ...] = ()
+    by_length: bool = False
 
     @property
     def exact(self) -> bool:
@@ -61,6 +62,14 @@ class KeyFormat:
             key = key << self.widths[i] | values[i]
         return key
 
+    def divide(self, key: int) -> list[int]:
+        """The values of the keys of such a number; bits above them do not count."""
+        values = [0] * len(self.widths)
+        for i in reversed(self.order):
+            values[i] = key & ((1 << self.widths[i]) - 1)
+            key >>= self.widths[i]
+        return values
+
 
 def key_format(kinds: Sequence[str], widths: Sequence[int]) -> KeyFormat:
     """The format for keys of these match kinds."""
@@ -75,9 +84,9 @@ def key_format(kinds: Sequence[str], widths: Sequence[int]) -> KeyFormat:
         extra, words = _behind(bits, _LENGTH_BITS)
         root = 0 if len(widths) > 1 else min(ROOT_BITS, widths[at])
         return KeyFormat("prefix", widths, order, words, at, root, extra)
-    extra, words = _behind(bits, _NUMBER_BITS)
     ranges = tuple(i for i, kind in enumerate(kinds) if kind == "range")
-    return KeyFormat("patterns", widths, order, words, 0, 0, extra, ranges)
+    by_length = set(kinds) <= {"exact", "lpm"}
+    return KeyFormat("patterns", widths, order, max(1, (bits + 63) // 64), ranges=ranges, by_length=by_length)
 
 
 def _behind(bits: int, extra: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from offramp_base.native.llvm import I64, Value, const, ll
 from offramp_base.native.records import offset
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.keys import KeyFormat
+from offramp_p4.native.runtime.blocksets import SET
 from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.patterns import find_best
@@ -47,7 +48,7 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
         if key.widths[i]:
             number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
             number = g.b.or_(number, g.resize(values[i], whole.width))
-    words, probe = g.allocate(whole, 8), g.allocate(whole, 8)
+    words = g.allocate(whole, 8)
     g.tags.mark(g.b.store(number, words, align=8), "Words")
     at = plan.words
     table = g.word_address(at)
@@ -55,9 +56,10 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
         return g.call(find, g.pointer(at + offset(Table.slots)), g.word(at + Table.mask), words, key.words)
     if key.search == "prefix":
         shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
-        return g.call(find_longest, table, words, probe, *shape)
+        return g.call(find_longest, table, words, g.allocate(whole, 8), *shape)
     numbers = g.allocate(ll.ArrayType(I64, max(len(key.ranges), 1)))
     for position, i in enumerate(key.ranges):
         stored = g.b.store(g.resize(values[i], 64), g.at(numbers, 8 * position))
         g.tags.mark(stored, "Words")
-    return g.call(find_best, table, words, probe, numbers, key.words, key.extra_at, len(key.ranges))
+    matching = g.allocate(ll.ArrayType(I64, SET), 8)
+    return g.call(find_best, table, words, numbers, matching, key.words, len(key.ranges))

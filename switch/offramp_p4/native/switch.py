@@ -112,6 +112,7 @@ class NativeSwitch:
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = threading.Lock()
+        objects.changes.serve(self._lock, self._show_changes)
         self._unsent: list[Digest] = []
         self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
@@ -198,6 +199,7 @@ class NativeSwitch:
     @contextmanager
     def _running(self) -> Iterator[None]:
         """What comes before and after machine code; one thread at a time."""
+        self._objects.changes.give_way()
         with self._lock:
             self._prepare()
             yield
@@ -205,12 +207,15 @@ class NativeSwitch:
 
     def _prepare(self) -> None:
         """Show machine code what has changed, and the time."""
-        if self._unsettled and self._objects.changed:
-            self._collect()  # counts are by the numbers that entries still have
-        self._objects.sync()
+        self._show_changes()
         words = self._context.words
         words[at.Context.now_us] = self.now_us
         words[at.Context.logging] = _MESSAGES.isEnabledFor(logging.INFO)
+
+    def _show_changes(self) -> None:
+        if self._unsettled and self._objects.changed:
+            self._collect()  # counts are by the numbers that entries still have
+        self._objects.sync()
 
     def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
         """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""

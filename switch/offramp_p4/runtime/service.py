@@ -12,6 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.frontend import load_pushed
+from offramp_p4.runtime import bulk
 from offramp_p4.runtime.arbitration import Controller, election_number
 from offramp_p4.runtime.device import Device, check_device
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
@@ -71,6 +72,9 @@ class Service:
             role = self._check_primary(request)
             pipeline = self._pipeline()
             errors: list[OfframpError | None] = []
+            whole = request.atomicity == v1.WriteRequest.DATAPLANE_ATOMIC  # packets may meet a batch half done
+            if not whole and bulk.insert_all(pipeline, request, role.check_write):
+                return v1.WriteResponse()
             if request.atomicity == v1.WriteRequest.CONTINUE_ON_ERROR:
                 for at in range(0, len(request.updates), CHUNK):
                     with self.device.exclusive():

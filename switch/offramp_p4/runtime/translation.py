@@ -41,11 +41,11 @@ class Plain:
     plain = True
 
     def __init__(self, width: int) -> None:
-        self._width = width or None
+        self.width = width or None
 
     def decode(self, data: bytes, what: str) -> int:
         """The number in a bytestring (section 10.3)."""
-        return decode(data, self._width, what)
+        return decode(data, self.width, what)
 
     def encode(self, value: int) -> bytes:
         """The shortest bytestring."""

@@ -8,6 +8,7 @@ while it runs. Match values, masks and action arguments are unsigned bit pattern
 from __future__ import annotations
 
 from offramp_p4.state.arrays import CounterState, MeterCell, MeterState, RegisterState, ValueSetState
+from offramp_p4.state.batch import EntryBatch, column
 from offramp_p4.state.match import ANY, Any, Exact, Lpm, Match, Optional, Range, StateError, Ternary
 from offramp_p4.state.profile import ActionData, ActionProfileState, Group, Member
 from offramp_p4.state.replication import CloneSession, Replica, ReplicationEngine
@@ -20,6 +21,7 @@ __all__ = [
     "Any",
     "CloneSession",
     "CounterState",
+    "EntryBatch",
     "Exact",
     "Group",
     "Lpm",
@@ -37,4 +39,5 @@ __all__ = [
     "TableState",
     "Ternary",
     "ValueSetState",
+    "column",
 ]

@@ -157,10 +157,11 @@ def _rank(row: _Row) -> int:
 
 def value_mask(match: Match, width: int) -> tuple[int, int]:
     """The bits that a match wants and which ones it looks at."""
-    if isinstance(match, Exact | Optional):
-        return match.value, (1 << width) - 1
-    if isinstance(match, Lpm):
-        return match.value, prefix_mask(match.prefix_len, width)
-    if isinstance(match, Ternary):
-        return match.value, match.mask
+    form = type(match)
+    if form is Ternary:
+        return match.value, match.mask  # type: ignore[union-attr]
+    if form is Exact or form is Optional:
+        return match.value, (1 << width) - 1  # type: ignore[union-attr]
+    if form is Lpm:
+        return match.value, prefix_mask(match.prefix_len, width)  # type: ignore[union-attr]
     return 0, 0  # ranges are checked apart

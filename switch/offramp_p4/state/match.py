@@ -102,31 +102,35 @@ def normalise(match: Match, kind: str, width: int, where: str) -> Match:
         StateError: the match does not suit the kind, or a value does not fit ``width`` bits.
     """
     top = (1 << width) - 1
+    form = type(match)  # compared in place of isinstance: this is most of what an insertion costs
+    if form is Ternary and kind == "ternary":
+        value, mask = match.value, match.mask  # type: ignore[union-attr]
+        if 0 <= value | mask <= top:
+            if not mask:
+                return ANY
+            return match if value & mask == value else Ternary(value & mask, mask)
+    elif form is Any and kind != "exact":
+        return ANY
     numbers = [getattr(match, name) for name in getattr(match, "__slots__", ()) if name != "prefix_len"]
     if any(not 0 <= n <= top for n in numbers):
         raise StateError("invalid", f"{where}: {max(numbers, key=abs)} does not fit {width} bits")
     if kind == "exact" and isinstance(match, Exact):
         return match
-    if kind == "lpm" and isinstance(match, Lpm | Any):
+    if kind == "lpm" and isinstance(match, Lpm):
         return _lpm(match, width, where)
-    if kind == "ternary" and isinstance(match, Ternary | Any):
-        if isinstance(match, Any) or match.mask == 0:
-            return ANY
-        return Ternary(match.value & match.mask, match.mask)
-    if kind == "range" and isinstance(match, Range | Any):
-        if isinstance(match, Range) and match.low > match.high:
+    if kind == "range" and isinstance(match, Range):
+        if match.low > match.high:
             raise StateError("invalid", f"{where}: range from {match.low} to {match.high} is empty")
-        return ANY if isinstance(match, Any) or (match.low, match.high) == (0, top) else match
-    if kind == "optional" and isinstance(match, Optional | Any):
+        return ANY if (match.low, match.high) == (0, top) else match
+    if kind == "optional" and isinstance(match, Optional):
         return match
     raise StateError("invalid", f"{where}: {type(match).__name__} match given for a key of kind {kind}")
 
 
-def _lpm(match: Lpm | Any, width: int, where: str) -> Match:
-    if isinstance(match, Any):
-        return ANY
+def _lpm(match: Lpm, width: int, where: str) -> Match:
     if not 0 <= match.prefix_len <= width:
         raise StateError("invalid", f"{where}: prefix length {match.prefix_len} is outside 0..{width}")
     if match.prefix_len == 0:
         return ANY
-    return Lpm(match.value & prefix_mask(match.prefix_len, width), match.prefix_len)
+    value = match.value & prefix_mask(match.prefix_len, width)
+    return match if value == match.value else Lpm(value, match.prefix_len)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.source import Unsupported
+from offramp_p4.state.batch import EntryBatch
 from offramp_p4.state.lookup import KINDS, Finder, Lookup, make_finder
 from offramp_p4.state.match import (
     ANY,
@@ -120,13 +121,37 @@ class TableState:
         self._check_action(entry.action)
         identity = self._identity(keys, entry.priority)
         with self._lock:
-            if identity in self._entries:
+            if self._holds(identity, keys):
                 raise StateError("already_exists", f"table {self.name}: an entry with this match exists")
-            if len(self._entries) >= self.size:
-                raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
+            self._check_room(1)
             entry.keys = keys
             self._entries[identity] = entry
             self._added(entry)
+
+    def insert_all(self, batch: EntryBatch) -> None:
+        """Add all entries of a batch, or none.
+
+        Raises:
+            StateError: an entry is there already or twice in the batch, or there is no room; nothing has changed.
+        """
+        self._check_batch(batch)
+        made: list[TableEntry] = []
+        try:
+            for keys, args in batch.rows(self.kinds):
+                made.append(TableEntry(keys, ActionData(batch.action, args)))
+                self.insert(made[-1])
+        except StateError:
+            for entry in made[:-1]:
+                self.delete(entry.keys)
+            raise
+
+    def _check_batch(self, batch: EntryBatch) -> None:
+        self._check_writable()
+        if self.profile is not None:
+            raise StateError("invalid", f"table {self.name}: entries need a member or a group")
+        known = self._entry_action(batch.action)
+        widths = [key_width(p.type) for p in known.data_params]
+        batch.check(self.kinds, self.widths, widths, f"table {self.name}")
 
     def modify(self, entry: TableEntry) -> None:
         """Replace action, metadata and time-out of the entry with the same match and priority."""
@@ -147,7 +172,7 @@ class TableState:
 
     def get(self, keys: tuple[Match, ...], priority: int = 0) -> TableEntry | None:
         """The entry with this match and priority, or None."""
-        return self._entries.get(self._identity(self._normalise(keys, priority), priority))
+        return self._find(self._normalise(keys, priority), priority)
 
     def set_default(self, action: ActionData | None) -> None:
         """Change the default action, or with None bring back the one of the source."""
@@ -199,6 +224,14 @@ class TableState:
     def _modified(self, entry: TableEntry) -> None:
         """What finds the entry stays as it is."""
 
+    def _holds(self, identity: tuple[object, ...], keys: tuple[Match, ...]) -> bool:
+        del keys
+        return identity in self._entries
+
+    def _find(self, keys: tuple[Match, ...], priority: int) -> TableEntry | None:
+        """The entry with keys in their canonical form."""
+        return self._entries.get(self._identity(keys, priority))
+
     def _identity(self, keys: tuple[Match, ...], priority: int) -> tuple[object, ...]:
         if self._exact:  # the values themselves, so that finding an entry is finding it in the dictionary
             return tuple(k.value for k in keys if isinstance(k, Exact))
@@ -222,6 +255,10 @@ class TableState:
             raise StateError("permission_denied", f"table {self.name}: the entry is const")
         return entry
 
+    def _check_room(self, more: int) -> None:
+        if len(self) + more > self.size:
+            raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
+
     def _check_writable(self) -> None:
         if self.table.const_entries:
             raise StateError("permission_denied", f"table {self.name}: the entries are const")
@@ -244,13 +281,7 @@ class TableState:
         Raises:
             StateError: the action is not the table's, or an argument is missing or out of range.
         """
-        known = self.actions.get(action.action)
-        if known is None:
-            raise StateError("invalid", f"table {self.name} has no action {action.action}")
-        if ("tableonly" if as_default else "defaultonly") in known.annotations:
-            place = "as default" if as_default else "in entries"
-            raise StateError("invalid", f"table {self.name}: action {action.action} may not stand {place}")
-        params = known.data_params
+        params = self._entry_action(action.action, as_default=as_default).data_params
         if len(params) != len(action.args):
             message = f"action {action.action} takes {len(params)} arguments, not {len(action.args)}"
             raise StateError("invalid", f"table {self.name}: {message}")
@@ -258,6 +289,16 @@ class TableState:
             if not 0 <= value < 1 << key_width(param.type):
                 message = f"{value} does not fit {param.type}"
                 raise StateError("invalid", f"table {self.name}, action {action.action}, {param.name}: {message}")
+
+    def _entry_action(self, name: str, *, as_default: bool = False) -> ir.TableAction:
+        """The action of this name, which entries (or the default entry) may run."""
+        known = self.actions.get(name)
+        if known is None:
+            raise StateError("invalid", f"table {self.name} has no action {name}")
+        if ("tableonly" if as_default else "defaultonly") in known.annotations:
+            place = "as default" if as_default else "in entries"
+            raise StateError("invalid", f"table {self.name}: action {name} may not stand {place}")
+        return known
 
 
 def supports_timeout(table: ir.Table) -> bool:

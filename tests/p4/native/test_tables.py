@@ -202,3 +202,14 @@ def test_more_entries_than_the_first_allocation_one_by_one() -> None:
         entry = (Ternary(i, 0xFF),), ActionData("I.give", (i,))
         both.each(lambda s, entry=entry: entries(s).insert(TableEntry(*entry, 1)))
         both.send([(0, (i + j).to_bytes(2, "big")) for j in range(3)])
+
+
+def test_priority_0_is_a_priority_too() -> None:
+    """Where entries have priorities the first of equals wins, not the longest prefix."""
+    both = twins("lpm and ternary")
+    both.each(lambda s: s.reset())
+    for length in (8, 24, 16):
+        keys = Lpm(0x0A000000, length), ANY
+        action = ActionData("I.give", (length,))
+        both.each(lambda s, k=keys, a=action: entries(s).insert(TableEntry(k, a, 0)))
+    both.send([(0, bytes([10, 0, 0, 1, 0])), (0, bytes([10, 1, 0, 1, 0]))])

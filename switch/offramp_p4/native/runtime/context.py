@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from offramp_base.native.records import Record
+from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Doubles, Words
 
 
@@ -18,11 +18,29 @@ class Buffer(Record):
     start: int
 
 
+class Patterns(Record):
+    """What finds the entries of a ternary table; see :mod:`offramp_p4.native.runtime.patterns`."""
+
+    key_words: int
+    nibbles: int  # groups of four bits of a key
+    ranges: int  # range keys
+    entries: Words  # a record of each entry
+    tuples: Words  # a row of each hash table
+    tuple_count: int
+    order: Words  # the numbers of the blocks in use, the highest scores first
+    block_count: int
+    blocks: Words
+    blocks_taken: int
+    blocks_there: int
+    scratch: Words  # of the control plane, for what a block has
+
+
 class Table(Record):
     """A match table. Entries are counted from 1; 0 is none."""
 
     slots: Words  # address of the hash table
     mask: int  # its slots less 1
+    taken: int  # those that are not free
     rows: Words  # address of what each entry does
     default: int  # address of the row of the default action
     hits: int
@@ -32,11 +50,9 @@ class Table(Record):
     touched: Words  # entries counted since the last call
     touches: int  # how many
     root: Words  # lpm: what is known by the first bits of the key
-    patterns: Words  # ternary: masks, the one with the highest score first
-    pattern_count: int
-    next: Words  # ternary: for each entry the next with the same masked key
-    scores: Words  # ternary: the entry with the highest wins; lpm: length of the prefix
-    ranges: Words  # ternary: lowest and highest value for each range key of each entry
+    roots: int  # lpm: rows of the root in use
+    lengths: Bytes  # lpm: of the prefix of each entry
+    patterns: At[Patterns]  # ternary
 
 
 class Meter(Record):

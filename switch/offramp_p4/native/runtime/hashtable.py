@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Words, inlined, native
+from offramp_p4.native.runtime.context import Table
 
 FREE: Final = 0
 REMOVED: Final = -1
@@ -101,6 +102,37 @@ def insert_all(slots: Words, mask: int, keys: Words, words: int, numbers: Words,
     for i in range(count):
         taken += insert(slots, mask, keys + i * words, words, numbers[i])
     return taken
+
+
+@native
+def insert_new(table: Table, keys: Words, words: int, numbers: Words, count: int) -> int:
+    """Set the numbers of keys until one is there already; returns of how many."""
+    for i in range(count):
+        key = keys + i * words
+        if find(table.slots, table.mask, key, words) != 0:
+            return i
+        table.taken = table.taken + insert(table.slots, table.mask, key, words, numbers[i])
+    return count
+
+
+@native
+def remove_all(slots: Words, mask: int, keys: Words, words: int, count: int) -> int:
+    """Forget ``count`` keys; returns how many there were."""
+    removed = 0
+    for i in range(count):
+        if remove(slots, mask, keys + i * words, words) != 0:
+            removed += 1
+    return removed
+
+
+@native
+def count_keys(slots: Words, size: int, words: int) -> int:
+    """Keys in ``size`` slots."""
+    found = 0
+    for at in range(size):
+        if slots[at * (words + 1) + words] > 0:
+            found += 1
+    return found
 
 
 @native

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Words, highest_bit, inlined, native
+from offramp_base.native.subset import Bytes, Words, highest_bit, inlined, native
 from offramp_p4.native.runtime.context import Table
-from offramp_p4.native.runtime.hashtable import find
+from offramp_p4.native.runtime.hashtable import find, insert, remove
 
 ROOT_LENGTH: Final = 255
 
@@ -70,7 +70,7 @@ def find_longest(
     return row[0]
 
 
-@native
+@inlined
 def _first_bits(key: Words, width: int, root_bits: int) -> int:
     below = width - root_bits
     first = key[below // 64] >> (below & 63)
@@ -80,51 +80,103 @@ def _first_bits(key: Words, width: int, root_bits: int) -> int:
 
 
 @native
-def add_prefix(table: Table, row: Words, key: Words, width: int, root_bits: int, length: int, entry: int) -> None:
-    """Note a prefix in the root; ``row`` is the first row, or the only one for the exact keys."""
-    sets = (width - root_bits + 63) // 64
-    first = 0
-    if root_bits > 0:
-        first = _first_bits(key, width, root_bits)
-    if length > root_bits:
-        bit = length - root_bits - 1
-        at = row + first * (sets + 1) + (1 + bit // 64)
-        at[0] = at[0] | (1 << (bit & 63))
-        return
-    lengths = table.scores
-    for i in range(first, first + (1 << (root_bits - length))):
-        best = row + i * (sets + 1)
-        if best[0] == 0 or lengths[best[0] - 1] <= length:
-            best[0] = entry
-
-
-@native
-def drop_prefix(
+def add_prefixes(
     table: Table,
-    row: Words,
-    key: Words,
+    keys: Words,
+    lengths: Bytes,
+    entries: Words,
+    count: int,
     probe: Words,
     words: int,
     width: int,
     root_bits: int,
-    length: int,
+    exact: int,
     length_at: int,
-    entry: int,
-) -> None:
-    """Forget in the root a prefix that has been removed from the hash table."""
-    if length > root_bits:
-        return
+) -> int:
+    """Enter entries with these prefixes, of which only the first bits count, until one is there already.
+
+    There is room for all, in the hash table and the root. Returns how many were entered.
+    """
+    for i in range(count):
+        key = keys + i * words
+        masked(key, key, words, width, lengths[i], length_at)
+        if find(table.slots, table.mask, key, words) != 0:
+            return i
+        table.taken = table.taken + insert(table.slots, table.mask, key, words, entries[i])
+        (table.lengths + (entries[i] - 1))[0] = lengths[i]
+        row = _row(table, key, probe, words, width, root_bits, exact, length_at)
+        _note_prefix(table, row, width, root_bits, lengths[i], entries[i])
+    return count
+
+
+@native
+def drop_prefixes(
+    table: Table,
+    keys: Words,
+    lengths: Bytes,
+    entries: Words,
+    count: int,
+    probe: Words,
+    words: int,
+    width: int,
+    root_bits: int,
+    exact: int,
+    length_at: int,
+) -> int:
+    """Forget entries; returns how many."""
     sets = (width - root_bits + 63) // 64
-    first = 0
-    if root_bits > 0:
-        first = _first_bits(key, width, root_bits)
-    heir = 0
-    shorter = length - 1
-    while shorter >= 0 and heir == 0:
-        masked(probe, key, words, width, shorter, length_at)
-        heir = find(table.slots, table.mask, probe, words)
-        shorter -= 1
-    for i in range(first, first + (1 << (root_bits - length))):
-        best = row + i * (sets + 1)
-        if best[0] == entry:
-            best[0] = heir
+    for i in range(count):
+        key = keys + i * words
+        length = lengths[i]
+        masked(key, key, words, width, length, length_at)
+        remove(table.slots, table.mask, key, words)
+        if length <= root_bits:
+            heir = 0
+            shorter = length - 1
+            key[length_at // 64] = key[length_at // 64] ^ (length << (length_at & 63))
+            while shorter >= 0 and heir == 0:
+                masked(probe, key, words, width, shorter, length_at)
+                heir = find(table.slots, table.mask, probe, words)
+                shorter -= 1
+            row = _row(table, key, probe, words, width, root_bits, exact, length_at)
+            for _ in range(1 << (root_bits - length)):
+                if row[0] == entries[i]:
+                    row[0] = heir
+                row = row + (sets + 1)
+    return count
+
+
+@native
+def _row(
+    table: Table, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
+) -> Words:
+    """The first row of the root for a key; for exact keys that are new it is made."""
+    sets = (width - root_bits + 63) // 64
+    if exact == 0:
+        if root_bits == 0:
+            return table.root
+        return table.root + _first_bits(key, width, root_bits) * (sets + 1)
+    masked(probe, key, words, width, 0, length_at)
+    # A key with its length has some bits of ROOT_LENGTH already, which has all.
+    probe[length_at // 64] = probe[length_at // 64] | (ROOT_LENGTH << (length_at & 63))
+    number = find(table.slots, table.mask, probe, words)
+    if number == 0:
+        number = table.roots + 1
+        table.roots = number
+        table.taken = table.taken + insert(table.slots, table.mask, probe, words, number)
+    return table.root + (number - 1) * (sets + 1)
+
+
+@native
+def _note_prefix(table: Table, row: Words, width: int, root_bits: int, length: int, entry: int) -> None:
+    """Note a prefix in the root, from the first of its rows."""
+    sets = (width - root_bits + 63) // 64
+    if length > root_bits:
+        bit = length - root_bits - 1
+        at = row + (1 + bit // 64)
+        at[0] = at[0] | (1 << (bit & 63))
+        return
+    for _ in range(1 << (root_bits - length)):
+        if row[0] == 0 or table.lengths[row[0] - 1] <= length:
+            row[0] = entry
+        row = row + (sets + 1)

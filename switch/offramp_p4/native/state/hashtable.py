@@ -4,62 +4,107 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
 
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.changes import LARGE, MARGIN
 from offramp_p4.native.state.context import Context, Words, address
 from offramp_p4.native.state.library import updates
+
+_SMALLEST: Final = 4
 
 
 def as_words(numbers: Iterable[int], words: int) -> Words:
     """Big numbers as rows of words, the lowest first."""
-    raw = b"".join(n.to_bytes(8 * words, "little") for n in numbers)
+    raw = bytearray(b"".join([n.to_bytes(8 * words, "little") for n in numbers]))
     return np.frombuffer(raw, np.int64).reshape(-1, words)
 
 
 class HashTable:
-    """Keys of a fixed number of words to numbers from 1.
+    """Keys of a fixed number of words to numbers from 1; at most every second slot is taken.
 
-    ``base`` is where the context has SLOTS and MASK.
+    ``base`` is where the context has a :class:`~offramp_p4.native.runtime.context.Table`.
     """
 
     def __init__(self, context: Context, base: int, words: int) -> None:
         self._context, self._base, self._words = context, base, words
-        self._calls = updates()
+        self._calls: Any = updates()
         self.clear()
 
     def clear(self) -> None:
         """No keys."""
-        self._taken = 0
-        self._resize(4)
+        self._ready: tuple[Words, int] | None = None
+        self._show(self._empty(_SMALLEST), 0)
 
     def insert(self, keys: Words, numbers: Words) -> None:
         """Set the numbers of rows of keys."""
-        self._taken += self._calls.insert_all(
-            *self.reserve(len(keys)), address(keys), self._words, address(numbers), len(keys)
-        )
+        self.reserve(len(keys))
+        self._taken += self._calls.insert_all(*self._place, address(keys), self._words, address(numbers), len(keys))
 
-    def remove(self, key: Words) -> None:
-        """Forget a key."""
-        self._calls.remove(address(self._slots), len(self._slots) - 1, address(key), self._words)
+    def remove(self, keys: Words) -> None:
+        """Forget rows of keys."""
+        self._calls.remove_all(*self._place, address(keys), self._words, len(keys))
 
-    def reserve(self, more: int) -> tuple[int, int]:
-        """Have room for so many more keys; returns address and mask."""
+    def find(self, key: Words) -> int:
+        """The number of a key; 0 if there is none."""
+        return int(self._calls.lookup(*self._place, address(key), self._words))
+
+    @property
+    def rows(self) -> Words:
+        """A copy of the slots with a key: its words, then its number."""
+        return self._slots[self._slots[:, -1] > 0]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return self._slots.nbytes
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many more keys."""
         if 2 * (self._taken + more) > len(self._slots):
-            old = self._slots
-            self._resize(1 << (4 * (self._taken + more)).bit_length())
-            self._taken = self._calls.rehash(
-                address(self._slots), len(self._slots) - 1, address(old), len(old), self._words
-            )
+            self._show(*self._larger(more))
+
+    @property
+    def wants_time(self) -> bool:
+        """Whether :meth:`prepare` should make room for more keys."""
+        return len(self._slots) > LARGE and 2 * (self._taken + MARGIN) > len(self._slots)
+
+    def prepare(self) -> None:
+        """Copy the keys to more slots, beside those in use; nothing changes meanwhile."""
+        if self.wants_time:
+            self._ready = self._larger(2 * MARGIN)
+
+    def publish(self) -> None:
+        """Use the slots that have been prepared."""
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            self._show(*ready)
+
+    def _larger(self, more: int) -> tuple[Words, int]:
+        """Slots with the same keys and room for more; and how many are taken."""
+        old = address(self._slots), len(self._slots), self._words
+        made = self._empty(max(_SMALLEST, 1 << (2 * (self._calls.count_keys(*old) + more)).bit_length()))
+        return made, self._calls.rehash(address(made), len(made) - 1, *old)
+
+    def _empty(self, size: int) -> Words:
+        return np.zeros((size, self._words + 1), np.int64)
+
+    @property
+    def _place(self) -> tuple[int, int]:
         return address(self._slots), len(self._slots) - 1
 
-    def took(self, slots: int) -> None:
-        """Count slots that others have taken."""
-        self._taken += slots
+    @property
+    def _taken(self) -> int:
+        return int(self._context.words[self._base + at.Table.taken])
 
-    def _resize(self, size: int) -> None:
-        self._slots: Words = np.zeros((size, self._words + 1), np.int64)
+    @_taken.setter
+    def _taken(self, slots: int) -> None:
+        self._context.words[self._base + at.Table.taken] = slots
+
+    def _show(self, slots: Words, taken: int) -> None:
+        self._slots, self._taken = slots, taken
         self._context.hold(self._base + offset(at.Table.slots), self._slots)
-        self._context.words[self._base + at.Table.mask] = size - 1
+        self._context.words[self._base + at.Table.mask] = len(slots) - 1

@@ -10,22 +10,27 @@ from typing import Any, Final
 from offramp_base.native.compiler import MachineCode
 from offramp_base.native.llvm import AliasTags, ll
 from offramp_base.native.lowering import Library
-from offramp_p4.native.runtime import hashtable, patterns, prefixes
+from offramp_p4.native.runtime import blocksets, hashtable, masks, patterns, prefixes
 
 _EXPORTED: Final = (
     hashtable.insert_all,
-    hashtable.remove,
+    hashtable.insert_new,
+    hashtable.remove_all,
+    hashtable.count_keys,
     hashtable.rehash,
     hashtable.lookup,
-    prefixes.add_prefix,
-    prefixes.drop_prefix,
-    patterns.add_all_to_patterns,
-    patterns.drop_from_pattern,
+    prefixes.add_prefixes,
+    prefixes.drop_prefixes,
+    patterns.fill_tuple,
+    patterns.add_patterns,
+    patterns.drop_pattern,
+    blocksets.fill_block,
+    masks.choose_mask,
 )
 
 
 class Updates:
-    """Functions of the run-time system by name; all arguments are addresses or words, and so are results."""
+    """Functions of the run-time system by name. Arguments are addresses, words and doubles; results are words."""
 
     def __init__(self) -> None:
         module = ll.Module("offramp")
@@ -34,8 +39,8 @@ class Updates:
             library.function(function, exported=True)
         self._code = MachineCode(str(module))
         for function in _EXPORTED:
-            count = function.__code__.co_argcount
-            params = [ctypes.c_int64] * count
+            notes = [note for name, note in function.__annotations__.items() if name != "return"]
+            params = [ctypes.c_double if note == "float" else ctypes.c_int64 for note in notes]
             setattr(self, function.__name__, self._code.function(f"rt.{function.__name__}", ctypes.c_int64, *params))
 
     def __getattr__(self, name: str) -> Any:

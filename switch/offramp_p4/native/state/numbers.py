@@ -74,3 +74,8 @@ class Numbers(MutableSequence[int]):
         """Set all cells to a number."""
         pattern = (value & self._bits.mask).to_bytes(self._raw.shape[1], "little")
         self._raw[:] = np.frombuffer(pattern, np.uint8)
+
+
+def signed_word(word: int) -> int:
+    """An unsigned word as NumPy's int64 has it."""
+    return word - (1 << 64) if word >> 63 else word

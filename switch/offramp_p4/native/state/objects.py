@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,17 @@ import numpy.typing as npt
 
 from offramp_p4 import ir
 from offramp_p4.native.architecture import Chip
+from offramp_p4.native.keys import MAX_PREFIX_KEY
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
+from offramp_p4.native.state.changes import Changes
+from offramp_p4.native.state.compact import CompactTable
 from offramp_p4.native.state.context import Context
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
-from offramp_p4.native.state.search import Search, make_search
+from offramp_p4.native.state.search import make_search
+from offramp_p4.native.state.searches import Search
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.portable.objects import PortableObjects
 from offramp_p4.state import (
@@ -31,6 +34,8 @@ from offramp_p4.state import (
     TableState,
     ValueSetState,
 )
+from offramp_p4.state.match import key_width
+from offramp_p4.state.table import supports_timeout
 from offramp_p4.v1model.objects import Objects
 
 
@@ -46,8 +51,7 @@ class NativeState:
     """What the objects of all architectures have in common, for a class that goes on with those of one."""
 
     def __init__(self, program: ir.Program) -> None:
-        self._dirty: set[NativeTable] = set()
-        self._changes = threading.RLock()
+        self.changes = Changes()
         super().__init__(program)  # type: ignore[call-arg]
 
     of: dict[ir.ExternInstance, Any]
@@ -76,7 +80,7 @@ class NativeState:
 
     def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
-        return NativeTable(table, profile, self._dirty, self._changes)
+        return (CompactTable if _is_compact(table, profile) else NativeTable)(table, profile, self.changes)
 
     def check_ports(self, ports: npt.NDArray[np.int32]) -> None:
         """Check the ports that packets come in at.
@@ -114,15 +118,16 @@ class NativeState:
     @property
     def changed(self) -> bool:
         """Whether a table has changed since the last :meth:`sync`."""
-        return bool(self._dirty)
+        return bool(self.changes.dirty)
 
     def sync(self) -> None:
         """Show machine code all changes since the last call; no packet runs meanwhile."""
-        if self._dirty:
-            with self._changes:
-                for table in self._dirty:
+        if self.changes.dirty:
+            with self.changes.lock:
+                for table in self.changes.dirty:
                     table.sync()
-                self._dirty.clear()
+                self.changes.dirty.clear()
+                self.changes.pending = 0
         for profile in self._profiles:
             profile.sync()
         for state, search, seen in self._sets:
@@ -187,3 +192,12 @@ class NativePortable(_Replicating, PortableObjects):
         """Put everything where ``plan`` says."""
         super().attach(context, plan, chip)
         context.words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
+
+
+def _is_compact(table: ir.Table, profile: ActionProfileState | None) -> bool:
+    """Whether the entries of a table have nothing but exact and lpm keys and an action."""
+    kinds = [k.match_kind for k in table.keys]
+    lpm = [key_width(k.expr.type) for k in table.keys if k.match_kind == "lpm"]
+    direct = any(isinstance(value, ir.ExternInstance) for value in table.properties.values())
+    plain = profile is None and not direct and not supports_timeout(table)
+    return plain and bool(kinds) and set(kinds) <= {"exact", "lpm"} and all(w <= MAX_PREFIX_KEY for w in lpm)

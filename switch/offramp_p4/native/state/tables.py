@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +13,13 @@ from offramp_p4 import ir
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
+from offramp_p4.native.state.changes import LARGE, MARGIN, Changes
 from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.numbers import signed_word
 from offramp_p4.native.state.profile import NativeProfile
-from offramp_p4.native.state.search import enlarged, make_search, signed_word
-from offramp_p4.state import ActionData, ActionProfileState, TableEntry, TableState
+from offramp_p4.native.state.search import make_search
+from offramp_p4.native.state.searches import enlarged
+from offramp_p4.state import ActionData, ActionProfileState, Match, TableEntry, TableState
 from offramp_p4.types import Bits
 
 if TYPE_CHECKING:
@@ -27,13 +29,11 @@ if TYPE_CHECKING:
 class NativeTable(TableState):
     """A table. Changes are noted, and made for machine code when :meth:`sync` is called before packets run."""
 
-    def __init__(
-        self, table: ir.Table, profile: ActionProfileState | None, dirty: set[NativeTable], lock: threading.RLock
-    ) -> None:
-        self._dirty = dirty
+    def __init__(self, table: ir.Table, profile: ActionProfileState | None, changes: Changes) -> None:
+        self._changes = changes
         self._nothing_new()
         self._stale = True
-        super().__init__(table, profile, lock)
+        super().__init__(table, profile, changes.lock)
         # Counting also tells which entries have been hit.
         self._counted = self.notes_hits or isinstance(table.properties.get("counters"), ir.ExternInstance)
         self._metered = isinstance(table.properties.get("meters"), ir.ExternInstance)
@@ -54,12 +54,29 @@ class NativeTable(TableState):
         self._by_number: list[TableEntry | None] = []
         self._free: list[int] = []
         self._register = Bits(64), 0
+        self._capacity = 0
+        self._larger: npt.NDArray[np.uint8] | None = None  # rows that have been prepared
 
     def set_register(self, bits: Bits, initial: int) -> None:
         """What the direct register of each entry is, and begins with."""
         self._register = bits, initial
 
     # --- what the control plane does: noted under the lock of all changes
+
+    def insert(self, entry: TableEntry) -> None:
+        """Add an entry."""
+        super().insert(entry)
+        self._changes.relieve()
+
+    def modify(self, entry: TableEntry) -> None:
+        """Replace action, metadata and time-out of an entry."""
+        super().modify(entry)
+        self._changes.relieve()
+
+    def delete(self, keys: tuple[Match, ...], priority: int = 0) -> None:
+        """Remove an entry."""
+        super().delete(keys, priority)
+        self._changes.relieve()
 
     def _nothing_new(self) -> None:
         self._new: dict[int, TableEntry] = {}  # by id of the entry
@@ -70,23 +87,21 @@ class NativeTable(TableState):
     def _changed(self) -> None:
         super()._changed()
         self._stale = True
-        self._dirty.add(self)
+        self._changes.note(self)
 
     def _added(self, entry: TableEntry) -> None:
         super()._added(entry)
-        self._dirty.add(self)
+        self._changes.note(self)
         if not self._stale:
             self._new[id(entry)] = entry
-            # Building everything anew is quicker than as many single insertions.
-            self._stale = len(self._new) > len(self._entries) // 2 + 16
 
     def _modified(self, entry: TableEntry) -> None:
         self._altered.append(entry)
-        self._dirty.add(self)
+        self._changes.note(self)
 
     def _removed(self, entry: TableEntry) -> None:
         super()._removed(entry)
-        self._dirty.add(self)
+        self._changes.note(self)
         if not self._stale and self._new.pop(id(entry), None) is None:
             self._gone.append((entry, TableEntry(entry.keys, entry.action, entry.priority)))
 
@@ -94,7 +109,7 @@ class NativeTable(TableState):
         """Change the default action, or with None bring back the one of the source."""
         with self._lock:
             super().set_default(action)
-            self._dirty.add(self)
+            self._changes.note(self)
 
     # --- what machine code sees
 
@@ -105,8 +120,10 @@ class NativeTable(TableState):
         if self._search is None:
             return
         if self._stale:
+            self._larger = None
             self._rebuild()
         else:
+            self._publish_prepared()
             for entry, was in self._gone:
                 self._forget(entry, was)
             self._add(list(self._new.values()))
@@ -115,6 +132,33 @@ class NativeTable(TableState):
                 if number is not None:
                     self._rows[number - 1] = self._encode([entry])
         self._nothing_new()
+        self._note_slow()
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether there is room for few more entries."""
+        taken = len(self._by_number) - len(self._free)
+        return self._capacity >= LARGE and taken + MARGIN > self._capacity
+
+    def _note_slow(self) -> None:
+        assert self._search is not None
+        if self._is_narrow or self._search.wants_time:
+            self._changes.slow.add(self)
+
+    def prepare(self) -> None:
+        """Build what takes long beside the packets; the caller holds the lock of changes until all is built."""
+        assert self._search is not None
+        if self._is_narrow:
+            self._larger = enlarged(self._rows, 2 * self._capacity)
+        if self._is_narrow or self._search.wants_time:
+            self._search.prepare(self._capacity if self._larger is None else len(self._larger))
+
+    def _publish_prepared(self) -> None:
+        assert self._search is not None
+        self._search.publish()
+        larger, self._larger = self._larger, None
+        if larger is not None:
+            self._use(larger)
 
     def collect(self) -> None:
         """Add what machine code has counted since the last call."""
@@ -146,8 +190,9 @@ class NativeTable(TableState):
             entry.register = bits.wrap(int(self._registers[row, 0]))
 
     def _rebuild(self) -> None:
-        for entry in self._by_number:
-            _detach(entry)
+        if self._metered:
+            for entry in self._by_number:
+                _detach(entry)
         entries = list(self._entries.values())
         self._by_number, self._free, self._numbers = [], [], {}
         if self._counted or self._metered:
@@ -205,12 +250,13 @@ class NativeTable(TableState):
         return number
 
     def _grow(self) -> None:
-        self._capacity = max(2 * self._capacity, len(self._by_number))
-        rows = np.zeros((self._capacity, self._plan.row_size), np.uint8)
-        rows[: len(self._rows)] = self._rows
-        self._rows = rows
+        self._use(enlarged(self._rows, max(2 * self._capacity, len(self._by_number))))
+
+    def _use(self, rows: npt.NDArray[np.uint8]) -> None:
+        """Use larger rows, and as much of everything else; counts have been collected."""
+        self._rows, self._capacity = rows, len(rows)
         if self._counted:
-            self._counts = enlarged(self._counts, self._capacity)
+            self._counts = np.zeros((self._capacity, 2), np.int64)
             self._touched = np.zeros(self._capacity, np.int64)
         if self._with_registers:
             self._registers = enlarged(self._registers, self._capacity)

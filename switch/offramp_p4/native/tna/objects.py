@@ -17,10 +17,9 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.tna.filters import Filter
 from offramp_p4.native.shape import container
 from offramp_p4.native.state.context import Context, Words
-from offramp_p4.native.state.numbers import Numbers
+from offramp_p4.native.state.numbers import Numbers, signed_word
 from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.state.replication import WatchedDict, watched
-from offramp_p4.native.state.search import signed_word
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes

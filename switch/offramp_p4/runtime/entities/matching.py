@@ -11,7 +11,7 @@ from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode, encode, prefix_mask
 from offramp_p4.runtime.entities.base import invalid
-from offramp_p4.runtime.translation import Codec
+from offramp_p4.runtime.translation import Codec, Plain
 from offramp_p4.state import (
     ANY,
     ActionData,
@@ -72,6 +72,13 @@ class KeyCodec:
             if kind == "exact" and key is ANY:
                 raise invalid(f"{what} is missing: an exact match has no don't-care")
         return tuple(out)
+
+    @property
+    def plain_fields(self) -> list[tuple[int, str, int]] | None:
+        """Number, kind and width of each key; None if values of one are translated or signed."""
+        if not all(type(codec) is Plain for codec in self._codecs):
+            return None
+        return [(number, kind, width) for number, kind, width, _ in self._fields]
 
     def encode(self, keys: tuple[Match, ...]) -> list[Any]:
         """FieldMatch messages; don't-cares are left out."""
@@ -151,6 +158,13 @@ class ActionCodec:
         if identifier not in self._by_id:
             raise invalid(f"no action has id {identifier:#010x}")
         return self._by_id[identifier][0]
+
+    def plain_params(self, identifier: int) -> list[tuple[int, int]] | None:
+        """Number and width of each parameter; None if values of one are translated, signed or of any width."""
+        params = self._by_id[identifier][1]
+        found = [(number, codec.width) for number, (_, codec, _) in params.items() if type(codec) is Plain]
+        made = [(number, width) for number, width in found if width is not None]
+        return made if len(made) == len(params) else None
 
     def decode(self, action: Any) -> ActionData:
         """An action with its arguments in order.

@@ -44,6 +44,12 @@ class Table:
         self.has_meter = any(m.preamble.id in resources for m in p4info.direct_meters)
         self.has_timeout = info.idle_timeout_behavior != config.Table.NO_TIMEOUT
 
+    @property
+    def takes_batches(self) -> bool:
+        """Whether entries have nothing but exact and lpm keys and an action of their own."""
+        plain = not self.info.implementation_id and not self.has_timeout
+        return plain and bool(self.state.kinds) and set(self.state.kinds) <= {"exact", "lpm"}
+
     def priority(self, entry: Any) -> int:
         """The priority of an entry, checked against the match kinds."""
         if self.keys.needs_priority and entry.priority <= 0:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every look-up structure of the native engine offers the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_p4.native.state.context import Bytes, Words
+from offramp_p4.state import Match
+
+
+class Entry(Protocol):
+    """What a search needs of an entry."""
+
+    keys: tuple[Match, ...]
+    priority: int
+
+
+class Search(Protocol):
+    """Finds entries by number, from 1.
+
+    What takes long is done beside the packets: where :attr:`wants_time`, :meth:`prepare` builds something anew while
+    nothing is changed, and :meth:`publish` takes it into use between packets.
+    """
+
+    def clear(self, capacity: int) -> None:
+        """No entries, and room for numbers up to ``capacity``."""
+
+    def grow(self, capacity: int) -> None:
+        """Room for numbers up to ``capacity``; all entries stay."""
+
+    def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+        """Find these entries, too, which follow all others in the order of insertion."""
+
+    def remove(self, entry: Entry, number: int) -> None:
+        """No longer find an entry."""
+
+    @property
+    def wants_time(self) -> bool:
+        """Whether :meth:`prepare` has something to do."""
+
+    def prepare(self, capacity: int) -> None:
+        """Build something anew, beside what packets use; nothing changes until it is in use.
+
+        ``capacity`` is the highest number that there will be room for then.
+        """
+
+    def publish(self) -> None:
+        """Use what :meth:`prepare` has made."""
+
+
+class BatchSearch(Search, Protocol):
+    """A search that takes rows of words for entries, of which it can be asked for all."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+
+    def add_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> int:
+        """Find entries by rows of words and lengths of prefixes until one is there already; returns how many.
+
+        ``keys`` are brought to their canonical form: 0 behind the prefix.
+        """
+
+    def remove_rows(self, keys: Words, lengths: Bytes, numbers: Words) -> None:
+        """No longer find these entries."""
+
+    def find(self, keys: tuple[Match, ...]) -> int:
+        """The number of the entry with these keys; 0 if there is none."""
+
+    def listed(self) -> tuple[Words, Words]:
+        """All entries: their keys as rows of words, and their numbers."""
+
+    def matches(self, row: Words) -> tuple[Match, ...]:
+        """The keys of a row of words."""
+
+
+_A = TypeVar("_A", bound=npt.NDArray[Any])
+
+
+def enlarged(array: _A, rows: int) -> _A:
+    """The same rows, and zeros behind them."""
+    made = np.zeros((rows, *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    return cast("_A", made)

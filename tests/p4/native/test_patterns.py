@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ternary tables of thousands of entries of the shapes that decide how they are found, on both engines.
+
+The engine's scan is the oracle. What is asked of the structure itself is only that the case is the one meant.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import pytest
+
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.bench.filters import SHAPES, TABLE, WIDTHS, Keys, filters, random_entries, shaped_entries
+from offramp_p4.native.runtime.blocksets import ENTRIES
+from offramp_p4.native.runtime.entries import LONGEST
+from offramp_p4.native.state.patterns import MOST_TUPLES, PatternSearch
+from offramp_p4.native.state.tables import NativeTable
+from offramp_p4.state import ANY, ActionData, Range, TableEntry, Ternary
+from twins import Twins
+
+pytestmark = pytest.mark.p4
+
+COUNT = 2000
+Listed = list[tuple[Keys, int]]
+
+
+@cache
+def twins(ranges: bool) -> Twins:
+    return Twins(filters([], "none", ranges=ranges, packets=1).program)
+
+
+def fresh(ranges: bool) -> Twins:
+    both = twins(ranges)
+    both.each(lambda s: s.reset())
+    return both
+
+
+def search(both: Twins) -> PatternSearch:
+    table = both.native.tables[TABLE]
+    assert isinstance(table, NativeTable)
+    assert isinstance(table._search, PatternSearch)
+    return table._search
+
+
+def insert(both: Twins, entries: Listed) -> None:
+    for number, (keys, priority) in enumerate(entries):
+        action = ActionData("FiltersIngress.to", ((priority + number) % 500,))
+        both.each(lambda s, k=keys, a=action, p=priority: s.tables[TABLE].insert(TableEntry(k, a, p)))
+
+
+def delete(both: Twins, entries: Listed) -> None:
+    for keys, priority in entries:
+        both.each(lambda s, k=keys, p=priority: s.tables[TABLE].delete(k, p))
+
+
+def look_up(both: Twins, entries: Listed, ranges: bool, packets: int = 300) -> None:
+    """Packets of which nine in ten match one of the entries, also where another one wins."""
+    load = filters([keys for keys, _ in entries], "look-ups", ranges=ranges, packets=packets, seed=len(entries))
+    both.send([frame for batch in load.batches for frame in batch])
+
+
+def distinct(keys: Sequence[Keys], priority: Callable[[int], int]) -> Listed:
+    return list({(k, priority(i)): None for i, k in enumerate(keys)})
+
+
+def change_in_parts(both: Twins, entries: Listed, ranges: bool, rng: random.Random) -> None:
+    """Insert in parts, delete in random order, insert what was deleted again, in another order."""
+    for at in range(0, len(entries), 700):
+        insert(both, entries[at : at + 700])
+        look_up(both, entries[: at + 700], ranges)
+    gone = rng.sample(entries, len(entries) * 2 // 3)
+    delete(both, gone)
+    look_up(both, entries, ranges)
+    rng.shuffle(gone)
+    insert(both, gone)
+    look_up(both, entries, ranges)
+    both.each(lambda s: s.tables[TABLE].clear())
+    look_up(both, entries, ranges, 10)
+
+
+@pytest.mark.parametrize("ranges", [False, True], ids=["masks", "ranges"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_of_classbench(shape: str, ranges: bool) -> None:
+    rng = random.Random(shape)
+    entries = distinct(shaped_entries(SHAPES[shape], COUNT, ranges=ranges, seed=5), lambda _: rng.randint(1, 40))
+    change_in_parts(fresh(ranges), entries, ranges, rng)
+
+
+def test_entries_with_bits_in_common_are_hashed() -> None:
+    both, entries = fresh(True), distinct(shaped_entries(SHAPES["ACL"], COUNT, ranges=True), lambda i: 1 + i % 7)
+    insert(both, entries)
+    look_up(both, entries, True)
+    assert 1 <= search(both).index.tuples <= MOST_TUPLES
+    assert search(both).index.blocks < COUNT // ENTRIES
+
+
+def test_random_masks() -> None:
+    rng = random.Random(4)
+    both, entries = fresh(False), distinct(random_entries(COUNT), lambda _: rng.randint(1, 10))
+    insert(both, entries)
+    look_up(both, entries, False)
+    assert search(both).index.blocks > COUNT // ENTRIES
+    change_in_parts(fresh(False), entries, False, rng)
+
+
+@pytest.mark.parametrize(
+    "priority",
+    [lambda i: 1 + i, lambda i: COUNT - i, lambda i: 1, lambda i: 1 + i * 7919 % COUNT],
+    ids=["rising", "falling", "equal", "mixed"],
+)
+def test_blocks_are_split_where_scores_say(priority: Callable[[int], int]) -> None:
+    """Random masks, one by one, so that none is placed by building anew."""
+    both, entries = fresh(False), distinct(random_entries(COUNT, seed=6), priority)
+    insert(both, entries[:600])
+    look_up(both, entries[:600], False)
+    search(both)._bearable = COUNT
+    insert(both, entries[600:])
+    look_up(both, entries, False)
+    assert ENTRIES * search(both).index.blocks < 3 * COUNT
+
+
+@pytest.mark.parametrize("count", [LONGEST + 1, ENTRIES + 1, COUNT])
+def test_equal_keys_of_all_priorities(count: int) -> None:
+    """The chain of a hash table is as long as it may be; the rest is elsewhere."""
+    same = (Ternary(0x0A000000, 0xFF000000), ANY, ANY, ANY, Ternary(6, 0xFF))
+    entries: Listed = [(same, 1 + i * 37 % 9973) for i in range(count)]
+    both = fresh(True)
+    insert(both, entries)
+    look_up(both, entries, True, 20)
+    for priority in sorted((p for _, p in entries), reverse=True)[:40]:
+        delete(both, [(same, priority)])
+        look_up(both, entries, True, 2)
+
+
+def test_nested_ranges_and_masks_of_all_ones_and_zero() -> None:
+    rng = random.Random(8)
+    exact = tuple(Ternary(rng.getrandbits(w), (1 << w) - 1) for w in WIDTHS)
+    keys = [(ANY,) * 5, (*exact[:2], ANY, ANY, exact[4])]
+    keys += [(ANY, ANY, Range(0x7FFF - i, 0x8000 + i), Range(i, i), ANY) for i in range(600)]
+    keys += [(exact[0], ANY, Range(i, 65535 - i), ANY, ANY) for i in range(1, 600)]
+    change_in_parts(fresh(True), distinct(keys, lambda _: rng.randint(1, 3)), True, rng)
+
+
+def test_priorities_of_0_and_below() -> None:
+    """What wins is the priority, also where it is 0 or less."""
+    both = fresh(True)
+    exact: Keys = (Ternary(1, 0xFFFFFFFF), ANY, ANY, ANY, ANY)
+    insert(both, [((ANY,) * 5, 0), (exact, -3)])
+    look_up(both, [(exact, 0)], True, 20)
+
+
+def test_a_table_of_many_entries_is_built_anew_beside_the_packets() -> None:
+    """What is prepared is what was there, and changes that are made meanwhile are not lost."""
+    both, entries = fresh(True), distinct(shaped_entries(SHAPES["IP chain"], COUNT, ranges=True), lambda i: 1 + i % 9)
+    insert(both, entries[:-200])
+    both.native.process(PacketBatch.empty())
+    table = both.native.tables[TABLE]
+    assert isinstance(table, NativeTable)
+    delete(both, entries[:50])
+    both.native.process(PacketBatch.empty())
+    before = search(both).index
+    table._search.prepare(4 * COUNT)  # type: ignore[union-attr]
+    table._changes.dirty.add(table)
+    insert(both, entries[-200:])
+    delete(both, entries[50:100])
+    look_up(both, entries, True)
+    assert search(both).index is not before

@@ -53,6 +53,7 @@ class Table(Record):
     roots: int  # lpm: rows of the root in use
     lengths: Bytes  # lpm: of the prefix of each entry
     patterns: At[Patterns]  # ternary
+    unused: int  # two cache lines
 
 
 class Meter(Record):

@@ -94,7 +94,12 @@ class Objects:
                 self.of[instance].table = table.name
 
 
-def _register(i: ir.ExternInstance) -> RegisterState:
+def register_bits(i: ir.ExternInstance) -> Bits:
+    """The type of a register's cells.
+
+    Raises:
+        Unsupported: they are no numbers.
+    """
     element = strip(i.type_args[0])
     if isinstance(element, Enum) and element.base is not None:
         element = element.base
@@ -102,7 +107,11 @@ def _register(i: ir.ExternInstance) -> RegisterState:
         element = Bits(1)
     if not isinstance(element, Bits):
         raise Unsupported(i.pos, f"a register of {element}")
-    return RegisterState(i.name, element, constant(i, 0))
+    return element
+
+
+def _register(i: ir.ExternInstance) -> RegisterState:
+    return RegisterState(i.name, register_bits(i), constant(i, 0))
 
 
 def _counter(i: ir.ExternInstance) -> CounterState:

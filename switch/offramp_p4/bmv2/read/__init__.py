@@ -9,6 +9,7 @@ from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
 from offramp_p4.bmv2.read.nodes import JsonError, Node
 from offramp_p4.bmv2.read.program import ProgramReader
+from offramp_p4.bmv2.read.translated import translated_types
 from offramp_p4.source import Pos, Unsupported
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Pro
         raise OfframpError(f"{file}: {error.message}") from None
     except OfframpError as error:
         raise JsonError(f"{file}: {error}") from None
+    if p4info is not None:
+        program.types.update(translated_types(p4info, program))
     program.main.pos = Pos(file, 0, 0)
     program.source = text if isinstance(text, str) else text.decode()
     return program

@@ -306,9 +306,12 @@ class Expressions:
             return ir.Binary(op, self.boolean(value["left"]), self.boolean(value["right"]), type=BOOL)
         if kinds != {"number"}:
             sides = [self.place(value["left"]), self.place(value["right"])]
-            if op not in {"==", "!="} or sides[0].type != sides[1].type:
+            if op not in {"==", "!="} or sides[0].type != sides[1].type or kinds == {"stack"}:
                 value.fail("compares what cannot be compared")
-            return ir.Binary(op, *sides, type=BOOL)
+            same: ir.Expr = ir.Binary("==", *sides, type=BOOL)
+            if kinds != {"varbit"}:  # for bmv2, headers that are not valid equal nothing
+                same = ir.Binary("&&", ir.IsValid(sides[0], type=BOOL), same, type=BOOL)
+            return same if op == "==" else ir.Unary("!", same, type=BOOL)
         left, right = self.exact(value["left"]), self.exact(value["right"])
         t = join(bits_of(left), bits_of(right))
         return ir.Binary(op, convert(left, t), convert(right, t), type=BOOL)

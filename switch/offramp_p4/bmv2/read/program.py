@@ -23,6 +23,10 @@ _UNREAD: Final = ("extern_instances",)
 """Lists that a program for simple_switch leaves empty."""
 
 
+class CompiledProgram(ir.Program):
+    """A program that was compiled for bmv2; its P4Info comes with it."""
+
+
 class ProgramReader:
     """Reads a document.
 
@@ -51,7 +55,7 @@ class ProgramReader:
         )
         self.primitives = Primitives(self.x, declared)
 
-    def read(self) -> ir.Program:
+    def read(self) -> CompiledProgram:
         """The program."""
         document, errors = self.document, Errors(self.document)
         value_sets = {
@@ -91,7 +95,7 @@ class ProgramReader:
         profiles = [instance for reader in readers for instance, _ in reader.profiles.values()]
         used = {a.action for t in tables for a in t.actions}
         types: dict[str, Type] = {t.name: t for t in self._types()}
-        return ir.Program(
+        return CompiledProgram(
             main, self.file, errors.names, tables, [a for a in actions.values() if a in used],
             [*dict.fromkeys(self.externs.values()), *profiles], list(value_sets.values()), [], blocks, types,
         )  # fmt: skip

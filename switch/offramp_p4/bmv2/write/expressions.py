@@ -124,7 +124,7 @@ class Expressions:
         if isinstance(e, ir.Binary):
             return self._test(e)
         if isinstance(e, ir.IsValid):
-            return self._valid(e)
+            return self._valid(self.place(e.base))
         if isinstance(e, ir.Mux):
             then, otherwise = self.value(e.then), self.value(e.otherwise)
             return operation("d2b", None, operation("?", then, otherwise, cond=self.boolean(e.condition)))
@@ -144,34 +144,36 @@ class Expressions:
     def _equality(self, e: ir.Binary) -> Json:
         if strip(e.left.type) == BOOL:
             return operation(e.op, self.value(e.left), self.value(e.right))
-        parts = self._parts(e.left, e.right)
-        if not parts:
+        parts = zip(self._leaves(e.left), self._leaves(e.right), strict=True)
+        tests = [self._same(left, right) for left, right in parts]
+        if not tests:
             return {"type": "bool", "value": e.op == "=="}
-        tests = [operation("==", left, right) for left, right in parts]
         result = tests[0]
         for test in tests[1:]:
             result = operation("and", result, test)
         return result if e.op == "==" else operation("not", None, result)
 
-    def _parts(self, left: ir.Expr, right: ir.Expr) -> list[tuple[Json, Json]]:
-        """What must be equal for two values to be equal: scalars, headers and unions."""
-        sides = [self._leaves(side) for side in (left, right)]
-        return list(zip(*sides, strict=True))
+    def _same(self, left: Json | HeaderAt | UnionAt, right: Json | HeaderAt | UnionAt) -> Json:
+        """Whether two leaves are equal; for bmv2, headers that are not valid equal nothing."""
+        if isinstance(left, dict) or isinstance(right, dict):
+            return operation("==", left, right)
+        absent = [operation("not", None, self._valid(side)) for side in (left, right)]
+        return operation("or", operation("==", left.json, right.json), operation("and", *absent))
 
-    def _leaves(self, e: ir.Expr) -> list[Json]:
+    def _leaves(self, e: ir.Expr) -> list[Json | HeaderAt | UnionAt]:
+        """What must be equal for two values to be equal: numbers, headers and unions."""
         if isinstance(e, ir.Compose):
             return [leaf for part in e.parts for leaf in self._leaves(part)]
         return self._place_leaves(self.place(e)) if is_place(e) else [self.value(e)]
 
-    def _place_leaves(self, place: Place) -> list[Json]:
+    def _place_leaves(self, place: Place) -> list[Json | HeaderAt | UnionAt]:
         if isinstance(place, Group):
             return [leaf for part in place.parts for leaf in self._place_leaves(part)]
         if isinstance(place, StackAt):
-            return [element.json for element in place.elements]
-        return [place.json]
+            return list(place.elements)
+        return [place if isinstance(place, HeaderAt | UnionAt) else place.json]
 
-    def _valid(self, e: ir.IsValid) -> Json:
-        place = self.place(e.base)
+    def _valid(self, place: Place) -> Json:
         if isinstance(place, UnionAt):
             return operation("valid_union", None, place.json)
         assert isinstance(place, HeaderAt)

@@ -69,7 +69,7 @@ class Preprocessor:
 class Source(Preprocessor):
     """A P4 program."""
 
-    program: Annotated[str, Field("P4-16 source", position=True)]
+    program: Annotated[str, Field("P4-16 source, or bmv2's JSON", position=True)]
 
     def load(self) -> Program:
         """The program in its intermediate representation.
@@ -77,9 +77,9 @@ class Source(Preprocessor):
         Raises:
             OfframpError: it cannot be read, or is refused.
         """
-        from offramp_p4.frontend import load
+        from offramp_p4.bmv2.compiled import load_program
 
-        return load(self.program, include=[Path(folder) for folder in self.include], defines=self.defines)
+        return load_program(self.program, [Path(folder) for folder in self.include], self.defines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Settings(Preprocessor):
     """What to run; sizes in bytes.
 
     Attributes:
-        program: P4 source file; None: wait for a controller to push one.
+        program: P4 source file, or bmv2's JSON (``.json``); None: wait for a controller to push one.
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
@@ -97,7 +97,7 @@ class Settings(Preprocessor):
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
-    program: Annotated[str | None, Field("P4-16 source for v1model", position=True, shown_default="")] = None
+    program: Annotated[str | None, Field("P4-16 source, or bmv2's JSON", position=True, shown_default="")] = None
     ports: Annotated[
         Mapping[int, str],
         Field(

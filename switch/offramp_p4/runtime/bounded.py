@@ -74,7 +74,9 @@ class BoundedCompiler:
 
     @contextmanager
     def trying(self, text: str, name: str, p4info: bytes = b"") -> Iterator[ObjectCache]:
-        """Have ``text``, with its ``p4info`` if it is bmv2's JSON, compiled elsewhere; within the context the program is to be built with the cache given.
+        """Have ``text``, with its ``p4info`` if it is bmv2's JSON, compiled elsewhere.
+
+        Within the context the program is to be built with the cache given.
 
         Raises:
             OfframpError: the program is refused, or takes more than its budget.
@@ -99,7 +101,9 @@ class BoundedCompiler:
             self._one.release()
 
     def _mark(self, text: str, name: str, p4info: bytes) -> str:
-        what = json.dumps([text, name, p4info.hex(), self._make.to_plain(), self._budget.memory, self._budget.seconds, _version()])
+        what = json.dumps(
+            [text, name, p4info.hex(), self._make.to_plain(), self._budget.memory, self._budget.seconds, _version()]
+        )
         return f"within its budget: {hashlib.sha256(what.encode()).hexdigest()}"
 
 

@@ -48,9 +48,9 @@ class _Sender(ObjectCache):
 def main() -> None:
     """Do one job."""
     # Everything that a job needs is loaded before the job comes, so that a process can wait for it.
-    from offramp_p4 import native
     from offramp_base.p4rt import p4info
     from offramp_base.p4rt.schema import v1
+    from offramp_p4 import native
     from offramp_p4.maker import SwitchMaker
     from offramp_p4.runtime.device_config import DeviceConfig
     from offramp_p4.runtime.pipeline import Pipeline

@@ -126,7 +126,9 @@ def check_p4info(info: Any, program: Program) -> None:
         known = {a.action.name for a in table.actions}
         for ref in t.action_refs:
             if names.get(ref.id) not in known:
-                raise OfframpError(f"the P4Info is not of this program: table {table.name} has no action {ref.id:#010x}")
+                raise OfframpError(
+                    f"the P4Info is not of this program: table {table.name} has no action {ref.id:#010x}"
+                )
     for a in info.actions:
         action = actions.get(a.preamble.name)
         if action is not None and len(action.params) != len(a.params):

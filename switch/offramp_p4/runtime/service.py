@@ -13,8 +13,8 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.arbitration import Controller, election_number
 from offramp_p4.runtime.device import Device, check_device
-from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.device_config import device_config
+from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.pipeline import Pipeline
 from offramp_p4.runtime.reconcile import carry_over
 from offramp_p4.runtime.roles import Role
@@ -202,7 +202,10 @@ class Service:
         config, name = device_config(given), _file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
         compiler = self.device.compiler
         try:
-            with quoting_only_given(), compiler.trying(config.text, name, config.p4info) if compiler else nullcontext() as cache:
+            with (
+                quoting_only_given(),
+                compiler.trying(config.text, name, config.p4info) if compiler else nullcontext() as cache,
+            ):
                 return self.device.make_pipeline(config.load(name), given, cache)
         except RpcError:
             raise

@@ -45,6 +45,20 @@ def is_place(e: ir.Expr) -> bool:
     return isinstance(e, ir.VarRef | ir.StackNext | ir.StackLast)
 
 
+def within(e: ir.Expr) -> ir.Expr | None:
+    """The condition that the index of an l-value lies in its stack; None where it always does."""
+    while isinstance(e, ir.Member):
+        e = e.base
+    if not isinstance(e, ir.Element) or isinstance(e.index, ir.Const):
+        return None
+    stack, index = strip(e.base.type), strip(e.index.type)
+    assert isinstance(stack, Stack)
+    assert isinstance(index, Bits)
+    if index.mask < stack.size:
+        return None
+    return ir.Binary("<", e.index, ir.Const(stack.size, type=index), type=BOOL, pos=e.pos)
+
+
 def parameter(value: Json) -> Json:
     """An operand as a parameter of a primitive."""
     if value["type"] == "local":
@@ -98,6 +112,12 @@ class Expressions:
             raise Unsupported(e.pos, f"an index of {e.base.type} that is known at run time only, in bmv2's JSON")
         return base.at(self.data(e.index))
 
+    def _read(self, e: ir.Expr) -> Json:
+        """What a place holds; beyond the end of a stack 0, where bmv2 would read whatever is there."""
+        value: Json = self.place(e).json  # type: ignore[union-attr]
+        inside = within(e)
+        return value if inside is None else operation("?", value, hexstr(0), cond=self.boolean(inside))
+
     # --- values -------------------------------------------------------------------------------------------
 
     def value(self, e: ir.Expr) -> Json:
@@ -105,7 +125,7 @@ class Expressions:
         if strip(e.type) == BOOL:
             if isinstance(e, ir.Const):
                 return hexstr(int(e.value))
-            return self.place(e).json if is_place(e) else operation("b2d", None, self.boolean(e))  # type: ignore[union-attr]
+            return self._read(e) if is_place(e) else operation("b2d", None, self.boolean(e))
         return self.data(e)
 
     def condition(self, e: ir.Expr) -> Json:
@@ -118,7 +138,7 @@ class Expressions:
         if isinstance(e, ir.Const):
             return {"type": "bool", "value": bool(e.value)}
         if is_place(e):
-            return operation("d2b", None, self.place(e).json)  # type: ignore[union-attr]
+            return operation("d2b", None, self._read(e))
         if isinstance(e, ir.Unary):
             return operation("not", None, self.boolean(e.operand))
         if isinstance(e, ir.Binary):
@@ -186,7 +206,7 @@ class Expressions:
         if isinstance(e, ir.Const):
             return hexstr(int(e.value))
         if is_place(e):
-            return self.place(e).json  # type: ignore[union-attr]
+            return self._read(e)
         if strip(e.type) == BOOL:
             return self.value(e)
         if isinstance(e, ir.Slice):

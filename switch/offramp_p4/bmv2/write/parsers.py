@@ -244,7 +244,7 @@ class ParserStatements(Statements):
         return offset
 
     def _advance(self, e: ir.ExternCall) -> None:
-        self.code.add(Primitive("advance", [self.expressions.value(self.pure(argument(e, 0)))], e.pos))
+        self.primitive("advance", self.expressions.value(self.pure(argument(e, 0))), pos=e.pos)
 
     def _length(self, e: ir.ExternCall) -> ir.Expr:
         var = ir.Var("length", Bits(32))

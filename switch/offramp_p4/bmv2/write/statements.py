@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
 from offramp_p4.bmv2.write.code import END, Apply, Branch, Code, Jump, Label, Mark, Primitive
-from offramp_p4.bmv2.write.expressions import Expressions, hexstr, is_place, parameter
+from offramp_p4.bmv2.write.expressions import Expressions, hexstr, is_place, parameter, within
 from offramp_p4.bmv2.write.places import Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of, operation
 from offramp_p4.engine import walk
 from offramp_p4.source import NOWHERE, Pos, Unsupported
@@ -101,7 +101,12 @@ class Statements:
             return
         if isinstance(value, ir.Compose) and _mentions(value, _root(place)):
             value = self.saved(value)
+        beyond = self.code.label()
+        inside = within(place)
+        if inside is not None:
+            self.branch(inside, beyond)
         self.store(self.expressions.place(place), value, s.pos)
+        self.code.mark(beyond)
 
     def _assign_slice(self, place: ir.Slice, value: ir.Expr, pos: Pos) -> None:
         whole, low, width = place.base, place.low, place.high - place.low + 1

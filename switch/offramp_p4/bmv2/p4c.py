@@ -20,17 +20,41 @@ if TYPE_CHECKING:
 
 DRIVER: Final = "p4c"
 _KNOWN: Final[dict[str, Takes]] = {
-    "-o": "value", "-I": "value",
-    "-D": "value", "--p4runtime-files": "value", "--p4runtime-file": "value",
-    "--p4runtime-format": "value", "--target": "value", "--arch": "value", "--std": "value", "--p4v": "value",
-    "--version": "nothing", "--help": "nothing",
-}  # fmt: skip
+    "-o": "value",
+    "-I": "value",
+    "-D": "value",
+    "--p4runtime-files": "value",
+    "--p4runtime-file": "value",
+    "--p4runtime-format": "value",
+    "--target": "value",
+    "--arch": "value",
+    "--std": "value",
+    "--p4v": "value",
+    "--version": "nothing",
+    "--help": "nothing",
+}
 _IGNORED: Final[dict[str, Takes]] = dict.fromkeys(
-    ("-U", "-W", "-T", "--toJSON", "--pp", "--dump", "--top4", "--metrics", "--maxErrorCount", "--excludeFrontendPasses",
-     "--excludeMidendPasses", "--p4runtime-entries-file", "--p4runtime-entries-files", "--disable-annotations",
-     "-MF", "-MT", "-MQ"),
+    (
+        "-U",
+        "-W",
+        "-T",
+        "--toJSON",
+        "--pp",
+        "--dump",
+        "--top4",
+        "--metrics",
+        "--maxErrorCount",
+        "--excludeFrontendPasses",
+        "--excludeMidendPasses",
+        "--p4runtime-entries-file",
+        "--p4runtime-entries-files",
+        "--disable-annotations",
+        "-MF",
+        "-MT",
+        "-MQ",
+    ),
     "value",
-)  # fmt: skip
+)
 _ALIASES: Final = {"-b": "--target", "-a": "--arch", "-x": "--std", "-h": "--help", "-v": "-v"}
 
 

@@ -31,13 +31,26 @@ _KNOWN: Final[dict[str, Takes]] = {
 }  # fmt: skip
 _IGNORED: Final[dict[str, Takes]] = {
     **dict.fromkeys(
-        ("--nanolog", "--use-files", "--packet-in", "--log-file-max-size", "--log-file-max-files",
-         "--notifications-addr",          "--debugger-addr", "--restore-state", "--dump-packet-data", "--max-port-count", "--max-mc-groups",
-         "--max-l1-entries", "--max-l2-entries", "--dp-grpc-server-addr"),
+        (
+            "--nanolog",
+            "--use-files",
+            "--packet-in",
+            "--log-file-max-size",
+            "--log-file-max-files",
+            "--notifications-addr",
+            "--debugger-addr",
+            "--restore-state",
+            "--dump-packet-data",
+            "--max-port-count",
+            "--max-mc-groups",
+            "--max-l1-entries",
+            "--max-l2-entries",
+            "--dp-grpc-server-addr",
+        ),
         "value",
     ),
     "--enable-swap": "nothing",
-}  # fmt: skip
+}
 _ALIASES: Final = {
     "--interface": "-i", "--log-level": "-L", "-h": "--help", "-v": "--version",
 }  # fmt: skip
@@ -53,12 +66,8 @@ def main(words: Sequence[str] | None = None, program: str = "simple_switch") -> 
         line.name_unknown(program)
         if _told(line, program):
             return 0
-        level = line.last("-L") or "info"
-        if level not in _LEVELS:
-            raise OfframpError(f"-L {level}: expected one of {', '.join(_LEVELS)}")
-        logging.basicConfig(
-            level=_LEVELS[level], format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stdout
-        )
+        form = "%(asctime)s %(message)s"
+        logging.basicConfig(level=_level(line), format=form, datefmt="%H:%M:%S", stream=sys.stdout)
         _serve(settings(line, program), line, program)
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")

@@ -17,7 +17,7 @@ from offramp_p4.bmv2.write.places import (
     operation,
 )
 from offramp_p4.source import Unsupported
-from offramp_p4.types import BOOL, Bits, Type, strip
+from offramp_p4.types import BOOL, Bits, Stack, Type, strip
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.write.places import Bindings

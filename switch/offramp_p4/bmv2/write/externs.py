@@ -119,13 +119,12 @@ class Externs:
     def again(self, s: Statements, e: ir.ExternCall) -> None:
         """``resubmit`` and ``recirculate``."""
         op = e.method.removesuffix("_preserving_field_list")
-        number = self._fields(s, e, 0) or self._field_list([])  # bmv2 takes 0 as "do not"
-        s.primitive(op, hexstr(number), pos=e.pos)
+        s.primitive(op, hexstr(self._fields(s, e, 0)), pos=e.pos)
 
     def _fields(self, s: Statements, e: ir.ExternCall, position: int) -> int:
-        """The number of the list of fields that a copy keeps; 0: none."""
+        """The number of the list of fields that a copy keeps; never 0, which bmv2 takes as "do not resubmit"."""
         if position >= len(e.args):
-            return 0
+            return self._field_list([])
         data = argument(e, position)
         if not e.method.endswith("_preserving_field_list"):
             kept = self._leaves(s, data)
@@ -160,6 +159,9 @@ class Externs:
         return _scalars(s.expressions.place(data)) if is_place(data) else []
 
     def _field_list(self, elements: list[Json]) -> int:
+        known = next((f["id"] for f in self.field_lists if f["elements"] == elements), None)
+        if known is not None:
+            return int(known)
         number = len(self.field_lists) + 1
         self.field_lists.append({"id": number, "name": f"fl_{number}", "elements": elements})
         return number

@@ -221,17 +221,25 @@ class ParserStatements(Statements):
         return stack
 
     def _lookahead(self, e: ir.ExternCall) -> ir.Expr:
-        result = self.variable(e.type_args[0], "lookahead", e.pos)
-        self._look(self.expressions.place(result), 0, e)
+        """Look ahead; at several fields in one piece, because bmv2 does not see that a later one is missing."""
+        t = e.type_args[0]
+        width = bit_width(t)
+        result, whole = self.variable(t, "lookahead", e.pos), self.variable(Bits(width), "lookahead", e.pos)
+        place = self.expressions.place(result)
+        into = place if isinstance(place, FieldAt) else self.expressions.place(whole)
+        assert isinstance(into, FieldAt)
+        self.code.add(Primitive("set", [into.json, {"type": "lookahead", "value": [0, width]}], e.pos))
+        if into is not place:
+            self._take(place, whole, width, e)
         return result
 
-    def _look(self, place: Place, offset: int, e: ir.ExternCall) -> int:
-        """Fill a place from the packet; returns the offset behind it, in bits."""
+    def _take(self, place: Place, whole: ir.Expr, left: int, e: ir.ExternCall) -> int:
+        """Fill a place from the highest of the ``left`` bits of ``whole``; returns how many are left then."""
         if isinstance(place, FieldAt):
-            bits = bits_of(place.type)
-            source = {"type": "lookahead", "value": [offset, bits.width]}
-            self.code.add(Primitive("set", [place.json, source], e.pos))
-            return offset + bits.width
+            width = bits_of(place.type).width
+            part = ir.Slice(whole, left - 1, left - width, type=Bits(width), pos=e.pos)
+            self.store(place, ir.Cast(part, type=place.type, pos=e.pos), e.pos)
+            return left - width
         if isinstance(place, HeaderAt):
             self.primitive("add_header", place.json, pos=e.pos)
             parts: list[Place] = [place.member(i) for i in range(len(place.type.fields))]
@@ -240,8 +248,8 @@ class ParserStatements(Statements):
         else:
             raise Unsupported(e.pos, f"lookahead of {e.type_args[0]} in bmv2's JSON")
         for part in parts:
-            offset = self._look(part, offset, e)
-        return offset
+            left = self._take(part, whole, left, e)
+        return left
 
     def _advance(self, e: ir.ExternCall) -> None:
         self.primitive("advance", self.expressions.value(self.pure(argument(e, 0))), pos=e.pos)

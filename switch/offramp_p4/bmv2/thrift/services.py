@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bmv2's services: methods with their arguments and results, after its ``.thrift`` files (names and numbers are theirs)."""
+"""bmv2's services: methods with arguments and results; names and numbers are those of its ``.thrift`` files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ STRUCTS: Final[dict[str, Fields]] = {
         "Entry": "list<MatchParam> match_key, Options options, i32 entry_handle, ActionEntry action_entry, Life life",
         "MemberInfo": "i32 mbr_handle, string action_name, list<binary> action_data",
         "GroupInfo": "i32 grp_handle, list<i32> mbr_handles",
-        "Config": "i64 device_id, i32 thrift_port, string notifications_socket, string elogger_socket, string debugger_socket",
+        "Config": (
+            "i64 device_id, i32 thrift_port, string notifications_socket, string elogger_socket, string debugger_socket"
+        ),
         "Mirroring": "i32 port, i32 mgid",
         "Code": "i32 code",
     }.items()

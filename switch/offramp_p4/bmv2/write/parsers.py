@@ -247,8 +247,8 @@ class ParserStatements(Statements):
             parts = list(place.parts)
         else:
             raise Unsupported(e.pos, f"lookahead of {e.type_args[0]} in bmv2's JSON")
-        for part in parts:
-            left = self._take(part, whole, left, e)
+        for inner in parts:
+            left = self._take(inner, whole, left, e)
         return left
 
     def _advance(self, e: ir.ExternCall) -> None:

@@ -155,10 +155,6 @@ class Settings(Preprocessor):
 
     def __post_init__(self) -> None:
         check(self)
-        if self.program is not None and self.program.endswith(".json"):
-            raise OfframpError(
-                f"{self.program}: a compiled program; expected P4-16 source, which needs no compiler here"
-            )
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 

@@ -154,14 +154,16 @@ def _serve(wanted: Settings, line: Words, program: str) -> None:
     from offramp_p4.serve import run
 
     with ExitStack() as stack:
-
+        # What scripts wait for, in the words of bmv2.
         def ready(running: Running) -> None:
             port = line.number("--thrift-port")
             if program != GRPC or port is not None:
                 from offramp_p4.bmv2.thrift.server import ThriftServer
 
-                stack.enter_context(ThriftServer(running, THRIFT if port is None else port))
-            sys.stdout.write("Calling target program-options parser\n")
+                server = stack.enter_context(ThriftServer(running, THRIFT if port is None else port))
+                sys.stdout.write(f"Thrift server was started on port {server.port}\n")
+            if program == GRPC:
+                sys.stdout.write(f"Server listening on {running.address}\n")
             sys.stdout.flush()
 
         run(wanted, ready)

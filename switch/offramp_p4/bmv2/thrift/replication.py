@@ -46,9 +46,8 @@ class Replication:
         return mgrp
 
     def bm_mc_mgrp_destroy(self, mgrp_handle: int) -> None:
-        """Remove a group."""
-        self._group(mgrp_handle)
-        del self._groups[mgrp_handle]
+        """Remove a group; one that is not there is no error."""
+        self._groups.pop(mgrp_handle, None)
         self.switch.pre.multicast.pop(mgrp_handle, None)
 
     def bm_mc_node_create(self, rid: int, port_map: str, lag_map: str = "") -> int:
@@ -98,6 +97,7 @@ class Replication:
                 "mgrps": [{"id": group, "l1_handles": handles} for group, handles in self._groups.items()],
                 "l1_handles": [{"handle": h, "rid": n.rid, "l2_handle": h} for h, n in nodes],
                 "l2_handles": [{"handle": h, "ports": n.ports, "lags": []} for h, n in nodes],
+                "lags": [],
             }
         )
 

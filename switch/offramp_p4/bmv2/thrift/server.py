@@ -67,6 +67,18 @@ class ThriftServer:
                     client.shutdown(socket.SHUT_RDWR)
         self._thread.join()
 
+    @property
+    def pipeline(self) -> Pipeline:
+        """What is served.
+
+        Raises:
+            OfframpError: no program is loaded.
+        """
+        pipeline = self._running.device.pipeline
+        if pipeline is None:
+            raise OfframpError("no program is loaded")
+        return pipeline
+
     # --- connections ----------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
@@ -80,7 +92,7 @@ class ThriftServer:
                 if not full:
                     self._clients.add(client)
             if full:
-                self._note("too many clients")
+                self._note("Thrift: too many clients")
                 client.close()
             else:
                 threading.Thread(target=self._serve, args=(client,), name="thrift client", daemon=True).start()
@@ -93,7 +105,7 @@ class ThriftServer:
         except ThriftError as error:
             self._note(str(error))
         except TimeoutError:
-            self._note("a message that does not end")
+            self._note("Thrift: a message that does not end")
         except (OSError, EOFError):
             pass
         finally:
@@ -105,7 +117,7 @@ class ThriftServer:
         self.refused[reason] += 1
         count = self.refused[reason]
         if count & (count - 1) == 0:
-            _LOG.warning("Thrift: %s: refused (%d so far)", reason, count)
+            _LOG.warning("%s: refused (%d so far)", reason, count)
 
     def _answer(self, client: socket.socket) -> bool:
         """Read a message and answer it; False at the end of the connection."""
@@ -180,9 +192,7 @@ class ThriftServer:
 
     def _functions(self) -> dict[str, Any]:
         """The methods for the pipeline that runs now; handles are of one pipeline."""
-        pipeline = self._running.device.pipeline
-        if pipeline is None:
-            raise OfframpError("no program is loaded")
+        pipeline = self.pipeline
         if self._made is None or self._made[0] is not pipeline:
             switch = pipeline.switch
             parts: list[Any] = [Tables(switch), Arrays(switch), Replication(switch)]

@@ -171,18 +171,11 @@ class Tables:
         life = {"timeout_ms": entry.idle_timeout_ns // 1_000_000, "time_since_hit_ms": 0}
         return {
             "match_key": [_param(k, kind, w) for k, kind, w in zip(entry.keys, table.kinds, table.widths, strict=True)],
-            "options": {"priority": _LOWEST - entry.priority if table.needs_priority else None},
+            "options": {"priority": _LOWEST - entry.priority if table.needs_priority else -1},
             "entry_handle": self._of(table).number(entry),
-            "action_entry": self._action_entry(table, entry.action),
-            "life": life if table.notes_hits else None,
+            "action_entry": _action_entry(entry.action),
+            "life": life if entry.idle_timeout_ns else None,
         }
-
-    def _action_entry(self, table: TableState, action: ActionData | Member | Group) -> dict[str, Any]:
-        if isinstance(action, Member):
-            return {"action_type": 2, "mbr_handle": action.id}
-        if isinstance(action, Group):
-            return {"action_type": 3, "grp_handle": action.id}
-        return {"action_type": 1, "action_name": action.action, "action_data": _data(table, action)}
 
     # --- default actions ----------------------------------------------------------------------------------------
 
@@ -199,7 +192,9 @@ class Tables:
     def bm_mt_get_default_entry(self, table_name: str) -> Any:
         """What a miss runs."""
         table = self._table(table_name)
-        return self._action_entry(table, table.default)
+        if table.profile is not None and not table.default_is_changed:
+            return {"action_type": 0}
+        return _action_entry(table.default)
 
     # --- counters and meters of entries ---------------------------------------------------------------------------
 
@@ -290,8 +285,7 @@ class Tables:
         if handle not in profile.members:
             raise Refused(TableCode.MEMBER, f"no member {handle}")
         action = profile.members[handle]
-        data = _data(profile.tables[0], action) if profile.tables else []
-        return {"mbr_handle": handle, "action_name": action.action, "action_data": data}
+        return {"mbr_handle": handle, "action_name": action.action, "action_data": _data(action)}
 
     def _selector(self, name: str) -> ActionProfileState:
         profile = self._profile(name)
@@ -359,6 +353,14 @@ class _coded:  # noqa: N801 - used as a statement
             raise Refused(self._codes.get(error.kind, TableCode.ERROR), str(error)) from None
 
 
+def _action_entry(action: ActionData | Member | Group) -> dict[str, Any]:
+    if isinstance(action, Member):
+        return {"action_type": 2, "mbr_handle": action.id}
+    if isinstance(action, Group):
+        return {"action_type": 3, "grp_handle": action.id}
+    return {"action_type": 1, "action_name": action.action, "action_data": _data(action)}
+
+
 def _number(data: bytes) -> int:
     return int.from_bytes(data, "big")
 
@@ -372,10 +374,9 @@ def _action(table: TableState, name: str, data: list[bytes]) -> ActionData:
     return ActionData(name, tuple(map(_number, data)))
 
 
-def _data(table: TableState, action: ActionData) -> list[bytes]:
-    choice = table.actions.get(action.action, table.table.default.action)
-    widths = [getattr(p.type, "width", 32) for p in choice.data_params]
-    return [value.to_bytes((width + 7) // 8, "big") for value, width in zip(action.args, widths, strict=False)]
+def _data(action: ActionData) -> list[bytes]:
+    """The values of an action, each in as few octets as it needs, which is how bmv2 gives them back."""
+    return [value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big") for value in action.args]
 
 
 def _priority(table: TableState, options: Any) -> int:

@@ -100,7 +100,7 @@ def build(settings: Settings) -> Running:
     if settings.log is not None or settings.traces is not None:
         from offramp_p4.trace.sinks import Sink
 
-        trace = Sink(settings.log, settings.traces)
+        trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
     make = SwitchMaker(
         settings.engine,
         seed=settings.seed,

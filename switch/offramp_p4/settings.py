@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.p4rt.tls import Tls
 from offramp_base.settings.check import check
@@ -93,6 +92,7 @@ class Settings(Preprocessor):
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
+        log_like_bmv2: the log has bmv2's lines in place of trees.
         max_message: None: the default of :class:`~offramp_p4.runtime.server.Server`.
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
@@ -151,6 +151,7 @@ class Settings(Preprocessor):
         int, Field("Statements that one packet may run in loops, with all its copies and passes", least=1)
     ] = 1 << 20
     tm: TmConfig | None = None
+    log_like_bmv2: bool = False
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

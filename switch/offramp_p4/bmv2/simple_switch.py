@@ -130,6 +130,7 @@ def settings(line: Words, program: str) -> Settings:
         cpu_port=line.number("--cpu-port"),
         drop_port=511 if line.number("--drop-port") is None else line.number("--drop-port") or 0,
         pcap=None if pcap is None else pcap or ".",
+        log_like_bmv2=True,
         log="-" if "--log-console" in line.options else line.last("--log-file"),
     )
 

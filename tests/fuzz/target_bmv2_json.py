@@ -11,9 +11,9 @@ from typing import Any
 from fuzzing import mutate
 from offramp_base.errors import OfframpError
 from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.thrift.protocol import CALL, Message, Reader, ThriftError, Writer
-from offramp_p4.bmv2.thrift.services import SERVICES, STRUCTS
 from offramp_p4.bmv2.write import to_json
+from offramp_p4.dropin.thrift.protocol import CALL, Message, Reader, ThriftError, Writer
+from offramp_p4.dropin.thrift.services import SERVICES, STRUCTS
 from offramp_p4.frontend import load
 from offramp_p4.runtime import p4info
 from offramp_p4.source import quoting_only_given

@@ -36,7 +36,11 @@ def load_program(
         return load(path, include=include, defines=defines)
     from offramp_p4.bmv2.read import from_json
 
-    return from_json(read_bytes(Path(path), MAX_DOCUMENT), str(path))
+    try:
+        text = read_bytes(Path(path), MAX_DOCUMENT)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
+    return from_json(text, str(path))
 
 
 def document_text(program: ir.Program) -> str:

@@ -42,7 +42,7 @@ class Sink:
         if self._trees is not None:
             self._trees.print(tree(trace))
         if self._text is not None:
-            from offramp_p4.bmv2.log import lines
+            from offramp_p4.trace.bmv2_lines import lines
 
             self._text.writelines(f"{line}\n" for line in lines(trace, datetime.now(UTC)))
             self._text.flush()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp_p4.bmv2.log import lines
 from offramp_p4.frontend import load
 from offramp_p4.switch import Switch
+from offramp_p4.trace.bmv2_lines import lines
 from offramp_p4.trace.model import PacketTrace
 
 REFLECTOR = Path(__file__).parents[3] / "p4" / "examples" / "reflector.p4"

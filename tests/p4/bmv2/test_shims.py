@@ -17,9 +17,9 @@ import offramp_p4
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
 from offramp_cli.app import app
-from offramp_p4.bmv2 import p4c, simple_switch
-from offramp_p4.bmv2.shims import PROGRAMS, write_shims
-from offramp_p4.bmv2.words import read_words
+from offramp_p4.dropin import p4c, simple_switch
+from offramp_p4.dropin.shims import PROGRAMS, write_shims
+from offramp_p4.dropin.words import read_words
 
 FOLDER = Path(__file__).parents[1] / "stf"
 REFLECTOR = Path(__file__).parents[3] / "p4" / "examples" / "reflector.p4"
@@ -141,4 +141,4 @@ def test_every_launcher_has_a_main() -> None:
     import importlib
 
     for module in PROGRAMS.values():
-        assert callable(importlib.import_module(f"offramp_p4.bmv2.{module}").main)
+        assert callable(importlib.import_module(f"offramp_p4.dropin.{module}").main)

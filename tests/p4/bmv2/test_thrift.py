@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.thrift import cli
-from offramp_p4.bmv2.thrift.client import Client
-from offramp_p4.bmv2.thrift.server import ThriftServer
-from offramp_p4.bmv2.thrift.services import Refused, TableCode
+from offramp_p4.dropin.thrift import cli
+from offramp_p4.dropin.thrift.client import Client
+from offramp_p4.dropin.thrift.server import ThriftServer
+from offramp_p4.dropin.thrift.services import Refused, TableCode
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_p4 import ir
 from offramp_p4.bmv2.write.expressions import digits
 from offramp_p4.bmv2.write.places import Json, bits_of
-from offramp_p4.runtime.p4info import DEFAULT_TABLE_SIZE
 from offramp_p4.source import Unsupported
 from offramp_p4.state import Exact, Lpm, Optional, Range, Ternary
 from offramp_p4.state.match import ANY, key_width, prefix_mask
-from offramp_p4.state.table import constant, source_match, source_ranks, supports_timeout
+from offramp_p4.state.table import DEFAULT_SIZE, constant, source_match, source_ranks, supports_timeout
 from offramp_p4.v1model.objects import constant as constructor_number
 from offramp_p4.v1model.objects import enum_member
 
@@ -50,7 +49,7 @@ class Tables:
             "key": [self._key(k) for k in table.keys if k.match_kind != "selector"],
             "match_type": kind,
             "type": "simple",
-            "max_size": table.size or DEFAULT_TABLE_SIZE,
+            "max_size": table.size or DEFAULT_SIZE,
             "with_counters": isinstance(table.properties.get("counters"), ir.ExternInstance),
             "support_timeout": supports_timeout(table),
             "direct_meters": meter.name if isinstance(meter, ir.ExternInstance) else None,

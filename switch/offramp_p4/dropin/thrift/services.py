@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.thrift.protocol import Fields
+from offramp_p4.dropin.thrift.protocol import Fields
 
 
 def _fields(text: str) -> Fields:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.bmv2.thrift.catalogue import InputError
-from offramp_p4.bmv2.thrift.commands.base import (
+from offramp_p4.dropin.thrift.catalogue import InputError
+from offramp_p4.dropin.thrift.commands.base import (
     Session,
     command,
     whole,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.thrift.catalogue import InputError, read_catalogue
-from offramp_p4.bmv2.thrift.client import Client
-from offramp_p4.bmv2.thrift.commands import COMMANDS, Session
-from offramp_p4.bmv2.thrift.services import Refused
-from offramp_p4.bmv2.words import read_words
+from offramp_p4.dropin.thrift.catalogue import InputError, read_catalogue
+from offramp_p4.dropin.thrift.client import Client
+from offramp_p4.dropin.thrift.commands import COMMANDS, Session
+from offramp_p4.dropin.thrift.services import Refused
+from offramp_p4.dropin.words import read_words
 
 PROMPT: Final = "RuntimeCmd: "
 _ERRORS: Final = {

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from offramp_p4.bmv2.thrift.catalogue import TableInfo, match_key, shown
-from offramp_p4.bmv2.thrift.commands.base import (
+from offramp_p4.dropin.thrift.catalogue import TableInfo, match_key, shown
+from offramp_p4.dropin.thrift.commands.base import (
     Session,
     action_of,
     colons,
@@ -18,7 +18,7 @@ from offramp_p4.bmv2.thrift.commands.base import (
     values_of,
     whole,
 )
-from offramp_p4.bmv2.thrift.commands.profiles import act_prof_dump
+from offramp_p4.dropin.thrift.commands.profiles import act_prof_dump
 
 _ACTION_TYPES: Final = {2: "member", 3: "group"}
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from offramp_p4.bmv2.thrift.catalogue import (
+from offramp_p4.dropin.thrift.catalogue import (
     ActionInfo,
     Catalogue,
     InputError,
@@ -16,7 +16,7 @@ from offramp_p4.bmv2.thrift.catalogue import (
 )
 
 if TYPE_CHECKING:
-    from offramp_p4.bmv2.thrift.client import Client
+    from offramp_p4.dropin.thrift.client import Client
 
 Command = Callable[["Session", list[str]], None]
 COMMANDS: Final[dict[str, Command]] = {}

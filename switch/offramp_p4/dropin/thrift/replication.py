@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.bmv2.thrift.services import Refused
+from offramp_p4.dropin.thrift.services import Refused
 from offramp_p4.state import CloneSession, Replica
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from offramp_p4.bmv2.thrift.catalogue import Array, InputError, find, octets
-from offramp_p4.bmv2.thrift.commands.base import (
+from offramp_p4.dropin.thrift.catalogue import Array, InputError, find, octets
+from offramp_p4.dropin.thrift.commands.base import (
     Session,
     command,
     whole,

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, parse_address
 from offramp_base.listening.sockets import bind, remove
-from offramp_p4.bmv2.thrift.arrays import Arrays
-from offramp_p4.bmv2.thrift.info import Info
-from offramp_p4.bmv2.thrift.protocol import CALL, EXCEPTION, REPLY, Fields, Message, Reader, ThriftError, Writer
-from offramp_p4.bmv2.thrift.replication import Replication
-from offramp_p4.bmv2.thrift.services import SERVICES, STRUCTS, Method, Refused
-from offramp_p4.bmv2.thrift.tables import Tables
+from offramp_p4.dropin.thrift.arrays import Arrays
+from offramp_p4.dropin.thrift.info import Info
+from offramp_p4.dropin.thrift.protocol import CALL, EXCEPTION, REPLY, Fields, Message, Reader, ThriftError, Writer
+from offramp_p4.dropin.thrift.replication import Replication
+from offramp_p4.dropin.thrift.services import SERVICES, STRUCTS, Method, Refused
+from offramp_p4.dropin.thrift.tables import Tables
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline

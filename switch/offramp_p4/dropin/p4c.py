@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.words import Takes, Words, read_words
+from offramp_p4.dropin.words import Takes, Words, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.bmv2.thrift.services import Refused, TableCode
+from offramp_p4.dropin.thrift.services import Refused, TableCode
 from offramp_p4.state import ANY, ActionData, Exact, Group, Lpm, Match, Member, Optional, Range, TableEntry, Ternary
 from offramp_p4.state.arrays import MeterCell
 from offramp_p4.state.match import StateError

@@ -17,7 +17,7 @@ PROGRAMS: Final = {
     "p4c": "p4c",
     "p4c-bm2-ss": "p4c",
 }
-"""The launchers, and the modules of :mod:`offramp_p4.bmv2` whose ``main`` they call."""
+"""The launchers, and the modules of :mod:`offramp_p4.dropin` whose ``main`` they call."""
 _MARK: Final = "# offramp switch shims"
 
 
@@ -50,5 +50,5 @@ def _script(name: str, module: str, search: list[str]) -> str:
     paths = f"sys.path[:0] = {search!r}\n" if search else ""
     return (
         f"#!/bin/sh\n{_MARK}\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\nimport sys\n{paths}"
-        f"from offramp_p4.bmv2.{module} import main\nsys.exit(main(program={name!r}))\n"
+        f"from offramp_p4.dropin.{module} import main\nsys.exit(main(program={name!r}))\n"
     )

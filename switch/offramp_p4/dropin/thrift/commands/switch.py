@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from offramp_p4.bmv2.thrift.commands.base import (
+from offramp_p4.dropin.thrift.commands.base import (
     Session,
     command,
     whole,

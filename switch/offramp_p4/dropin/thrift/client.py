@@ -7,8 +7,8 @@ import socket
 from typing import Any, Final, Self
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.thrift.protocol import CALL, EXCEPTION, Message, Reader, ThriftError, Writer
-from offramp_p4.bmv2.thrift.services import SERVICES, STRUCTS, Refused
+from offramp_p4.dropin.thrift.protocol import CALL, EXCEPTION, Message, Reader, ThriftError, Writer
+from offramp_p4.dropin.thrift.services import SERVICES, STRUCTS, Refused
 
 TIMEOUT_S: Final = 30.0
 

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.words import Takes, Words, read_words
+from offramp_p4.dropin.words import Takes, Words, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +159,7 @@ def _serve(wanted: Settings, line: Words, program: str) -> None:
         def ready(running: Running) -> None:
             port = line.number("--thrift-port")
             if program != GRPC or port is not None:
-                from offramp_p4.bmv2.thrift.server import ThriftServer
+                from offramp_p4.dropin.thrift.server import ThriftServer
 
                 server = stack.enter_context(ThriftServer(running, THRIFT if port is None else port))
                 sys.stdout.write(f"Thrift server was started on port {server.port}\n")

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4.bmv2.read.program import CompiledProgram
-from offramp_p4.bmv2.thrift.services import Refused
+from offramp_p4.dropin.thrift.services import Refused
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline

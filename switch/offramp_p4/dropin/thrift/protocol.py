@@ -2,7 +2,7 @@
 """Thrift's binary protocol: values by their types, messages by their kind.
 
 Types are written as in Thrift's own language: ``i32``, ``binary``, ``list<BmMatchParam>``, or the name of a struct in
-:data:`~offramp_p4.bmv2.thrift.services.STRUCTS`. A struct is a dictionary by names of fields.
+:data:`~offramp_p4.dropin.thrift.services.STRUCTS`. A struct is a dictionary by names of fields.
 """
 
 from __future__ import annotations

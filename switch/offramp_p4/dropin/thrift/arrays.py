@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from offramp_p4.bmv2.thrift.services import Refused
-from offramp_p4.bmv2.thrift.tables import read_rates, shown_rates
+from offramp_p4.dropin.thrift.services import Refused
+from offramp_p4.dropin.thrift.tables import read_rates, shown_rates
 from offramp_p4.state import Exact
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from offramp_p4.bmv2.thrift.catalogue import InputError, find, match_key
-from offramp_p4.bmv2.thrift.commands.base import (
+from offramp_p4.dropin.thrift.catalogue import InputError, find, match_key
+from offramp_p4.dropin.thrift.commands.base import (
     Session,
     action_of,
     command,

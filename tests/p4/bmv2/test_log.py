@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from offramp_p4.bmv2.read import from_json
+from offramp_p4.bmv2.write import to_json
 from offramp_p4.frontend import load
 from offramp_p4.switch import Switch
 from offramp_p4.trace.bmv2_lines import lines
@@ -41,3 +44,11 @@ def test_a_table_is_told_as_bmv2_tells_it() -> None:
     assert "Parser 'parser': end\nPipeline 'ingress': start\n" in text
     assert "Applying table 'I.flows'\nLooking up key:" in text
     assert "Table 'I.flows': miss\nAction entry is NoAction - \n" in text
+
+
+def test_a_compiled_program_is_traced_too() -> None:
+    program = from_json(json.dumps(to_json(load(FEATURES))), "features.json")
+    traces: list[PacketTrace] = []
+    Switch(program, trace=traces.append).process_one(1, bytes(64))
+    text = "\n".join(line for trace in traces for line in lines(trace, NOW))
+    assert "Applying table 'I.flows'" in text

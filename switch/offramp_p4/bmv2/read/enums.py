@@ -13,6 +13,26 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.read.nodes import Node
 
 
+_PARAMETERS: Final = {
+    ("counter", "count"): ["index"],
+    ("meter", "execute_meter"): ["index", "result"],
+    ("register", "read"): ["result", "index"],
+    ("register", "write"): ["index", "value"],
+    ("direct_meter", "read"): ["result"],
+    ("", "clone"): ["type", "session"],
+    ("", "clone3"): ["type", "session", "data"],
+    ("", "digest"): ["receiver", "data"],
+    ("", "hash"): ["result", "algo", "base", "data", "max"],
+    ("", "random"): ["result", "lo", "hi"],
+    ("", "log_msg"): ["msg", "data"],
+    ("", "truncate"): ["length"],
+    ("", "verify"): ["check", "toSignal"],
+    ("packet_in", "advance"): ["sizeInBits"],
+    ("packet_in", "extract"): ["hdr", "variableFieldSizeInBits"],
+}
+"""Names of parameters, which traces show."""
+
+
 def _enum(name: str, *members: str) -> Enum:
     return Enum(name, members={member: i for i, member in enumerate(members)})
 
@@ -42,6 +62,6 @@ def call(
 ) -> ir.Stmt:
     """The statement that calls an extern without a result."""
     given = [ir.Arg(direction, e) for direction, e in args]
-    return ir.Eval(
-        ir.ExternCall(extern, method, of, types or [e.type for _, e in args], given, [""] * len(given), type=VOID)
-    )
+    names = _PARAMETERS.get((extern, method), [f"argument_{i}" for i in range(len(given))])[: len(given)]
+    types = types or [e.type for _, e in args]
+    return ir.Eval(ir.ExternCall(extern, method, of, types, given, names, type=VOID))

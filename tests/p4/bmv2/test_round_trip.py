@@ -111,3 +111,12 @@ def test_wide_arithmetic_wraps_as_its_types_do(engine: str) -> None:
     """
     assert _run(body, "01000000", engine) == "01c901fa"
     assert _run(body, "f0000000", engine) == "f0b800ff"
+
+
+def test_the_default_action_of_a_table_with_a_profile(engine: str) -> None:
+    declarations = """
+    action set() { hdr.h.c = 9; }
+    table t { key = { hdr.h.b : exact; } actions = { set; NoAction; } default_action = set();
+              implementation = action_profile(4); }
+    """
+    assert _run("t.apply();", "01020000", engine, declarations=declarations) == "01020900"

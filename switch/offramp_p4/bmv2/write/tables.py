@@ -59,18 +59,18 @@ class Tables:
             "next_tables": following,
         }
         implementation = table.properties.get("implementation")
+        simple = not isinstance(implementation, ir.ExternInstance)
         if isinstance(implementation, ir.ExternInstance):
             out["type"] = "indirect_ws" if implementation.extern == "action_selector" else "indirect"
             out["action_profile"] = implementation.name
             self._profile(implementation, table)
-        else:
-            out["default_entry"] = {
-                **self._action_entry(table.default),
-                "action_const": table.const_default,
-                "action_entry_const": table.const_default,
-            }
-            if table.entries:
-                out["entries"] = self._entries(table)
+        elif table.entries:
+            out["entries"] = self._entries(table)
+        out["default_entry"] = {
+            **self._action_entry(table.default),
+            "action_const": table.const_default and simple,  # bmv2 refuses it elsewhere
+            "action_entry_const": table.const_default,
+        }
         return out
 
     def _key(self, key: ir.TableKey) -> Json:

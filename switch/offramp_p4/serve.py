@@ -100,7 +100,7 @@ def build(settings: Settings) -> Running:
     if settings.log is not None or settings.traces is not None:
         from offramp_p4.trace.sinks import Sink
 
-        trace = Sink(settings.log, settings.traces)
+        trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
     make = SwitchMaker(
         settings.engine,
         seed=settings.seed,
@@ -116,10 +116,9 @@ def build(settings: Settings) -> Running:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
     device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation), compiler)
     if settings.program is not None:
-        from offramp_p4.frontend import load
+        from offramp_p4.bmv2.compiled import load_program
 
-        include = [Path(folder) for folder in settings.include]
-        device.load(load(settings.program, include=include, defines=settings.defines))
+        device.load(load_program(settings.program, [Path(folder) for folder in settings.include], settings.defines))
     ports, server = _open(settings, device)
     forwarder = Forwarder(device, ports)
     server.start()

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.p4rt.tls import Tls
 from offramp_base.settings.check import check
@@ -69,7 +68,7 @@ class Preprocessor:
 class Source(Preprocessor):
     """A P4 program."""
 
-    program: Annotated[str, Field("P4-16 source", position=True)]
+    program: Annotated[str, Field("P4-16 source, or bmv2's JSON", position=True)]
 
     def load(self) -> Program:
         """The program in its intermediate representation.
@@ -77,9 +76,9 @@ class Source(Preprocessor):
         Raises:
             OfframpError: it cannot be read, or is refused.
         """
-        from offramp_p4.frontend import load
+        from offramp_p4.bmv2.compiled import load_program
 
-        return load(self.program, include=[Path(folder) for folder in self.include], defines=self.defines)
+        return load_program(self.program, [Path(folder) for folder in self.include], self.defines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +86,18 @@ class Settings(Preprocessor):
     """What to run; sizes in bytes.
 
     Attributes:
-        program: P4 source file; None: wait for a controller to push one.
+        program: P4 source file, or bmv2's JSON (``.json``); None: wait for a controller to push one.
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
+        log_like_bmv2: the log has bmv2's lines in place of trees.
         max_message: None: the default of :class:`~offramp_p4.runtime.server.Server`.
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
-    program: Annotated[str | None, Field("P4-16 source for v1model", position=True, shown_default="")] = None
+    program: Annotated[str | None, Field("P4-16 source, or bmv2's JSON", position=True, shown_default="")] = None
     ports: Annotated[
         Mapping[int, str],
         Field(
@@ -151,14 +151,11 @@ class Settings(Preprocessor):
         int, Field("Statements that one packet may run in loops, with all its copies and passes", least=1)
     ] = 1 << 20
     tm: TmConfig | None = None
+    log_like_bmv2: bool = False
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check(self)
-        if self.program is not None and self.program.endswith(".json"):
-            raise OfframpError(
-                f"{self.program}: a compiled program; expected P4-16 source, which needs no compiler here"
-            )
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 

@@ -45,9 +45,9 @@ def test_refused_program_leaves_the_old_one(target, session):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (b"", "p4_device_config is empty; this switch takes the text of a P4 program"),
-        (b"\xff\xfe", "p4_device_config is not text; this switch takes the text of a P4 program"),
-        (b'{"program": 1}', "p4_device_config is JSON, for bmv2; this switch takes the text of a P4 program"),
+        (b"", "p4_device_config is empty; this switch takes the text of a P4 program or bmv2's JSON"),
+        (b"\xff\xfe", "p4_device_config is not text; this switch takes a P4 program or bmv2's JSON"),
+        (b'{"program": 1}', "device0.p4: the document: 'headers' is missing"),
     ],
 )
 def test_golden_errors_of_the_device_config(target, session, config, message):

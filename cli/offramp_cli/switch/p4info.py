@@ -34,17 +34,10 @@ class Form:
 @command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")
 def p4info(source: Source, form: Form) -> None:
     """Print the P4Info of a program, as p4c's --p4runtime-files makes it."""
-    from google.protobuf import json_format, text_format
-
-    from offramp_base.p4rt.schema import POOL
+    from offramp_p4.bmv2.compiled import p4info_bytes
     from offramp_p4.runtime.p4info import generate
 
-    info = generate(source.load())
-    if form.as_json or form.format == "json":
-        text = json_format.MessageToJson(info, preserving_proto_field_name=True, descriptor_pool=POOL) + "\n"
-    else:
-        head = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
-        text = head + text_format.MessageToString(info, descriptor_pool=POOL)
+    text = p4info_bytes(generate(source.load()), "json" if form.as_json else form.format).decode()
     if form.out is None:
         typer.echo(text, nl=False)
     else:

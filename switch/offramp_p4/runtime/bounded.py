@@ -73,13 +73,15 @@ class BoundedCompiler:
             _end(spare)
 
     @contextmanager
-    def trying(self, text: str, name: str) -> Iterator[ObjectCache]:
-        """Have ``text`` compiled elsewhere; within the context the program is to be built with the cache given.
+    def trying(self, text: str, name: str, p4info: bytes = b"") -> Iterator[ObjectCache]:
+        """Have ``text``, with its ``p4info`` if it is bmv2's JSON, compiled elsewhere.
+
+        Within the context the program is to be built with the cache given.
 
         Raises:
             OfframpError: the program is refused, or takes more than its budget.
         """
-        cache, mark = ObjectCache(), self._mark(text, name)
+        cache, mark = ObjectCache(), self._mark(text, name, p4info)
         if cache.get(mark) is not None:
             yield cache
             return
@@ -89,7 +91,7 @@ class BoundedCompiler:
         process = spare or _start()
         job = _Job(process, self._budget)
         try:
-            job.send({"text": text, "name": name, "maker": self._make.to_plain()})
+            job.send({"text": text, "name": name, "p4info": p4info.hex(), "maker": self._make.to_plain()})
             job.until("built")
             yield _Receiver(job, cache)
             job.until("done")
@@ -98,8 +100,10 @@ class BoundedCompiler:
             job.close()
             self._one.release()
 
-    def _mark(self, text: str, name: str) -> str:
-        what = json.dumps([text, name, self._make.to_plain(), self._budget.memory, self._budget.seconds, _version()])
+    def _mark(self, text: str, name: str, p4info: bytes) -> str:
+        what = json.dumps(
+            [text, name, p4info.hex(), self._make.to_plain(), self._budget.memory, self._budget.seconds, _version()]
+        )
         return f"within its budget: {hashlib.sha256(what.encode()).hexdigest()}"
 
 

@@ -48,9 +48,11 @@ class _Sender(ObjectCache):
 def main() -> None:
     """Do one job."""
     # Everything that a job needs is loaded before the job comes, so that a process can wait for it.
+    from offramp_base.p4rt import p4info
+    from offramp_base.p4rt.schema import v1
     from offramp_p4 import native
-    from offramp_p4.frontend import load_pushed
     from offramp_p4.maker import SwitchMaker
+    from offramp_p4.runtime.device_config import DeviceConfig
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.source import quoting_only_given
 
@@ -65,8 +67,10 @@ def main() -> None:
     make = SwitchMaker.from_plain(job["maker"])
     try:
         with quoting_only_given():
-            program = load_pushed(job["text"], job["name"])
-            Pipeline(program, lambda p: make(p, sender))
+            given = bytes.fromhex(job["p4info"])
+            program = DeviceConfig(job["text"], given).load(job["name"])
+            config = v1.ForwardingPipelineConfig(p4info=p4info.parse(given)) if given else None
+            Pipeline(program, lambda p: make(p, sender), config)
     except OfframpError as error:
         sender.say("error", text=str(error))
     except MemoryError:

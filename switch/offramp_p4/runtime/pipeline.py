@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from offramp_base.p4rt.p4info import KINDS
 from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.bmv2.read.program import CompiledProgram
 from offramp_p4.runtime import p4info
+from offramp_p4.runtime.device_config import check_p4info
 from offramp_p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
 from offramp_p4.runtime.entities.base import ById, Handler, by_id, invalid
 from offramp_p4.runtime.entities.digests import DigestHandler
@@ -56,7 +58,7 @@ class Pipeline:
         self.program = program
         self.environment = environment or Environment()
         self.switch = make_switch(program)  # first: it refuses what is too large to be described
-        self.info = p4info.generate(program)
+        self.info = _describe(program, given)
         self.config = config_message(self.info, program, given)
         self.packet_in = self._header("packet_in")
         self.packet_out = self._header("packet_out")
@@ -148,21 +150,12 @@ class Pipeline:
         }
 
 
-def source_text(given: Any) -> str:
-    """The P4 source text that is the device configuration of a ForwardingPipelineConfig.
-
-    Raises:
-        RpcError: INVALID_ARGUMENT, it is something else.
-    """
-    if not given.p4_device_config:
-        raise invalid("p4_device_config is empty; this switch takes the text of a P4 program")
-    try:
-        text: str = given.p4_device_config.decode("utf-8")
-    except UnicodeDecodeError:
-        raise invalid("p4_device_config is not text; this switch takes the text of a P4 program") from None
-    if text.lstrip().startswith("{"):
-        raise invalid("p4_device_config is JSON, for bmv2; this switch takes the text of a P4 program")
-    return text
+def _describe(program: Program, given: Any | None) -> Any:
+    """P4Info of a program; of one that was compiled for bmv2 it is what came with it, ids and all."""
+    if given is None or not given.p4info.ByteSize() or not isinstance(program, CompiledProgram):
+        return p4info.generate(program)
+    check_p4info(given.p4info, program)
+    return given.p4info
 
 
 def config_message(generated: Any, program: Program, given: Any | None) -> Any:

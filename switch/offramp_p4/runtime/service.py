@@ -11,12 +11,12 @@ from typing import Any
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4.frontend import load_pushed
 from offramp_p4.runtime import bulk
 from offramp_p4.runtime.arbitration import Controller, election_number
 from offramp_p4.runtime.device import Device, check_device
+from offramp_p4.runtime.device_config import device_config
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
-from offramp_p4.runtime.pipeline import Pipeline, source_text
+from offramp_p4.runtime.pipeline import Pipeline
 from offramp_p4.runtime.reconcile import carry_over
 from offramp_p4.runtime.roles import Role
 from offramp_p4.runtime.streams import StreamEnd
@@ -203,11 +203,14 @@ class Service:
 
     def _load(self, given: Any) -> Pipeline:
         """The pipeline of a configuration; its program may include and quote nothing of this machine."""
-        text, name = source_text(given), _file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
+        config, name = device_config(given), _file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
         compiler = self.device.compiler
         try:
-            with quoting_only_given(), compiler.trying(text, name) if compiler else nullcontext() as cache:
-                return self.device.make_pipeline(load_pushed(text, name), given, cache)
+            with (
+                quoting_only_given(),
+                compiler.trying(config.text, name, config.p4info) if compiler else nullcontext() as cache,
+            ):
+                return self.device.make_pipeline(config.load(name), given, cache)
         except RpcError:
             raise
         except OfframpError as error:

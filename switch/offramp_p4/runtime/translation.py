@@ -188,7 +188,9 @@ def data_width(program: Program, info: Any, field: Any) -> int:
 
 
 def _inner_width(program: Program, type_name: str) -> int:
-    found = program.types[type_name]
+    found = program.types.get(type_name)
+    if found is None:
+        raise OfframpError(f"type {type_name}: the program has no such type")
     bare = strip(found) if isinstance(found, Newtype) else found
     if not isinstance(bare, Bits):
         raise OfframpError(f"type {type_name}: only bit<W> can be translated")

@@ -333,22 +333,36 @@ def _source_entry(state: TableState, entry: ir.Entry, position: int) -> TableEnt
 
 
 def _priorities(state: TableState) -> list[int]:
-    """The priority of each entry of the source: the highest wins.
-
-    Without priorities in the source the first entry wins. The annotation ``@priority(n)`` is p4c's older form
-    for bmv2, in which the smallest number wins and an entry without it has its position.
-    """
+    """The priority of each entry of the source: the highest wins."""
     table = state.table
     if not state.needs_priority:
         return [0] * len(table.entries)
     if table.largest_priority_wins and any(e.priority is not None for e in table.entries):
         return [e.priority or 0 for e in table.entries]
+    ranks = _ranks(table)
+    return [max(ranks) + 1 - rank for rank in ranks]
+
+
+def source_ranks(table: ir.Table) -> list[int]:
+    """The rank of each entry of the source, as bmv2's JSON has it: the smallest wins."""
+    if table.largest_priority_wins and any(e.priority is not None for e in table.entries):
+        highest = max(e.priority or 0 for e in table.entries)
+        return [highest + 1 - (e.priority or 0) for e in table.entries]
+    return _ranks(table)
+
+
+def _ranks(table: ir.Table) -> list[int]:
+    """The smallest wins.
+
+    Without priorities in the source the first entry wins. The annotation ``@priority(n)`` is p4c's older form
+    for bmv2, in which the smallest number wins and an entry without it has its position.
+    """
     ranks = []
     for position, entry in enumerate(table.entries, 1):
         given = entry.annotations.get("priority")
         rank = int(str(given.args[0]), 0) if given else position
         ranks.append(rank if entry.priority is None else entry.priority)
-    return [max(ranks) + 1 - rank for rank in ranks]
+    return ranks
 
 
 def source_match(key: ir.Key, kind: str, width: int) -> Match:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,15 +21,18 @@ class Sink:
     Args:
         log: file for trees; ``-`` is the standard output, None writes none.
         lines: file for JSON lines, None writes none.
+        like_bmv2: the log has the lines of bmv2's ``--log-console`` in place of trees.
 
     Raises:
         OfframpError: a file cannot be written.
     """
 
-    def __init__(self, log: str | None, lines: str | None) -> None:
+    def __init__(self, log: str | None, lines: str | None, *, like_bmv2: bool = False) -> None:
         from rich.console import Console
 
-        self._trees = None if log is None else Console(file=_open(log), highlight=False, soft_wrap=True)
+        file = None if log is None else _open(log)
+        self._text = file if like_bmv2 else None
+        self._trees = None if file is None or like_bmv2 else Console(file=file, highlight=False, soft_wrap=True)
         self._lines = None if lines is None else _open(lines)
 
     def __call__(self, trace: PacketTrace) -> None:
@@ -37,6 +41,11 @@ class Sink:
 
         if self._trees is not None:
             self._trees.print(tree(trace))
+        if self._text is not None:
+            from offramp_p4.trace.bmv2_lines import lines
+
+            self._text.writelines(f"{line}\n" for line in lines(trace, datetime.now(UTC)))
+            self._text.flush()
         if self._lines is not None:
             self._lines.write(json.dumps(trace.to_json()) + "\n")
 

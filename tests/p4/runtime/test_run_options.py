@@ -127,7 +127,7 @@ def _forward(address: str, device: int) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["program.json"], "program.json: a compiled program; expected P4-16 source, which needs no compiler here"),
+        (["program.json"], "program.json: cannot be read: No such file or directory"),
         ([REFLECTOR, "--log-console", "--log-file", "x"], "--log-console: expected without --log-file"),
         ([REFLECTOR, "--pcap", "nowhere"], "--pcap nowhere: no such folder"),
         ([REFLECTOR, "-L", "all"], "--log-level all: expected one of trace, debug, info, warn, error, off"),

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp switch compile``: bmv2's JSON and P4Info of a program, as p4c makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT
+
+if TYPE_CHECKING:
+    from offramp_p4.settings import Source
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is written, and where to."""
+
+    out: Annotated[
+        Path | None, Field("File for bmv2's JSON", short="-o", group=OUTPUT, aliases=("output",), written=True)
+    ] = None
+    p4runtime_files: Annotated[
+        tuple[str, ...], Field("File for the P4Info: text, or by its end .bin or .json; repeat", group=OUTPUT)
+    ] = ()
+
+
+@command("offramp_p4.settings:Source", Files, example="switch compile program.p4 -o program.json")
+def compile(source: Source, files: Files) -> None:  # noqa: A001
+    """Compile a v1model program for bmv2.
+
+    The JSON runs on simple_switch and simple_switch_grpc, and on this switch.
+    """
+    from offramp_p4.dropin.p4c import write_outputs
+
+    infos = [Path(name) for text in files.p4runtime_files for name in text.split(",")]
+    write_outputs(source.load(), files.out, infos)
+
+
+def _without_p4c(words: list[str]) -> list[str]:
+    """Without p4c's options that mean nothing here, which standard error names once."""
+    from offramp_p4.dropin.p4c import take_foreign
+
+    return take_foreign(words, "offramp switch compile")
+
+
+compile.rewrite = _without_p4c

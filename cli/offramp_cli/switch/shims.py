@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp switch shims``: launchers with the names of bmv2's and p4c's programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where the launchers go."""
+
+    folder: Annotated[Path, Field("Folder for the launchers; put it first on PATH", position=True)]
+
+
+@command(Folder, example="switch shims ~/p4/bin")
+def shims(settings: Folder) -> None:
+    """Write simple_switch, simple_switch_grpc, simple_switch_CLI, p4c and p4c-bm2-ss, which run ours.
+
+    They take the options of bmv2 and p4c; those that mean nothing here are accepted and named on standard error.
+    """
+    import offramp_base
+    import offramp_p4
+    from offramp_p4.dropin.shims import write_shims
+
+    parents = {str(Path(package.__file__).parents[1]) for package in (offramp_base, offramp_p4) if package.__file__}
+    search = sorted(parent for parent in parents if Path(parent).name != "site-packages")
+    for path in write_shims(settings.folder, search):
+        typer.echo(path)

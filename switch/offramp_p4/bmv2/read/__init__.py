@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bmv2's JSON as a v1model program: what p4c and its forks compiled, for our engines to execute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from offramp_base.documents import parse_json
+from offramp_base.errors import OfframpError
+from offramp_p4.bmv2.read.nodes import JsonError, Node
+from offramp_p4.bmv2.read.program import ProgramReader
+from offramp_p4.bmv2.read.translated import translated_types
+from offramp_p4.source import Pos, Unsupported
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+
+__all__ = ["JsonError", "from_json"]
+
+
+def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Program:
+    """Read a program from the text of a document.
+
+    Args:
+        text: JSON, in version 2 of bmv2's format.
+        file: its name, for messages.
+        p4info: the P4Info that belongs to it, if there is one: it says which tables the control plane sees, and which
+            of their keys are ``optional``, which bmv2 has as ``ternary``.
+
+    Raises:
+        OfframpError: one line that says what is refused, and where in the document.
+    """
+    visible = None
+    if p4info is not None and p4info.tables:
+        visible = {
+            t.preamble.name: [f.MatchType.Name(f.match_type).lower() for f in t.match_fields] for t in p4info.tables
+        }
+    try:
+        program = ProgramReader(Node(parse_json(text), ""), file, visible).read()
+    except RecursionError:
+        raise OfframpError(f"{file}: the document is nested too deeply") from None
+    except Unsupported as error:
+        raise OfframpError(f"{file}: {error.message}") from None
+    except OfframpError as error:
+        raise JsonError(f"{file}: {error}") from None
+    if p4info is not None:
+        program.types.update(translated_types(p4info, program))
+    program.main.pos = Pos(file, 0, 0)
+    program.source = text if isinstance(text, str) else text.decode()
+    return program

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON document of a program, put together from its blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_p4 import ir
+from offramp_p4.bmv2.write.checksums import Checksums, Deparser
+from offramp_p4.bmv2.write.code import Primitive
+from offramp_p4.bmv2.write.controls import write_pipeline
+from offramp_p4.bmv2.write.expressions import Expressions, is_place, valid_field
+from offramp_p4.bmv2.write.externs import Externs
+from offramp_p4.bmv2.write.parsers import write_parser
+from offramp_p4.bmv2.write.places import (
+    SCALARS,
+    STANDARD,
+    Bindings,
+    FieldAt,
+    Group,
+    HeaderAt,
+    Json,
+    Places,
+    RuntimeData,
+    bits_of,
+    header_fields,
+)
+from offramp_p4.bmv2.write.statements import Statements, jump_code
+from offramp_p4.engine import walk
+from offramp_p4.source import Pos, Unsupported
+from offramp_p4.standard_metadata import standard_metadata
+from offramp_p4.types import Bits, Enum, Tuple, bit_width, strip
+from offramp_p4.v1model.objects import constant, enum_member, register_width
+
+if TYPE_CHECKING:
+    from offramp_p4.engine.walk import Block
+
+VERSION: Final = (2, 24)
+_ALIASES: Final = ("ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority")
+_QUEUEING: Final = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
+
+
+class Document:
+    """What the blocks of one program share while their JSON is written.
+
+    Attributes:
+        places, variables: where variables are.
+        metadata: the user metadata.
+        externs: calls of externs, and what they declare.
+    """
+
+    def __init__(self, program: ir.Program) -> None:
+        if program.main.type_name != "V1Switch":
+            raise Unsupported(program.main.pos, f"architecture {program.main.type_name} (V1Switch is) in bmv2's JSON")
+        self.program = program
+        self.places = Places()
+        self.variables = Bindings(self.places)
+        self.actions: list[Json] = []
+        self._ids: Counter[str] = Counter()
+        self._action_ids: dict[object, int] = {}
+        self._key_fields: dict[ir.TableKey, list[Any]] = {}
+        self._colours: dict[ir.ExternInstance, ir.Var] = {}
+        self._sites = Counter(c.target for b in walk.blocks(program.main) for c in walk.applies_in(b))
+        self.externs = Externs(self)
+        self._blocks = {name: program.main.args[name] for name in ("p", "vr", "ig", "eg", "ck", "dep")}
+        self._bind_blocks()
+
+    def _bind_blocks(self) -> None:
+        parser = self._blocks["p"]
+        assert isinstance(parser, ir.ParserInstance)
+        headers, metadata, standard = standard_metadata(parser)
+        self.standard_fields = [[f.name, bits_of(f.type).width, False] for f in standard.fields]
+        fields = tuple(FieldAt(STANDARD, f.name, strip(f.type)) for f in standard.fields)
+        given = {
+            "h": self.places.make(headers, "", parser.pos),
+            "m": self.places.make(metadata, "userMetadata", parser.pos),
+            "s": Group(fields, standard),
+        }
+        made = given["m"]
+        self.metadata = made if isinstance(made, Group) else Group((made,), Tuple((strip(metadata),)))
+        for block, signature in zip(self._blocks.values(), ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
+            assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
+            if len(block.params) != len(signature):
+                raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
+            for param, kind in zip(block.params, signature, strict=True):
+                if kind in given:
+                    self.variables.bind(param, given[kind])
+
+    # --- names, numbers, places -------------------------------------------------------------------------------
+
+    def number(self, kind: str) -> int:
+        """The next id of a kind."""
+        self._ids[kind] += 1
+        return self._ids[kind] - 1
+
+    def node_name(self, kind: str) -> str:
+        """A name for a node of ours; programs have dots or other words in theirs."""
+        taken = {t.name for t in self.program.tables}
+        while (name := f"{kind}_{self.number(f'node {kind}')}") in taken:
+            pass
+        return name
+
+    def source_info(self, pos: Pos) -> Json:
+        """Where something stands in the source, as bmv2's messages quote it."""
+        if not pos.line:
+            return {}
+        return {"source_info": {"filename": pos.file, "line": pos.line, "column": pos.column, "source_fragment": ""}}
+
+    def shares(self, block: Block, args: list[ir.Arg]) -> bool:
+        """Whether an applied block can work on the places of its arguments, because nothing else does meanwhile."""
+        places = [a.expr for a in args if a.expr is not None and a.expr.type.slots]
+        if self._sites[block] != 1 or not all(is_place(e) and _is_fixed(e) for e in places):
+            return False
+        paths = [_path(e) for e in places]
+        return not any(a[: len(b)] == b or b[: len(a)] == a for i, a in enumerate(paths) for b in paths[:i])
+
+    def colour(self, meter: ir.ExternInstance) -> ir.Var:
+        """The variable into which bmv2 writes the colour of a direct meter."""
+        if meter not in self._colours:
+            self._colours[meter] = ir.Var("color", Bits(32))
+        return self._colours[meter]
+
+    # --- keys and actions -------------------------------------------------------------------------------------
+
+    def key_variables(self, table: ir.Table) -> list[tuple[ir.TableKey, ir.Expr]]:
+        """The keys that are not fields, each with the variable to compute it into before the look-up."""
+        x = Expressions(self.variables)
+        out: list[tuple[ir.TableKey, ir.Expr]] = []
+        for key in table.keys:
+            if key in self._key_fields:
+                place: Any = self._key_fields[key]
+                if isinstance(place, ir.VarRef):
+                    out.append((key, place))
+                continue
+            at = x.place(key.expr.base) if isinstance(key.expr, ir.IsValid) and is_place(key.expr.base) else None
+            field = x.place(key.expr) if is_place(key.expr) else None
+            if isinstance(at, HeaderAt) and at.name is not None:
+                self._key_fields[key] = valid_field(at)["value"]
+            elif isinstance(field, FieldAt):
+                self._key_fields[key] = field.json["value"]
+            else:
+                variable = ir.VarRef(ir.Var("key", key.expr.type), type=key.expr.type, pos=key.expr.pos)
+                self._key_fields[key] = variable  # type: ignore[assignment]
+                out.append((key, variable))
+        return out
+
+    def key_field(self, key: ir.TableKey) -> list[Any]:
+        """The field of a key whose table has been applied."""
+        field: Any = self._key_fields[key]
+        if isinstance(field, ir.VarRef):
+            place = self.variables[field.var]
+            assert isinstance(place, FieldAt)
+            return [place.header, place.field]
+        return list(field)
+
+    def action(self, choice: ir.TableAction) -> int:
+        """The id of an action as a table runs it; its JSON is written when it is first asked for."""
+        key: object = choice if choice.bound else choice.action
+        if key not in self._action_ids:
+            self._action_ids[key] = -1
+            self._action_ids[key] = self._write_action(choice)
+        return self._action_ids[key]
+
+    def _write_action(self, choice: ir.TableAction) -> int:
+        s = Statements(self)
+        s.in_action = True
+        data = choice.data_params
+        for i, param in enumerate(data):
+            self.variables.bind(param, RuntimeData(i, param.type))
+        s.body_of_action(choice)
+        for param in data:
+            self.variables.unbind(param)
+        return self._add_action(choice.action.name, data, jump_code(s.code))
+
+    def _add_action(self, name: str, data: list[ir.Var], primitives: list[Primitive]) -> int:
+        number = len(self.actions)
+        self.actions.append(
+            {
+                "name": name,
+                "id": number,
+                "runtime_data": [{"name": p.name, "bitwidth": bits_of(p.type).width} for p in data],
+                "primitives": [{"op": p.op, "parameters": p.parameters, **self.source_info(p.pos)} for p in primitives],
+            }
+        )
+        return number
+
+    def hidden_action(self, primitives: list[Primitive]) -> tuple[int, str]:
+        """An action of ours; returns its id and name."""
+        name = self.node_name("act")
+        return self._add_action(name, [], primitives), name
+
+    # --- the whole --------------------------------------------------------------------------------------------
+
+    def json(self) -> Json:
+        """The document."""
+        parser, verify, ingress, egress, compute, deparser = self._blocks.values()
+        assert isinstance(parser, ir.ParserInstance)
+        assert all(isinstance(b, ir.ControlInstance) for b in (verify, ingress, egress, compute, deparser))
+        parsers = [write_parser(self, parser)]
+        pipelines = [
+            write_pipeline(self, ingress, "ingress", 0),  # type: ignore[arg-type]
+            write_pipeline(self, egress, "egress", 1),  # type: ignore[arg-type]
+        ]
+        checksums = Checksums(self)
+        checksums.write(verify, update=False)  # type: ignore[arg-type]
+        checksums.write(compute, update=True)  # type: ignore[arg-type]
+        order = Deparser(self).write(deparser)  # type: ignore[arg-type]
+        arrays = self._arrays()
+        types, headers = self._headers()
+        return {
+            "header_types": types,
+            "headers": headers,
+            "header_stacks": self.places.stacks,
+            "header_union_types": self._union_types(),
+            "header_unions": self.places.unions,
+            "header_union_stacks": self.places.union_stacks,
+            "field_lists": self.externs.field_lists,
+            "errors": [[name, value] for value, name in enumerate(self.program.errors)],
+            "enums": self._enums(),
+            "parsers": parsers,
+            "parse_vsets": [self._value_set(v, i) for i, v in enumerate(self.program.value_sets)],
+            "deparsers": [{"name": "deparser", "id": 0, "order": order}],
+            **arrays,
+            "calculations": self.externs.calculations,
+            "learn_lists": self.externs.learn_lists,
+            "actions": self.actions,
+            "pipelines": pipelines,
+            "checksums": checksums.json,
+            "force_arith": [],
+            "extern_instances": [],
+            "field_aliases": self._aliases(),
+            "program": self.program.file,
+            "__meta__": {"version": list(VERSION), "compiler": "offramp"},
+        }
+
+    def _headers(self) -> tuple[list[Json], list[Json]]:
+        scalars = list(self.places.scalars)
+        width = sum(f[1] for f in scalars)
+        if width % 8:
+            scalars.append(["_padding_0", 8 - width % 8, False])
+        types: list[Json] = [{"name": SCALARS, "id": 0, "fields": scalars}]
+        for t, name in self.places.types.items():
+            types.append({"name": name, "id": len(types), **header_fields(t)})
+        standard = list(self.standard_fields)
+        width = sum(f[1] for f in standard)
+        if width % 8:
+            standard.append(["_padding", 8 - width % 8, False])
+        types.append({"name": STANDARD, "id": len(types), "fields": standard})
+        headers = list(self.places.headers)
+        for name in (SCALARS, STANDARD):
+            headers.append({"name": name, "id": len(headers), "header_type": name, "metadata": True, "pi_omit": True})
+        return types, headers
+
+    def _union_types(self) -> list[Json]:
+        return [
+            {"name": name, "id": i, "headers": [[f.name, self.places.types[strip(f.type)]] for f in t.fields]}  # type: ignore[index]
+            for i, (t, name) in enumerate(self.places.union_types.items())
+        ]
+
+    def _enums(self) -> list[Json]:
+        enums = [t for t in self.program.types.values() if isinstance(t, Enum)]
+        return [{"name": t.name, "entries": [[n, v] for n, v in t.members.items()]} for t in enums]
+
+    def _value_set(self, value_set: ir.ValueSet, number: int) -> Json:
+        width = bit_width(strip(value_set.element))
+        return {"name": value_set.name, "id": number, "compressed_bitwidth": width, "max_size": value_set.size}
+
+    def _arrays(self) -> Json:
+        meters: list[Json] = []
+        counters: list[Json] = []
+        registers: list[Json] = []
+        bound = {
+            p.name: t.name
+            for t in self.program.tables
+            for p in t.properties.values()
+            if isinstance(p, ir.ExternInstance)
+        }
+        for i in self.program.externs:
+            if i.extern in {"counter", "direct_counter"}:
+                entry: Json = {
+                    "name": i.name,
+                    "id": len(counters),
+                    **self.source_info(i.pos),
+                    "is_direct": i.extern != "counter",
+                }
+                size = {"size": constant(i, 0)} if i.extern == "counter" else {"binding": bound.get(i.name)}
+                counters.append(entry | size)
+            elif i.extern in {"meter", "direct_meter"}:
+                meters.append(self._meter(i, len(meters), bound))
+            elif i.extern == "register":
+                width = register_width(i).width
+                registers.append({"name": i.name, "id": len(registers), "bitwidth": width, "size": constant(i, 0)})
+        counters = [c for c in counters if not c["is_direct"] or c["binding"]]
+        meters = [m for m in meters if not m["is_direct"] or m["binding"]]
+        return {"meter_arrays": meters, "counter_arrays": counters, "register_arrays": registers}
+
+    def _meter(self, i: ir.ExternInstance, number: int, bound: dict[str, str]) -> Json:
+        direct = i.extern == "direct_meter"
+        entry: Json = {"name": i.name, "id": number, **self.source_info(i.pos), "is_direct": direct, "rate_count": 2}
+        entry["type"] = enum_member(i, 0 if direct else 1)
+        if not direct:
+            return entry | {"size": constant(i, 0)}
+        place = self.variables[self.colour(i)]
+        assert isinstance(place, FieldAt)
+        table = next((t for t in self.program.tables if t.name == bound.get(i.name)), None)
+        size = (table.size if table else None) or 1024
+        return entry | {"size": size, "binding": bound.get(i.name), "result_target": [place.header, place.field]}
+
+    def _aliases(self) -> list[Any]:
+        known = {name for name, _, _ in self.standard_fields}
+        pairs = [(f"intrinsic_metadata.{name}", name) for name in _ALIASES]
+        pairs += [(f"queueing_metadata.{name}", name) for name in _QUEUEING]
+        return [[alias, [STANDARD, name]] for alias, name in pairs if name in known]
+
+
+def _is_fixed(e: ir.Expr) -> bool:
+    while isinstance(e, ir.Member | ir.Element):
+        if isinstance(e, ir.Element) and not isinstance(e.index, ir.Const):
+            return False
+        e = e.base
+    return isinstance(e, ir.VarRef)
+
+
+def _path(e: ir.Expr) -> tuple[object, ...]:
+    """From the variable to the part of it that ``e`` is."""
+    if isinstance(e, ir.Member):
+        return (*_path(e.base), e.index)
+    if isinstance(e, ir.Element):
+        assert isinstance(e.index, ir.Const)
+        return (*_path(e.base), e.index.value)
+    assert isinstance(e, ir.VarRef)
+    return (e.var,)

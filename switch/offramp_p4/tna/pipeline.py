@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
 from offramp_p4.engine.faults import Steps, StepsExhausted
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tna import one_access
@@ -85,6 +86,7 @@ class TnaPipeline:
         clock: Callable[[], int],
         cpu_port: int | None = None,
         recirculation_ports: Iterable[int] = (),
+        generator: Generators = Generator,
     ) -> None:
         found = pipes(program)
         for pipe in found:
@@ -94,7 +96,10 @@ class TnaPipeline:
         self._steps = Steps(max_steps)
 
         def thread(gress: Gress, direction: str) -> Thread:
-            return Thread(program, gress, direction, self.objects, random=random, clock=clock, steps=self._steps)
+            return Thread(
+                program, gress, direction, self.objects,
+                random=random, clock=clock, steps=self._steps, generator=generator,
+            )  # fmt: skip
 
         self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
         self._egress = [thread(pipe.egress, "egress") for pipe in found]

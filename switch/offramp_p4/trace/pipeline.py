@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.engine.faults import CheckFailed, ParserFault
 from offramp_p4.trace.generator import TracingGenerator
@@ -17,8 +17,7 @@ from offramp_p4.v1model.stages import Emit
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.compile import Run
-    from offramp_p4.engine.generator import Generator
+    from offramp_p4.engine.generator import Run
     from offramp_p4.engine.layout import Layout, Memory
     from offramp_p4.state import Replica
     from offramp_p4.v1model.target import V1Target
@@ -42,11 +41,9 @@ _BLOCKS: Final = (
 class TracedPipeline(V1Pipeline):
     """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
 
-    generator: ClassVar[type[Generator]] = TracingGenerator
-
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
         self.recorder = Recorder()
-        super().__init__(program, **options)
+        super().__init__(program, generator=TracingGenerator, **options)
         self._program, self._sink = program, sink
         self._packets = 0
         self._trace = PacketTrace(0, 0, b"")

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import CheckFailed, ParserFault, Steps, StepsExhausted
-from offramp_p4.engine.generator import Generator
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
@@ -55,8 +55,6 @@ class V1Pipeline:
         source: the generated Python text.
     """
 
-    generator: ClassVar[type[Generator]] = Generator
-
     def __init__(
         self,
         program: ir.Program,
@@ -66,6 +64,7 @@ class V1Pipeline:
         max_passes: int,
         max_steps: int,
         clock: Callable[[], int],
+        generator: Generators = Generator,
     ) -> None:
         parser, *controls = blocks = _blocks(program)
         assert isinstance(parser, ir.ParserInstance)
@@ -82,7 +81,7 @@ class V1Pipeline:
             if len(block.params) != len(signature):
                 raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
             layout.place_block(block, [bases[kind] for kind in signature])
-        compiled = compile_blocks(program, layout, self.target, blocks, self.generator)
+        compiled = compile_blocks(program, layout, self.target, blocks, generator)
         self.source = compiled.source
         self._parse, self._verify, self._ingress, self._egress, self._compute, self._deparse = compiled.functions
         self._template = compiled.template

@@ -37,7 +37,7 @@ TRAIN: Final = Group(
 )
 SWITCH: Final = Group(
     "The P4 software switch.",
-    _in("switch", "run stf trace bench fuzz lint p4info resources shell")
+    _in("switch", "run stf trace debug bench fuzz lint p4info resources shell")
     | {"doctor": "offramp_cli.doctor:switch_doctor"},
 )
 SIMULATE: Final = Group(

@@ -22,7 +22,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger", "recirculation_ports": "recirculation ports"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 
@@ -38,7 +38,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         program: a v1model or TNA program.
         engine: one of :data:`ENGINES`.
         options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
-            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``; and ``cache``, of the machine code.
+            ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``; and ``cache``, of the
+            machine code.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4.engine.generator import Generator
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from offramp_p4 import ir
+    from offramp_p4.debug.debugger import Debugger
+    from offramp_p4.engine.generator import Generators
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -45,8 +48,8 @@ class Switch:
     A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
     (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
 
-    With ``trace``, which gets the trace of each packet when all its copies have left, other code is generated: a
-    switch without it does nothing for the sake of traces.
+    With ``trace``, which gets the trace of each packet when all its copies have left, or a ``debugger``, other code is
+    generated: a switch without does nothing for the sake of either.
 
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
@@ -74,8 +77,11 @@ class Switch:
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
+        debugger: Debugger | None = None,
         recirculation_ports: Iterable[int] = (),
     ) -> None:
+        if trace is not None and debugger is not None:
+            raise OfframpError("traces are of a switch without a debugger")
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         if max_steps < 1:
@@ -84,6 +90,9 @@ class Switch:
         check_work(program, max_steps)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self._pipeline: V1Pipeline | TnaPipeline
+        if debugger is not None:
+            debugger.loading()
+        generator = Generator if debugger is None else debugger.generator
         if program.main.type_name in TNA_PACKAGES:
             if trace is not None:
                 raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
@@ -95,9 +104,10 @@ class Switch:
                 clock=lambda: self.now_us,
                 cpu_port=cpu_port,
                 recirculation_ports=recirculation_ports,
+                generator=generator,
             )
         else:
-            self._pipeline = _pipeline(trace)(
+            self._pipeline = _pipeline(trace, generator)(
                 program,
                 seed=seed,
                 drop_port=drop_port,
@@ -113,6 +123,10 @@ class Switch:
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
         self.pre: ReplicationEngine = objects.pre
+        run = self._pipeline.run
+        self._run = run if debugger is None else debugger.packets(run)
+        if debugger is not None:
+            debugger.loaded(self, getattr(self._pipeline, "dropped", None))
 
     @property
     def stats(self) -> SwitchStats:
@@ -136,7 +150,7 @@ class Switch:
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
         out: list[tuple[int, bytes]] = []
-        emit, run = out.append, self._pipeline.run
+        emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0
         raw = batch.data.tobytes()
         at = 0
@@ -148,7 +162,7 @@ class Switch:
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Run one packet to completion; returns (port, frame) of each packet that leaves."""
         out: list[tuple[int, bytes]] = []
-        self._pipeline.run(port, bytes(frame), out.append)
+        self._run(port, bytes(frame), out.append)
         return out
 
     def split(self, hold: Deliver) -> Stages:
@@ -169,9 +183,9 @@ class Switch:
         self._pipeline.stats = SwitchStats()
 
 
-def _pipeline(trace: Callable[[PacketTrace], object] | None) -> Callable[..., V1Pipeline]:
+def _pipeline(trace: Callable[[PacketTrace], object] | None, generator: Generators) -> Callable[..., V1Pipeline]:
     if trace is None:
-        return V1Pipeline
+        return partial(V1Pipeline, generator=generator)
     from offramp_p4.trace.pipeline import TracedPipeline
 
     return partial(TracedPipeline, sink=trace)

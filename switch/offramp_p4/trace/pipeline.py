@@ -44,7 +44,7 @@ class TracedPipeline(V1Pipeline):
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
         self.recorder = Recorder()
         super().__init__(program, generator=TracingGenerator, **options)
-        self._program, self._sink = program, sink
+        self._sink = sink
         self._packets = 0
         self._trace = PacketTrace(0, 0, b"")
         self._span: Span | None = None
@@ -155,7 +155,7 @@ class TracedPipeline(V1Pipeline):
 
     def _after(self, role: str, m: Memory) -> None:
         """Note what a block has left to the architecture."""
-        fields, recorder = self._fields, self.recorder
+        recorder = self.recorder
         if not recorder.last.events:
             recorder.forget_last()
         if role == "vr" and m[self.cells.checksum_error]:
@@ -163,6 +163,4 @@ class TracedPipeline(V1Pipeline):
         if role == "ig" and self._span is not None:
             for digest in m[self.cells.digests] or ():
                 recorder.add("digest", digest.name, values=list(digest.values))
-            unicast = not m[self.cells.resubmit] and not m[fields["mcast_grp"]]
-            if unicast and m[fields["egress_spec"]] == self._drop_port:
-                self._span.dropped = f"egress_spec is {self._drop_port}, the drop port, after ingress"
+            self._span.dropped = self.dropped(self._program.main.args["ig"], m)

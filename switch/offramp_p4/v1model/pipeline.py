@@ -67,6 +67,7 @@ class V1Pipeline:
         generator: Generators = Generator,
     ) -> None:
         parser, *controls = blocks = _blocks(program)
+        self._program = program
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
@@ -241,6 +242,16 @@ class V1Pipeline:
             return
         self.stats.packets_out += 1
         emit((port, frame))
+
+    def dropped(self, block: object, m: Memory) -> str | None:
+        """Why a packet goes no further when ``block`` has ended with it; None: it goes on."""
+        roles, fields = self._program.main.args, self._fields
+        if block not in (roles["ig"], roles["eg"]) or m[fields["egress_spec"]] != self._drop_port:
+            return None
+        if block is roles["ig"] and (m[self.cells.resubmit] or m[fields["mcast_grp"]]):
+            return None
+        where = "ingress" if block is roles["ig"] else "egress"
+        return f"egress_spec is {self._drop_port}, the drop port, after {where}"
 
     def _replicate(self, m: Memory, replicas: Sequence[Replica], emit: Emit) -> None:
         if not replicas:

@@ -68,7 +68,8 @@ class Expressions:
             return Value(text, expr.type, m, static, expr)
         read = self._reader(expr)(m)
         cells = [read] if is_scalar(expr.type) else list(read)
-        return Value(text, expr.type, cells, 0, expr if is_lvalue(expr) or isinstance(expr, ir.Slice) else None)
+        settable = is_lvalue(expr) or isinstance(expr, ir.Slice | ir.IsValid)
+        return Value(text, expr.type, cells, 0, expr if settable else None)
 
     def number(self, site: Site, text: str, t: Bits, m: Memory) -> int:
         """The value of an expression of type ``t``.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from offramp_p4.debug.debugger import Debugger
 
 _WAIT_S: Final = 5.0
+_MAGIC: Final = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")  # microseconds and nanoseconds
 Work = Callable[[], list[tuple[int, bytes]]]
 
 
@@ -133,9 +134,20 @@ def _work(switch: Switch, wanted: Launch) -> Iterator[Work]:
                 yield _sent(switch, command.numbers[0], bytes.fromhex(command.data))
             elif command.name not in ("packet", "expect"):
                 yield _executed(control, command, name)
-    frames = [frame for _, frame in pcap.read(Path(wanted.capture))] if wanted.capture else []
+    frames = _captured(Path(wanted.capture)) if wanted.capture else []
     for port, frame in [*((wanted.port, frame) for frame in frames), *wanted.packets]:
         yield _sent(switch, port, frame)
+
+
+def _captured(file: Path) -> list[bytes]:
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(4)
+    except (OSError, ValueError) as error:
+        raise OfframpError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    if magic not in _MAGIC:
+        raise OfframpError(f"{file}: expected a capture in the format pcap, little-endian")
+    return [frame for _, frame in pcap.read(file)]
 
 
 def _sent(switch: Switch, port: int, frame: bytes) -> Work:

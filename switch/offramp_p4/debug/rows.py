@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
@@ -103,16 +104,13 @@ class View:
 
     def row(self, value: Value, path: str = "") -> Row:
         """The row of a value."""
-        path, place = path or value.name, value.place
-        put = None
-        if place is not None and not values.count(value.type):
-            settable = place
-
-            def put(text: str) -> None:
-                self.code.expressions.assign(self.site, settable, text, self.m)
-
+        path = path or value.name
+        put = None if value.place is None else partial(self._assign, value.place)
         node = Parts(self, value, path) if values.count(value.type) else None
         return Row(value.name, shown(value, self.code.program.errors), str(value.type), node, put, path)
+
+    def _assign(self, place: ir.Expr, text: str) -> None:
+        self.code.expressions.assign(self.site, place, text, self.m)
 
     def variables(self) -> dict[str, Value]:
         """What is in scope, innermost last, without what has no value."""

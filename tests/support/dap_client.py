@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-WAIT_S = 30.0
+WAIT_S = 20.0
 
 
 class Refused(Exception):
@@ -150,10 +150,9 @@ def over_socket(address: str) -> Iterator[DapClient]:
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=WAIT_S) as sock:
         sock.settimeout(None)
-        try:
-            with sock.makefile("rb") as reader, sock.makefile("wb") as writer:
+        with sock.makefile("rb") as reader, sock.makefile("wb") as writer:
+            try:
                 yield DapClient(reader, writer)
-                sock.shutdown(socket.SHUT_RDWR)
-        finally:
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+            finally:  # before the files close, which wait for the thread that reads
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)

@@ -54,7 +54,6 @@ def test_a_debugged_switch_does_the_same(test: Path) -> None:
     assert [t.hits for t in debugged.tables.values()] == [t.hits for t in plain.tables.values()]
     assert client.stops > plain.stats.packets_in
 
-
     debugger = Debugger()
     again, client = Switch(program, debugger=debugger), Stepping(debugger)
     assert debugger.enter(client)

@@ -242,7 +242,7 @@ def test_requests_out_of_place_are_refused(client: DapClient) -> None:
     with pytest.raises(Refused, match="once"):
         client.request("launch", **LAUNCH)
     for arguments in ({"variablesReference": 99}, {"variablesReference": -1}, {"variablesReference": "1"}, {}):
-        with pytest.raises(Refused, match="variablesReference|no reference"):
+        with pytest.raises(Refused, match=r"variablesReference|no reference"):
             client.request("variables", **arguments)
     with pytest.raises(Refused, match="expected a whole number from 0"):
         client.request("setBreakpoints", source={"path": str(PROGRAM)}, breakpoints=[{"line": -5}])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from offramp_p4 import ir
     from offramp_p4.debug.debugger import Debugger
-    from offramp_p4.engine.generator import Generators
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -89,32 +88,19 @@ class Switch:
         check_state(program, max_state)
         check_work(program, max_steps)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
-        self._pipeline: V1Pipeline | TnaPipeline
         if debugger is not None:
             debugger.loading()
         generator = Generator if debugger is None else debugger.generator
+        options: dict[str, Any] = {"seed": seed, "clock": lambda: self.now_us, "generator": generator}
+        options |= {"max_passes": max_passes, "max_steps": max_steps}
+        self._pipeline: V1Pipeline | TnaPipeline
         if program.main.type_name in TNA_PACKAGES:
             if trace is not None:
                 raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
-            self._pipeline = TnaPipeline(
-                program,
-                seed=seed,
-                max_passes=max_passes,
-                max_steps=max_steps,
-                clock=lambda: self.now_us,
-                cpu_port=cpu_port,
-                recirculation_ports=recirculation_ports,
-                generator=generator,
-            )
+            own: dict[str, Any] = {"cpu_port": cpu_port, "recirculation_ports": recirculation_ports}
+            self._pipeline = TnaPipeline(program, **options, **own)
         else:
-            self._pipeline = _pipeline(trace, generator)(
-                program,
-                seed=seed,
-                drop_port=drop_port,
-                max_passes=max_passes,
-                max_steps=max_steps,
-                clock=lambda: self.now_us,
-            )
+            self._pipeline = _v1model(trace)(program, **options, drop_port=drop_port)
         objects = self._objects = self._pipeline.objects
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
@@ -183,9 +169,9 @@ class Switch:
         self._pipeline.stats = SwitchStats()
 
 
-def _pipeline(trace: Callable[[PacketTrace], object] | None, generator: Generators) -> Callable[..., V1Pipeline]:
+def _v1model(trace: Callable[[PacketTrace], object] | None) -> Callable[..., V1Pipeline]:
     if trace is None:
-        return partial(V1Pipeline, generator=generator)
+        return V1Pipeline
     from offramp_p4.trace.pipeline import TracedPipeline
 
     return partial(TracedPipeline, sink=trace)

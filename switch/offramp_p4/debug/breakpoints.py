@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4.debug.expressions import Expressions, Watch
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.code import Code, Site
+    from offramp_p4.debug.code import Code, Location
     from offramp_p4.engine.layout import Memory
 
 _COUNT: Final = re.compile(r"\s*(==|>=|<=|>|<|%)?\s*([0-9]{1,18})\s*")
@@ -55,24 +55,24 @@ class Breakpoint:
     _watches: dict[tuple[Code, int], tuple[Watch | None, list[str | Watch]]] = field(default_factory=dict)
 
     def arm(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
-        """The sites that it stands at; sets :attr:`actual` and :attr:`fault`."""
+        """The locations that it stands at; sets :attr:`actual` and :attr:`fault`."""
         self.forget()
-        sites = self._sites(codes)
+        locations = self._locations(codes)
         try:
             self._count()
-            for code, number in sites:
-                site, expressions = code.site(number), code.expressions
-                condition = expressions.watch(site, self.condition, boolean=True) if self.condition else None
-                self._watches[code, number] = condition, self._parts(site, expressions)
+            for code, number in locations:
+                location, expressions = code.location(number), code.expressions
+                condition = expressions.watch(location, self.condition, boolean=True) if self.condition else None
+                self._watches[code, number] = condition, self._parts(location, expressions)
         except OfframpError as error:
             self.forget()
             self.fault = str(error)
             return []
-        if sites:
-            self.actual = sites[0][0].site(sites[0][1]).pos.line
+        if locations:
+            self.actual = locations[0][0].location(locations[0][1]).pos.line
         else:
             self.fault = "nothing of this name" if self.name else "no statement stands here or below"
-        return sites
+        return locations
 
     def holds(self, code: Code, number: int, m: Memory) -> bool:
         """Whether a packet that comes by is held, or its message written."""
@@ -95,17 +95,17 @@ class Breakpoint:
         self._watches.clear()
         self.actual, self.fault = 0, ""
 
-    def _sites(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
-        sites = [(code, n, site) for code in codes for n, site in enumerate(code.sites) if site is not None]
+    def _locations(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
+        every = [(code, n, each) for code in codes for n, each in enumerate(code.locations) if each is not None]
         if self.name:
-            return [(code, n) for code, n, site in sites if site.entry and _named(site.frame.name, self.name)]
+            return [(code, n) for code, n, each in every if each.entry and _named(each.frame.name, self.name)]
         places = {
-            (code, n): (site.pos.line, site.pos.column)
-            for code, n, site in sites
-            if site.pos.line >= self.line and same_file(site.pos.file, self.file)
+            (code, n): (each.pos.line, each.pos.column)
+            for code, n, each in every
+            if each.pos.line >= self.line and same_file(each.pos.file, self.file)
         }
         first = min(places.values(), default=None)
-        return [site for site, place in places.items() if place == first]
+        return [location for location, place in places.items() if place == first]
 
     def _count(self) -> Callable[[int], bool]:
         if not self.hit_condition:
@@ -116,15 +116,15 @@ class Breakpoint:
         test, count = _TESTS[found[1] or "=="], int(found[2])
         return lambda hits: test(hits, count)
 
-    def _parts(self, site: Site, expressions: Expressions) -> list[str | Watch]:
+    def _parts(self, location: Location, expressions: Expressions) -> list[str | Watch]:
         pieces = _HOLES.split(self.message)
-        return [expressions.watch(site, piece) if i % 2 else piece for i, piece in enumerate(pieces)]
+        return [expressions.watch(location, piece) if i % 2 else piece for i, piece in enumerate(pieces)]
 
 
 def lines_of(codes: Iterable[Code], file: str, first: int, last: int) -> Sequence[int]:
     """The lines of a file at which a packet can be held."""
-    sites = (site for code in codes for site in code.sites if site is not None)
-    return sorted({s.pos.line for s in sites if first <= s.pos.line <= last and same_file(s.pos.file, file)})
+    locations = (location for code in codes for location in code.locations if location is not None)
+    return sorted({s.pos.line for s in locations if first <= s.pos.line <= last and same_file(s.pos.file, file)})
 
 
 def same_file(known: str, asked: str) -> bool:

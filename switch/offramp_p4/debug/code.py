@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debuggable code: the sites at which a packet can be held, and where the code tells that one is reached."""
+"""Debuggable code: the locations at which a packet can be held, and where the code tells that one is reached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offramp_p4.switch import Switch
 
 HERE = "here"
-"""The variable of a generated function that holds the number of the site reached last."""
+"""The variable of a generated function that holds the number of the location reached last."""
 Kind = Literal["parser", "control", "state", "table", "action", "function"]
 
 
@@ -40,7 +40,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Location:
     """A place at which a packet can be held.
 
     Attributes:
@@ -60,7 +60,7 @@ class Observer(Protocol):
     stepping: bool
 
     def reached(self, code: Code, number: int, m: Memory, frame: FrameType) -> None:
-        """A site that is armed, or any while ``stepping``."""
+        """A location that is armed, or any while ``stepping``."""
 
     def failed(self, code: Code, fault: ParserFault) -> None:
         """A parser error, or reject, that leaves a block."""
@@ -73,7 +73,7 @@ class Code:
     """The debuggable code of a pipeline, or of a gress of one.
 
     Attributes:
-        sites: by number; 0 is none.
+        locations: by number; 0 is none.
         armed: numbers of those with breakpoints.
         file: the name under which Python knows the generated module.
         expressions: evaluates what clients ask about packets in this code.
@@ -82,7 +82,7 @@ class Code:
 
     def __init__(self, observer: Observer, program: ir.Program, layout: Layout, target: Target) -> None:
         self.program, self.layout, self.target = program, layout, target
-        self.sites: list[Site | None] = [None]
+        self.locations: list[Location | None] = [None]
         self.armed: frozenset[int] = frozenset()
         self.file = f"<{program.file}>"
         self.expressions = Expressions(self)
@@ -96,11 +96,11 @@ class Code:
             self._observer.reached(self, number, m, sys._getframe(1))
         return number
 
-    def site(self, number: int) -> Site:
-        """The site of this number."""
-        site = self.sites[number]
-        assert site is not None
-        return site
+    def location(self, number: int) -> Location:
+        """The location of this number."""
+        location = self.locations[number]
+        assert location is not None
+        return location
 
     def observed(self, block: ir.ParserInstance | ir.ControlInstance, run: Run) -> Run:
         """``run``, which tells how it ended."""
@@ -119,13 +119,13 @@ class Code:
         return debugged
 
 
-def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Site, Memory]]:
-    """The frames of a packet that has reached a site, innermost first."""
-    found = [(code.site(number), frame.f_locals["m"])]
+def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Memory]]:
+    """The frames of a packet that has reached a location, innermost first."""
+    found = [(code.location(number), frame.f_locals["m"])]
     outer = frame.f_back
     while outer is not None:
         if outer.f_code.co_filename == code.file and HERE in outer.f_locals:
-            found.append((code.site(outer.f_locals[HERE]), outer.f_locals["m"]))
+            found.append((code.location(outer.f_locals[HERE]), outer.f_locals["m"]))
         outer = outer.f_back
     return found
 
@@ -139,13 +139,13 @@ def depth(code: Code, frame: FrameType) -> int:
     return count
 
 
-def left_stack(code: Code, fault: ParserFault) -> list[tuple[Site, Memory]]:
+def left_stack(code: Code, fault: ParserFault) -> list[tuple[Location, Memory]]:
     """The frames that an error has left, innermost first."""
     found, traceback = [], fault.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
         if frame.f_code.co_filename == code.file and HERE in frame.f_locals:
-            found.append((code.site(frame.f_locals[HERE]), frame.f_locals["m"]))
+            found.append((code.location(frame.f_locals[HERE]), frame.f_locals["m"]))
         traceback = traceback.tb_next
     return found[::-1]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from offramp_p4 import ir
-    from offramp_p4.debug.code import Dropped, Site
+    from offramp_p4.debug.code import Dropped, Location
     from offramp_p4.engine.faults import ParserFault
     from offramp_p4.engine.generator import Generators, Target
     from offramp_p4.engine.layout import Layout, Memory
@@ -38,7 +38,7 @@ class Client(Protocol):
     def stopped(self, stop: Stop) -> None:
         """A packet is held."""
 
-    def wrote(self, text: str, site: Site) -> None:
+    def wrote(self, text: str, location: Location) -> None:
         """A breakpoint's message."""
 
     def loaded(self) -> None:
@@ -49,7 +49,7 @@ class Debugger:
     """Holds the packets of one switch.
 
     Attributes:
-        stepping: whether every site is looked at.
+        stepping: whether every location is looked at.
         stop: the packet that is held, if one is.
         program: loaded last.
         errors, drops: whether parser errors, and packets that are dropped, are held.
@@ -118,14 +118,14 @@ class Debugger:
         step = self._step
         if step is not None:
             found = depth(code, frame)
-            site = code.site(number)
-            if found == 1 and site.entry:
+            location = code.location(number)
+            if found == 1 and location.entry:
                 self._run += 1
             if step.ends(found, self._run, self._packet.number):
                 reason = step.reason
         hit = [b for b in self._breakpoints if number in code.armed and b.holds(code, number, m)]
         for each in [b for b in hit if b.message]:
-            self._write(each.text(code, number, m), code.site(number))
+            self._write(each.text(code, number, m), code.location(number))
             hit.remove(each)
         if hit:
             reason = "function breakpoint" if hit[0].name else "breakpoint"
@@ -144,8 +144,8 @@ class Debugger:
         """Hold a packet that is dropped at the end of a control."""
         text = code.dropped(block, m) if self.drops and code.dropped else None
         if text is not None:
-            site = next(s for s in code.sites if s is not None and s.frame.node is block)
-            self._hold(Stop("exception", code, ((site, m),), self._packet, text))
+            location = next(s for s in code.locations if s is not None and s.frame.node is block)
+            self._hold(Stop("exception", code, ((location, m),), self._packet, text))
 
     # --- what a client calls
 
@@ -229,7 +229,7 @@ class Debugger:
         self._step = step
         self.stepping = step is not None
 
-    def _write(self, text: str, site: Site) -> None:
+    def _write(self, text: str, location: Location) -> None:
         client = self._client
         if client is not None:
-            client.wrote(text, site)
+            client.wrote(text, location)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4 expressions over what is in scope at a site: typed by the front end, executed by the engine's own rules.
+"""P4 expressions over what is in scope at a location: typed by the front end, executed by the engine's own rules.
 
 What calls something is refused: looking must not change anything. Expressions are read from a copy of the packet's
 memory; only :meth:`Expressions.assign` and :meth:`Expressions.set_valid` write.
@@ -25,7 +25,7 @@ from offramp_p4.source import P4Error
 from offramp_p4.types import BOOL, VOID, Bits, Type
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.code import Code, Site
+    from offramp_p4.debug.code import Code, Location
     from offramp_p4.engine.layout import Memory
     from offramp_p4.frontend.syntax import ast
 
@@ -47,22 +47,22 @@ class Expressions:
         for name, value in program.constants.items():
             self._root.put(name, Constant(value))
 
-    def watch(self, site: Site, text: str, *, boolean: bool = False) -> Watch:
-        """An expression that can be looked at whenever a packet is at ``site``.
+    def watch(self, location: Location, text: str, *, boolean: bool = False) -> Watch:
+        """An expression that can be looked at whenever a packet is at ``location``.
 
         Raises:
             OfframpError: it is none, is not ``boolean``, or calls something.
         """
-        expr = self._typed(site, text, BOOL if boolean else None)
+        expr = self._typed(location, text, BOOL if boolean else None)
         return Watch(self._code.program, expr, self._reader(expr))
 
-    def value(self, site: Site, text: str, m: Memory) -> Value:
+    def value(self, location: Location, text: str, m: Memory) -> Value:
         """What an expression is; where it is a place, the value can be set.
 
         Raises:
             OfframpError: as :meth:`watch`, or it has no value here (``stack.last`` of an empty stack).
         """
-        expr = self._typed(site, text)
+        expr = self._typed(location, text)
         static = self._code.layout.static(expr) if is_lvalue(expr) else None
         if static is not None:
             return Value(text, expr.type, m, static, expr)
@@ -71,35 +71,35 @@ class Expressions:
         settable = is_lvalue(expr) or isinstance(expr, ir.Slice | ir.IsValid)
         return Value(text, expr.type, cells, 0, expr if settable else None)
 
-    def number(self, site: Site, text: str, t: Bits, m: Memory) -> int:
+    def number(self, location: Location, text: str, t: Bits, m: Memory) -> int:
         """The value of an expression of type ``t``.
 
         Raises:
             OfframpError: it is none.
         """
-        return int(self._reader(self._typed(site, text, t))(m))
+        return int(self._reader(self._typed(location, text, t))(m))
 
-    def assign(self, site: Site, place: ir.Expr, text: str, m: Memory) -> None:
+    def assign(self, location: Location, place: ir.Expr, text: str, m: Memory) -> None:
         """``place = text;``.
 
         Raises:
             OfframpError: the text is no value of this type.
         """
         if isinstance(place, ir.IsValid):
-            valid = self._reader(self._typed(site, text, BOOL))(m)
+            valid = self._reader(self._typed(location, text, BOOL))(m)
             made: ir.Stmt = ir.Eval(ir.HeaderOp("setValid" if valid else "setInvalid", place.base, type=VOID))
         else:
-            made = ir.Assign(place, self._typed(site, text, place.type))
+            made = ir.Assign(place, self._typed(location, text, place.type))
         _executed(lambda: self._function("write", lambda g: g.statement(made))(m))
 
-    def _typed(self, site: Site, text: str, expected: Type | None = None) -> ir.Expr:
+    def _typed(self, location: Location, text: str, expected: Type | None = None) -> ir.Expr:
         if len(text) > MAX_LENGTH:
             raise OfframpError(f"an expression of more than {MAX_LENGTH} characters")
         elaborator = Elaborator()
         program = self._code.program
         elaborator.errors = {name: i for i, name in enumerate(program.errors)}
         elaborator.scope = Scope(self._root)
-        for var in site.variables:
+        for var in location.variables:
             elaborator.scope.put(var.name, var)
         try:
             expr = elaborator.expr(_parsed(text, program.types), expected)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.debug.code import HERE, Code, Frame, Kind, Observer, Site
+from offramp_p4.debug.code import HERE, Code, Frame, Kind, Location, Observer
 from offramp_p4.engine import walk
 from offramp_p4.engine.generator import Generator, Place, Run, Target
 
@@ -23,7 +23,7 @@ class DebugGenerator(Generator):
     """Generates code that tells an observer where it is.
 
     Attributes:
-        code: what it generates, with its sites.
+        code: what it generates, with its locations.
     """
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target, *, observer: Observer) -> None:
@@ -76,7 +76,7 @@ class DebugGenerator(Generator):
         """The condition of an ``else if`` is reached like a statement."""
         pos = self._chained.pop(expr, None)
         text = super().condition(expr)
-        return text if pos is None else f"({HERE} := {self._at}(m, {self._site(pos, entry=False)})) and ({text})"
+        return text if pos is None else f"({HERE} := {self._at}(m, {self._location(pos, entry=False)})) and ({text})"
 
     def entry(self, block: walk.Block, run: Run) -> Run:
         """Hear how a block ends."""
@@ -102,12 +102,12 @@ class DebugGenerator(Generator):
         return self._frames[node]
 
     def _hook(self, pos: Pos, *, entry: bool) -> None:
-        self.line(f"{HERE} = {self._at}(m, {self._site(pos, entry=entry)})")
+        self.line(f"{HERE} = {self._at}(m, {self._location(pos, entry=entry)})")
 
-    def _site(self, pos: Pos, *, entry: bool) -> int:
+    def _location(self, pos: Pos, *, entry: bool) -> int:
         assert self._frame is not None
-        self.code.sites.append(Site(pos, self._frame, entry, self._scope))
-        return len(self.code.sites) - 1
+        self.code.locations.append(Location(pos, self._frame, entry, self._scope))
+        return len(self.code.locations) - 1
 
 
 def _declared(stmts: Sequence[ir.Stmt]) -> tuple[ir.Var, ...]:

@@ -32,7 +32,7 @@ class Inspector:
     def __init__(self, stop: Stop, first_line: int = 1) -> None:
         assert stop.code.switch is not None
         self._switch, self._stop = stop.code.switch, stop
-        self._views = [View(stop.code, site, m) for site, m in stop.stack]
+        self._views = [View(stop.code, location, m) for location, m in stop.stack]
         self._nodes: list[Node] = []
         self._shift = first_line - 1
 
@@ -42,10 +42,10 @@ class Inspector:
         frames = [
             {
                 "id": number,
-                "name": f"{view.site.frame.kind} {view.site.frame.name}",
-                "source": source_of(view.site.pos),
-                "line": view.site.pos.line + self._shift,
-                "column": view.site.pos.column + self._shift,
+                "name": f"{view.location.frame.kind} {view.location.frame.name}",
+                "source": source_of(view.location.pos),
+                "line": view.location.pos.line + self._shift,
+                "column": view.location.pos.column + self._shift,
             }
             for number, view in enumerate(self._views, 1)
         ]

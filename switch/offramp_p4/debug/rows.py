@@ -17,7 +17,7 @@ from offramp_p4.debug.values import Value, shown
 from offramp_p4.types import Stack, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.code import Code, Site
+    from offramp_p4.debug.code import Code, Location
     from offramp_p4.engine.layout import Memory
 
 _T = TypeVar("_T")
@@ -99,7 +99,7 @@ class View:
     """A frame of a packet that is held: what expressions are evaluated in."""
 
     code: Code
-    site: Site
+    location: Location
     m: Memory
 
     def row(self, value: Value, path: str = "") -> Row:
@@ -110,13 +110,13 @@ class View:
         return Row(value.name, shown(value, self.code.program.errors), str(value.type), node, put, path)
 
     def _assign(self, place: ir.Expr, text: str) -> None:
-        self.code.expressions.assign(self.site, place, text, self.m)
+        self.code.expressions.assign(self.location, place, text, self.m)
 
     def variables(self) -> dict[str, Value]:
         """What is in scope, innermost last, without what has no value."""
         layout = self.code.layout
         found = {}
-        for var in self.site.variables:
+        for var in self.location.variables:
             if var.type.slots:
                 ref = ir.VarRef(var, type=strip(var.type))
                 found[var.name] = Value(var.name, var.declared or var.type, self.m, layout.base(var), ref)
@@ -128,7 +128,7 @@ class View:
         Raises:
             OfframpError: it is none, or has no value here.
         """
-        return self.row(self.code.expressions.value(self.site, text, self.m), text)
+        return self.row(self.code.expressions.value(self.location, text, self.m), text)
 
 
 class Parts:

@@ -18,7 +18,7 @@ from offramp_p4.debug.framing import read_message, write_message
 from offramp_p4.debug.inspector import LOOKS, Inspector, source_of
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.code import Site
+    from offramp_p4.debug.code import Location
     from offramp_p4.debug.debugger import Debugger
     from offramp_p4.debug.stops import How, Stop
 
@@ -150,9 +150,9 @@ class Session:
             body["hitBreakpointIds"] = list(stop.breakpoints)
         self.event("stopped", body)
 
-    def wrote(self, text: str, site: Site) -> None:
+    def wrote(self, text: str, location: Location) -> None:
         """A breakpoint's message."""
-        place = {"source": source_of(site.pos), "line": site.pos.line + self._first_line - 1}
+        place = {"source": source_of(location.pos), "line": location.pos.line + self._first_line - 1}
         self.event("output", {"category": "console", "output": f"{text}\n", **place})
 
     def loaded(self) -> None:

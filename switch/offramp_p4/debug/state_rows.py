@@ -103,7 +103,7 @@ def _action(state: TableState, action: object) -> str:
 def _register(view: View, state: RegisterState) -> Row:
     def row(index: int, value: int) -> Row:
         def put(text: str) -> None:
-            value = view.code.expressions.number(view.site, text, state.width, view.m)
+            value = view.code.expressions.number(view.location, text, state.width, view.m)
             state.write(index, value & state.width.mask)
 
         return Row(f"[{index}]", number(value), str(state.width), put=put)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.code import Code, Site
+    from offramp_p4.debug.code import Code, Location
     from offramp_p4.engine.layout import Memory
 
 Reason = Literal["entry", "step", "breakpoint", "function breakpoint", "exception", "pause"]
@@ -28,14 +28,14 @@ class Stop:
     """A packet that is held.
 
     Attributes:
-        stack: sites and the packet's memory, innermost first; never empty.
+        stack: locations and the packet's memory, innermost first; never empty.
         text: of an error or a drop.
         breakpoints: those that hold it.
     """
 
     reason: Reason
     code: Code
-    stack: tuple[tuple[Site, Memory], ...]
+    stack: tuple[tuple[Location, Memory], ...]
     packet: Packet
     text: str = ""
     breakpoints: tuple[int, ...] = ()

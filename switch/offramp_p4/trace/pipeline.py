@@ -43,7 +43,7 @@ class TracedPipeline(V1Pipeline):
 
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
         self.recorder = Recorder()
-        super().__init__(program, generator=TracingGenerator, **options)
+        super().__init__(program, **{**options, "generator": TracingGenerator})
         self._sink = sink
         self._packets = 0
         self._trace = PacketTrace(0, 0, b"")

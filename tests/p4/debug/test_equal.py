@@ -31,8 +31,8 @@ class Stepping:
         how: How = "in" if stop.packet.number % 2 else "over"
         self.debugger.go(how)
 
-    def wrote(self, text: str, site: object) -> None:
-        raise AssertionError(text, site)
+    def wrote(self, text: str, location: object) -> None:
+        raise AssertionError(text, location)
 
     def loaded(self) -> None:
         """Breakpoints do not matter."""
@@ -57,7 +57,7 @@ def test_a_debugged_switch_does_the_same(test: Path) -> None:
     debugger = Debugger()
     again, client = Switch(program, debugger=debugger), Stepping(debugger)
     assert debugger.enter(client)
-    lines = {site.pos.line for code in debugger.codes for site in code.sites if site is not None}
+    lines = {location.pos.line for code in debugger.codes for location in code.locations if location is not None}
     never = [Breakpoint(n, program.file, line, condition="false") for n, line in enumerate(sorted(lines), 1)]
     debugger.set_breakpoints(never)
     assert any(each.actual == each.line for each in never)

@@ -15,7 +15,7 @@ from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
 
 pytestmark = pytest.mark.p4
-FOLDERS = [Path(__file__).parents[1] / "stf", Path(__file__).parent]
+FOLDERS = [Path(__file__).parents[1] / "stf", Path(__file__).parent, Path(__file__).parents[3] / "p4/examples"]
 TESTS = sorted(test for folder in FOLDERS for test in folder.glob("*.stf"))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from offramp_base.errors import OfframpError
 from offramp_p4.debug.expressions import Expressions, Watch
@@ -28,6 +29,10 @@ _TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
     "%": lambda hits, every: every > 0 and hits % every == 0,
 }
 _HOLES: Final = re.compile(r"\{([^{}]*)\}")
+
+
+_Watches = tuple[Watch | None, list[str | Watch]]
+"""The condition of a breakpoint, and the parts of its message."""
 
 
 @dataclass(slots=True)
@@ -52,7 +57,7 @@ class Breakpoint:
     actual: int = 0
     hits: int = 0
     fault: str = ""
-    _watches: dict[tuple[Code, int], tuple[Watch | None, list[str | Watch]]] = field(default_factory=dict)
+    _watches: WeakKeyDictionary[Code, dict[int, _Watches]] = field(default_factory=WeakKeyDictionary)
 
     def arm(self, codes: Iterable[Code]) -> list[tuple[Code, int]]:
         """The locations that it stands at; sets :attr:`actual` and :attr:`fault`."""
@@ -63,7 +68,7 @@ class Breakpoint:
             for code, number in locations:
                 location, expressions = code.location(number), code.expressions
                 condition = expressions.watch(location, self.condition, boolean=True) if self.condition else None
-                self._watches[code, number] = condition, self._parts(location, expressions)
+                self._watches.setdefault(code, {})[number] = condition, self._parts(location, expressions)
         except OfframpError as error:
             self.forget()
             self.fault = str(error)
@@ -76,7 +81,7 @@ class Breakpoint:
 
     def holds(self, code: Code, number: int, m: Memory) -> bool:
         """Whether a packet that comes by is held, or its message written."""
-        found = self._watches.get((code, number))
+        found = self._watches.get(code, {}).get(number)
         if found is None:
             return False
         condition, _ = found
@@ -87,7 +92,7 @@ class Breakpoint:
 
     def text(self, code: Code, number: int, m: Memory) -> str:
         """Its message, filled in."""
-        _, parts = self._watches.get((code, number), (None, []))
+        _, parts = self._watches.get(code, {}).get(number, (None, []))
         return "".join(part if isinstance(part, str) else part.text(m) for part in parts)
 
     def forget(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import logging
 import os
 import socket
@@ -16,6 +17,7 @@ from typing import Final
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address, parse_address
 from offramp_base.listening.sockets import bind, remove, trusted_user
+from offramp_base.transport.socket_owner import LocalSockets
 from offramp_p4.debug.debugger import Debugger
 from offramp_p4.debug.session import Session, Starter
 
@@ -61,6 +63,7 @@ class DebugServer:
         self._socket.listen(MAX_CLIENTS)
         name = self._socket.getsockname()
         self.address = where if where.family == socket.AF_UNIX else Address(where.family, name)
+        self._sockets = LocalSockets("tcp")
         self._clients: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._accept, name="debugger", daemon=True)
@@ -96,13 +99,22 @@ class DebugServer:
                 threading.Thread(target=self._serve, args=(sock,), name="debugger client", daemon=True).start()
 
     def _refusal(self, sock: socket.socket) -> str:
-        if sock.family == socket.AF_UNIX and not trusted_user(sock):
+        if not self._trusted(sock):
             return "another user"
         with self._lock:
             if len(self._clients) >= MAX_CLIENTS:
                 return f"more than {MAX_CLIENTS} at once"
             self._clients.add(sock)
         return ""
+
+    def _trusted(self, sock: socket.socket) -> bool:
+        """Whether a connection, which comes from this machine, is of this user or root."""
+        if sock.family == socket.AF_UNIX:
+            return trusted_user(sock)
+        host, port = sock.getpeername()[:2]
+        packed = ipaddress.ip_address(host).packed
+        flow = bytes(4) if sock.family == socket.AF_INET6 else b""
+        return self._sockets.trusted(struct.pack("=HH", sock.family, socket.htons(port)) + flow + packed) is True
 
     def _serve(self, sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_S, 0))

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from dap_client import WAIT_S, DapClient, Refused, over_socket
 from debugged import PROGRAM, line
 from offramp_base.transport.unix import UnixIO
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4.debug.debugger import Debugger
+from offramp_p4.debug.server import Attacher, DebugServer
 
 pytestmark = pytest.mark.p4
 ENDED = 128 + signal.SIGTERM
@@ -123,6 +127,9 @@ def test_a_client_that_vanishes_lets_the_packet_go(running: Running) -> None:
             running.send(*numbered(3))
             client.stop()
         assert received(running, 3) == [3 * turn + 1, 3 * turn + 2, 3 * turn + 3]
+        end = time.monotonic() + WAIT_S
+        while len(running.lines()) <= turn and time.monotonic() < end:  # the packet does not wait for the log
+            time.sleep(0.01)
     assert [each.partition("debugger: ")[2] for each in running.lines()] == [
         "the client has gone; the packet that it held goes on"
     ] * 2
@@ -177,3 +184,43 @@ def test_many_connections_are_refused_and_an_address_of_others_too(running: Runn
     assert done.returncode == 2
     assert "other machines reach this address" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_other_users_of_the_machine_are_refused_on_tcp_and_on_unix_sockets(tmp_path: Path) -> None:
+    """Root is needed to be somebody else; the tests run as root."""
+    tmp_path.chmod(0o711)
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o711)
+    for address in ("127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/debugger"):
+        server = DebugServer(address, lambda: Attacher(Debugger()))
+        try:
+            assert greeted(server, os.geteuid()) == "initialize"
+            if os.geteuid() == 0:
+                assert greeted(server, 65534) == ""
+        finally:
+            server.close()
+
+
+STRANGER = """
+import json, os, socket, sys
+family, where, user = int(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
+if os.geteuid() != user:
+    os.setuid(user)
+sock = socket.socket(family)
+try:
+    sock.connect(where if isinstance(where, str) else tuple(where))
+    content = b'{"seq": 1, "type": "request", "command": "initialize"}'
+    sock.sendall(b"Content-Length: %d\\r\\n\\r\\n%b" % (len(content), content))
+    head = sock.makefile("rb").readline()
+    print("initialize" if head else "")
+except OSError:
+    print("")
+"""
+
+
+def greeted(server: DebugServer, user: int) -> str:
+    """What a process of a user hears of the debugger."""
+    where = json.dumps(server.address.where)
+    words = [sys.executable, "-c", STRANGER, str(int(server.address.family)), where, str(user)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=WAIT_S)
+    return done.stdout.strip()

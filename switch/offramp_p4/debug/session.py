@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from offramp_base.errors import OfframpError
 from offramp_p4.debug.asked import Asked
-from offramp_p4.debug.breakpoints import Breakpoint, lines_of
+from offramp_p4.debug.breakpoint_requests import BreakpointRequests
 from offramp_p4.debug.framing import read_message, write_message
 from offramp_p4.debug.inspector import LOOKS, Inspector, source_of
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 THREAD: Final = 1
-MAX_BREAKPOINTS: Final = 1024
 CAPABILITIES: Final = {
     "supportsConfigurationDoneRequest": True,
     "supportsFunctionBreakpoints": True,
@@ -44,6 +43,8 @@ CAPABILITIES: Final = {
     ],
 }
 Body = Mapping[str, Any] | None
+_BEFORE: Final = frozenset({"initialize", "launch", "attach", "threads", "disconnect", "terminate"})
+"""Requests of a client that has neither launched nor attached."""
 
 
 class Starter:
@@ -90,10 +91,7 @@ class Session:
         self._writing = threading.Lock()
         self._serial = 0
         self._inspector: Inspector | None = None
-        self._lines: dict[str, list[Breakpoint]] = {}
-        self._functions: list[Breakpoint] = []
-        self._numbers = 0
-        self._first_line = 1
+        self._breakpoints = BreakpointRequests(debugger)
         self._started = self._over = False
         self._after: list[Callable[[], None]] = []
         self._requests: dict[str, Callable[[Asked], Body]] = {
@@ -101,10 +99,10 @@ class Session:
             "launch": self._launch,
             "attach": self._attach,
             "configurationDone": self._configuration_done,
-            "setBreakpoints": self._set_breakpoints,
-            "setFunctionBreakpoints": self._set_function_breakpoints,
+            "setBreakpoints": self._breakpoints.on_lines,
+            "setFunctionBreakpoints": self._breakpoints.on_names,
             "setExceptionBreakpoints": self._set_exception_breakpoints,
-            "breakpointLocations": self._breakpoint_locations,
+            "breakpointLocations": self._breakpoints.locations,
             "threads": lambda _: {"threads": [{"id": THREAD, "name": "packets"}]},
             "exceptionInfo": self._exception_info,
             "source": self._source,
@@ -131,9 +129,8 @@ class Session:
                     break
                 if message.get("type") == "request":
                     self._answer(message)
-        except (OSError, ValueError) as error:  # a connection that is lost ends like one that is closed
-            if isinstance(error, OfframpError):
-                raise
+        except (OSError, ValueError):  # a connection that is lost ends like one that is closed
+            pass
         finally:
             self._leave()
             self._starter.end()
@@ -142,7 +139,7 @@ class Session:
 
     def stopped(self, stop: Stop) -> None:
         """A packet is held."""
-        self._inspector = Inspector(stop, self._first_line)
+        self._inspector = Inspector(stop, self._breakpoints.first_line)
         body: dict[str, Any] = {"reason": stop.reason, "threadId": THREAD, "allThreadsStopped": True}
         if stop.text:
             body |= {"text": stop.text, "description": stop.text}
@@ -152,13 +149,13 @@ class Session:
 
     def wrote(self, text: str, location: Location) -> None:
         """A breakpoint's message."""
-        place = {"source": source_of(location.pos), "line": location.pos.line + self._first_line - 1}
+        place = {"source": source_of(location.pos), "line": location.pos.line + self._breakpoints.first_line - 1}
         self.event("output", {"category": "console", "output": f"{text}\n", **place})
 
     def loaded(self) -> None:
         """Another program runs: breakpoints may have moved."""
         for each in self._debugger.breakpoints:
-            self.event("breakpoint", {"reason": "changed", "breakpoint": self._told(each)})
+            self.event("breakpoint", {"reason": "changed", "breakpoint": self._breakpoints.told(each)})
 
     def event(self, name: str, body: Mapping[str, Any]) -> None:
         """Send an event; who no longer reads is let go."""
@@ -189,6 +186,8 @@ class Session:
             return LOOKS[command](inspector, asked)
         if command not in self._requests:
             raise OfframpError(f"no request {command or '?'!r} is known")
+        if not self._started and command not in _BEFORE:  # another client may have the debugger
+            raise OfframpError("nothing is launched or attached to")
         return self._requests[command](asked)
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -205,7 +204,7 @@ class Session:
             _LOG.warning("debugger: the client has gone; the packet that it held goes on")
 
     def _initialize(self, asked: Asked) -> Body:
-        self._first_line = int(asked.flag("linesStartAt1", default=True))
+        self._breakpoints.first_line = int(asked.flag("linesStartAt1", default=True))
         return CAPABILITIES
 
     def _begin(self) -> None:
@@ -235,57 +234,13 @@ class Session:
 
     def _configuration_done(self, asked: Asked) -> Body:
         del asked
-        if not self._started:
-            raise OfframpError("nothing is launched or attached to")
         self._after.append(lambda: self._starter.configured(self))
         return None
-
-    def _set_breakpoints(self, asked: Asked) -> Body:
-        file = asked.object("source").text("path", "") or asked.object("source").text("name", "")
-        made = []
-        for each in asked.objects("breakpoints"):
-            line = each.number("line") + 1 - self._first_line
-            made.append(self._breakpoint(each, file=file, line=line))
-        self._lines.pop(file, None)
-        if made:
-            self._lines[file] = made
-        return self._place(made)
-
-    def _set_function_breakpoints(self, asked: Asked) -> Body:
-        made = [self._breakpoint(each, name=each.text("name") or " ") for each in asked.objects("breakpoints")]
-        self._functions = made
-        return self._place(made)
-
-    def _breakpoint(self, asked: Asked, *, file: str = "", line: int = 0, name: str = "") -> Breakpoint:
-        self._numbers += 1
-        condition, hits = asked.text("condition", ""), asked.text("hitCondition", "")
-        return Breakpoint(self._numbers, file, line, name, condition, hits, asked.text("logMessage", ""))
-
-    def _place(self, made: list[Breakpoint]) -> Body:
-        every = [*(each for lines in self._lines.values() for each in lines), *self._functions]
-        if len(every) > MAX_BREAKPOINTS:
-            raise OfframpError(f"{len(every)} breakpoints: at most {MAX_BREAKPOINTS} are set")
-        self._debugger.set_breakpoints(every)
-        return {"breakpoints": [self._told(each) for each in made]}
-
-    def _told(self, each: Breakpoint) -> Mapping[str, Any]:
-        told: dict[str, Any] = {"id": each.number, "verified": bool(each.actual)}
-        if each.actual:
-            told["line"] = each.actual + self._first_line - 1
-        if each.fault:
-            told["message"] = each.fault
-        return told
 
     def _set_exception_breakpoints(self, asked: Asked) -> Body:
         wanted = asked.texts("filters")
         self._debugger.errors, self._debugger.drops = "errors" in wanted, "drops" in wanted
         return {"breakpoints": [{"verified": each in ("errors", "drops")} for each in wanted]}
-
-    def _breakpoint_locations(self, asked: Asked) -> Body:
-        first = asked.number("line") + 1 - self._first_line
-        last = asked.number("endLine", first + self._first_line - 1) + 1 - self._first_line
-        lines = lines_of(self._debugger.codes, asked.object("source").text("path", ""), first, last)
-        return {"breakpoints": [{"line": line + self._first_line - 1} for line in lines]}
 
     def _exception_info(self, asked: Asked) -> Body:
         del asked
@@ -310,8 +265,6 @@ class Session:
 
     def _pause(self, asked: Asked) -> Body:
         del asked
-        if not self._started:
-            raise OfframpError("nothing is launched or attached to")
         self._debugger.pause()
         return None
 

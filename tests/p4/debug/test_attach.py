@@ -112,6 +112,9 @@ def test_packets_of_ports_are_held_one_after_the_other(running: Running) -> None
             other.request("initialize", adapterID="x")
             with pytest.raises(Refused, match="another client"):
                 other.request("attach")
+            for command in ("continue", "setBreakpoints", "pause", "stackTrace", "setExceptionBreakpoints"):
+                with pytest.raises(Refused, match=r"nothing is launched or attached to|no packet is held"):
+                    other.request(command)
         client.request("disconnect")
     running.send(*numbered(2))
     assert received(running, 2) == [5, 6]

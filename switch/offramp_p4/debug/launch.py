@@ -82,9 +82,8 @@ class Launcher(Starter):
         self._thread: threading.Thread | None = None
         self._ending = False
 
-    def launch(self, session: Session, asked: Asked) -> None:
+    def launch(self, asked: Asked) -> None:
         """Load the program; its packets wait for :meth:`configured`."""
-        del session
         wanted = self._launch.asked(asked)
         if not wanted.program:
             raise OfframpError("launch needs a program")

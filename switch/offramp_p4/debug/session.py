@@ -52,9 +52,9 @@ class Starter:
 
     debugger: Debugger
 
-    def launch(self, session: Session, asked: Asked) -> None:
+    def launch(self, asked: Asked) -> None:
         """Load a program."""
-        del session, asked
+        del asked
         raise OfframpError("this switch runs already: use attach")
 
     def attach(self) -> None:
@@ -219,7 +219,7 @@ class Session:
     def _launch(self, asked: Asked) -> Body:
         self._begin()
         try:
-            self._starter.launch(self, asked)
+            self._starter.launch(asked)
         except OfframpError:
             self._started = False
             self._debugger.leave(self)

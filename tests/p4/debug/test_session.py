@@ -237,6 +237,9 @@ def test_requests_out_of_place_are_refused(client: DapClient) -> None:
         client.request("launch", program="nowhere.p4")
     with pytest.raises(Refused, match="PORT:HEX"):
         client.request("launch", program=str(PROGRAM), packets=["x"])
+    for capture, why in (("nowhere.pcap", "No such file"), (str(PROGRAM), "expected a capture in the format pcap")):
+        with pytest.raises(Refused, match=why):
+            client.request("launch", program=str(PROGRAM), pcap=capture)
     client.start("launch", **LAUNCH, stopOnEntry=True)
     client.stop()
     with pytest.raises(Refused, match="once"):

@@ -21,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "host_ports": "host ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger", "host_ports": "host ports"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 
@@ -37,8 +37,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         program: a v1model, TNA, PSA or PNA program.
         engine: one of :data:`ENGINES`.
         options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
-            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``, ``host_ports``; and ``cache``, of the
-            machine code.
+            ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and ``cache``,
+            of the machine code.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.

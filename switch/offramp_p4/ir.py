@@ -605,4 +605,5 @@ class Program:
     types: dict[str, Structure | Enum | Newtype | Header | Stack | Type]  # named types, for P4Info and tools
     controller_headers: list[Header] = field(default_factory=list)  # those with @controller_header
     annotations: Annotations = field(default_factory=dict)  # of the package (main)
+    constants: dict[str, Expr] = field(default_factory=dict)  # named ones at top level, for tools
     source: str = ""  # the whole source after inclusion, for a P4Runtime device config

@@ -12,11 +12,12 @@ from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
     from offramp_p4 import AnySwitch
+    from offramp_p4.debug.debugger import Debugger
     from offramp_p4.ir import Program
     from offramp_p4.tm import TmConfig
     from offramp_p4.trace.model import PacketTrace
 
-_HERE_ONLY: Final = ("trace", "tm")
+_HERE_ONLY: Final = ("trace", "debugger", "tm")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class SwitchMaker:
         engine: one of :data:`offramp_p4.engines.ENGINES`.
         tm: traffic manager; None: what the program sends leaves at once.
         trace: gets the trace of each packet; only the Python engine has traces.
+        debugger: may hold packets; only the Python engine has one, and a traffic manager keeps it out.
         seed, cpu_port, drop_port, max_state, max_steps: as of :class:`offramp_p4.switch.Switch`.
     """
 
@@ -38,6 +40,7 @@ class SwitchMaker:
     max_steps: int = MAX_STEPS
     tm: TmConfig | None = None
     trace: Callable[[PacketTrace], object] | None = None
+    debugger: Debugger | None = None
 
     def __call__(self, program: Program, cache: ObjectCache | None = None) -> AnySwitch:
         """The switch for ``program``; its machine code goes through ``cache``.
@@ -50,8 +53,9 @@ class SwitchMaker:
         names = ("seed", "cpu_port", "drop_port", "max_state", "max_steps")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
         options["cache"] = cache
-        if self.trace is not None:
-            options["trace"] = self.trace
+        for name in ("trace", "debugger"):
+            if getattr(self, name) is not None:
+                options[name] = getattr(self, name)
         if self.tm is None:
             return make_switch(program, self.engine, **options)
         from offramp_p4.paced import PacedSwitch

@@ -20,6 +20,8 @@ from offramp_base.transport.links import AUTO, interface_opener, parse_link
 from offramp_p4.settings import PEER, Settings
 
 if TYPE_CHECKING:
+    from offramp_p4.debug.debugger import Debugger
+    from offramp_p4.debug.server import DebugServer
     from offramp_p4.ports.base import Port
     from offramp_p4.ports.forwarder import Forwarder
     from offramp_p4.runtime.bounded import BoundedCompiler
@@ -65,6 +67,8 @@ class Running:
     ports: Mapping[int, Port]
     server: Server
     compiler: BoundedCompiler
+    debugger: Debugger | None = None
+    debugging: DebugServer | None = None
 
     @property
     def address(self) -> str:
@@ -76,11 +80,15 @@ class Running:
         try:
             self.forwarder.run(ending)
         finally:
+            if self.debugging is not None:
+                self.debugging.close()
             self.server.stop()
             self.compiler.close()
 
     def stop(self) -> None:
         """End :meth:`forward`; may be called from a signal handler."""
+        if self.debugger is not None:
+            self.debugger.close()  # a packet that is held goes on
         self.forwarder.stop()
 
 
@@ -101,6 +109,11 @@ def build(settings: Settings) -> Running:
         from offramp_p4.trace.sinks import Sink
 
         trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
+    debugger = None
+    if settings.debug is not None:
+        from offramp_p4.debug.debugger import Debugger
+
+        debugger = Debugger()
     make = SwitchMaker(
         settings.engine,
         seed=settings.seed,
@@ -110,6 +123,7 @@ def build(settings: Settings) -> Running:
         max_steps=settings.packet_steps,
         tm=settings.tm,
         trace=trace,
+        debugger=debugger,
     )
     compiler = BoundedCompiler(make, CompileBudget(settings.compile_seconds, settings.compile_memory))
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
@@ -119,12 +133,22 @@ def build(settings: Settings) -> Running:
         from offramp_p4.bmv2.compiled import load_program
 
         device.load(load_program(settings.program, [Path(folder) for folder in settings.include], settings.defines))
-    ports, server = _open(settings, device)
+    debugging = None
+    if debugger is not None and settings.debug is not None:
+        from offramp_p4.debug.server import DebugServer, attaching
+
+        debugging = DebugServer(settings.debug, attaching(debugger))
+    try:
+        ports, server = _open(settings, device)
+    except OfframpError:
+        if debugging is not None:
+            debugging.close()
+        raise
     forwarder = Forwarder(device, ports)
     server.start()
     if settings.program is None:
         compiler.warm()  # a controller is going to push one
-    return Running(device, forwarder, ports, server, compiler)
+    return Running(device, forwarder, ports, server, compiler, debugger, debugging)
 
 
 def _open(settings: Settings, device: Device) -> tuple[dict[int, Port], Server]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PEER = "peer:"
 """Before the path of a port that is a link to the Unix socket of another switch's port."""
+_PACKET_PORTS = 512
+"""Ports that a packet can be sent to for a test; v1model has 9 bits for them."""
 ENGINES = {"auto": "native where it can", "native": "machine code", "python": "readable, traces"}
 
 
@@ -40,6 +42,23 @@ def parse_port(text: str) -> tuple[int, str]:
     if number > MAX_PORT:
         raise ValueError(f"expected a port of 0 to {MAX_PORT}")
     return number, spec
+
+
+def parse_packet(text: str) -> tuple[int, bytes]:
+    """``PORT:HEX``.
+
+    Raises:
+        ValueError: something else.
+    """
+    port, colon, digits = text.partition(":")
+    number = whole_number(port)
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        number = None
+    if number is None or not colon or number >= _PACKET_PORTS:
+        raise ValueError("expected PORT:HEX such as 1:0011223344")
+    return number, data
 
 
 def parse_macro(text: str) -> tuple[str, str]:
@@ -127,6 +146,9 @@ class Settings(Preprocessor):
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
     engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
     seed: Annotated[int, Field("Moves everything random: the program's random()")] = 0
+    debug: Annotated[
+        str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
+    ] = None
     log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file")] = None
     traces: Annotated[str | None, Field("The same as JSON lines, one for each packet", key="trace")] = None
     max_message: Annotated[
@@ -156,6 +178,10 @@ class Settings(Preprocessor):
 
     def __post_init__(self) -> None:
         check(self)
+        if self.debug is not None and self.tm is not None:
+            raise SettingsError("debug", "expected without a traffic manager", self.debug)
+        if self.debug is not None and (self.log is not None or self.traces is not None):
+            raise SettingsError("debug", "expected without {log} and {traces}", self.debug)
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 

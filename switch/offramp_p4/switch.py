@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.architecture import PNA, PSA, TNA, V1MODEL, Architecture, architecture_of
+from offramp_p4.engine.generator import Generator
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
 from offramp_p4.portable.pna import PnaPipeline
 from offramp_p4.portable.psa import PsaPipeline
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from offramp_p4 import ir
+    from offramp_p4.debug.debugger import Debugger
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -57,8 +59,8 @@ class Switch:
     A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
     (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
 
-    With ``trace``, which gets the trace of each packet when all its copies have left, other code is generated: a
-    switch without it does nothing for the sake of traces.
+    With ``trace``, which gets the trace of each packet when all its copies have left, or a ``debugger``, other code is
+    generated: a switch without does nothing for the sake of either.
 
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
@@ -88,9 +90,12 @@ class Switch:
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
+        debugger: Debugger | None = None,
         recirculation_ports: Iterable[int] = (),
         host_ports: Iterable[int] = (),
     ) -> None:
+        if trace is not None and debugger is not None:
+            raise OfframpError("traces are of a switch without a debugger")
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         if max_steps < 1:
@@ -105,12 +110,15 @@ class Switch:
             "recirculation_ports": recirculation_ports,
             "host_ports": host_ports,
         }
+        if debugger is not None:
+            debugger.loading()
         self._pipeline = _pipeline(program, architecture, trace)(
             program,
             seed=seed,
             max_passes=max_passes,
             max_steps=max_steps,
             clock=lambda: self.now_us,
+            generator=Generator if debugger is None else debugger.generator,
             **{name: value for name, value in given.items() if name in architecture.options},
         )
         objects = self._objects = self._pipeline.objects
@@ -122,6 +130,10 @@ class Switch:
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
         self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
         self.pre: ReplicationEngine = objects.pre
+        run = self._pipeline.run
+        self._run = run if debugger is None else debugger.packets(run)
+        if debugger is not None:
+            debugger.loaded(self, getattr(self._pipeline, "dropped", None))
 
     @property
     def stats(self) -> SwitchStats:
@@ -145,7 +157,7 @@ class Switch:
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
         out: list[tuple[int, bytes]] = []
-        emit, run = out.append, self._pipeline.run
+        emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0
         raw = batch.data.tobytes()
         at = 0
@@ -157,7 +169,7 @@ class Switch:
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Run one packet to completion; returns (port, frame) of each packet that leaves."""
         out: list[tuple[int, bytes]] = []
-        self._pipeline.run(port, bytes(frame), out.append)
+        self._run(port, bytes(frame), out.append)
         return out
 
     def split(self, hold: Deliver) -> Stages:

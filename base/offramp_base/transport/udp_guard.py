@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from offramp_base.listening import Token
 from offramp_base.listening.token import NONCE_BYTES, PROOF_BYTES
+from offramp_base.transport.socket_owner import LocalSockets
 from offramp_base.transport.udp_join import (
     ASK,
     ASK_BYTES,
@@ -31,7 +32,6 @@ from offramp_base.transport.udp_join import (
     WELCOME,
     say,
 )
-from offramp_base.transport.udp_owner import LocalSockets
 
 _COOKIE_S: Final = 10.0
 

@@ -94,6 +94,8 @@ def _announce(running: Running) -> None:
     if pipeline:
         out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")
+    if running.debugging is not None:
+        out.print(f"debugger   {running.debugging.address}")
     for number, port in sorted(running.ports.items()):
         out.print(f"port {number:<5} {port.name}")
     if running.device.cpu_port is not None:

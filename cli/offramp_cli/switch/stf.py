@@ -15,6 +15,7 @@ from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
+from offramp_p4.settings import ENGINES
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -28,6 +29,7 @@ class StfSettings:
     """What is run."""
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
+    engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"
     seed: Annotated[int, Field("Moves everything random")] = 0
 
 
@@ -37,7 +39,7 @@ def stf(source: Source, settings: StfSettings, result: Result) -> None:
     from offramp_p4.stf import run_stf
 
     text = read_stf(settings.test)
-    outcome = run_stf(source.load(), text, str(settings.test), seed=settings.seed)
+    outcome = run_stf(source.load(), text, str(settings.test), seed=settings.seed, engine=settings.engine)
     _show(Path(source.program), outcome)
     result.write("offramp.switch.stf/1", {"passed": outcome.passed, **asdict(outcome)})
     if not outcome.passed:

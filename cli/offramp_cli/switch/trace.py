@@ -13,26 +13,11 @@ from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 from offramp_cli.switch.stf import read_stf
+from offramp_p4.settings import parse_packet
 
 if TYPE_CHECKING:
     from offramp_p4.settings import Source
     from offramp_p4.trace import PacketTrace
-
-
-def parse_packet(text: str) -> tuple[int, bytes]:
-    """``PORT:HEX``.
-
-    Raises:
-        ValueError: something else.
-    """
-    port, _, digits = text.partition(":")
-    try:
-        number, data = int(port), bytes.fromhex(digits)
-    except ValueError:
-        number, data = -1, b""
-    if not 0 <= number < 512 or ":" not in text:
-        raise ValueError("expected PORT:HEX such as 1:0011223344")
-    return number, data
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ def function(g: Generator, f: ir.Function) -> str:
     if f not in g.memo:
         g.memo[f] = g.name(_identifier(f.name))
         with g.function(g.memo[f]):
+            g.reached(f)
             g.statement(f.body)
             if f.returns != VOID:
                 g.line(f"return {'0' if is_scalar(f.returns) else f'({zeros(f.returns.slots)},)'}")
@@ -128,6 +129,7 @@ def action(g: Generator, a: ir.Action) -> str:
     if a not in g.memo:
         g.memo[a] = g.name(_identifier(a.name))
         with g.function(g.memo[a], returns_code=True):
+            g.reached(a)
             g.statement(a.body)
     return g.memo[a]
 
@@ -144,6 +146,7 @@ def table_action(g: Generator, t: ir.TableAction) -> str:
         if out:
             run(g, f"{action(g, t.action)}(m)", out, exits=walk.may_exit(t.action))
         else:
+            g.reached(t.action)
             g.statement(t.action.body)
     return g.memo[t]
 
@@ -185,6 +188,7 @@ def block(g: Generator, b: walk.Block) -> str:
             write_parser(g, b, g.memo[b])
         else:
             with g.function(g.memo[b], returns_code=True):
+                g.reached(b)
                 for stmt in b.locals:
                     g.statement(stmt)
                 g.statement(b.body)

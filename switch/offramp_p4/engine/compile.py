@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
 from offramp_p4.engine import arithmetic, calls, headers, lvalues, parsers, statements, tables, walk
-from offramp_p4.engine.generator import Generator, Target
+from offramp_p4.engine.generator import Generator, Generators, Run, Target
 from offramp_p4.engine.layout import Layout, Memory
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 RULES = (arithmetic, calls, headers, parsers, lvalues, statements, tables)
 """The modules that register the rules for all nodes when they are imported."""
-
-Run = Callable[[Memory], object]
-"""Runs a block on a packet's memory. Raises ParserFault in a parser, CheckFailed for a failed ``assert``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ def compile_blocks(
     layout: Layout,
     target: Target,
     blocks: Sequence[walk.Block],
-    generator: type[Generator] = Generator,
+    generator: Generators = Generator,
 ) -> Compiled:
     """Compile ``blocks`` and all that they use; their parameters must have been placed.
 
@@ -50,4 +47,5 @@ def compile_blocks(
         module = g.load()
     except RecursionError:
         raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
-    return Compiled([module[name] for name in names], layout.template(), g.source)
+    functions = [g.entry(block, module[name]) for block, name in zip(blocks, names, strict=True)]
+    return Compiled(functions, layout.template(), g.source)

@@ -24,13 +24,22 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Enum, Type, _Simple, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.engine.layout import Layout
+    from offramp_p4.engine.layout import Layout, Memory
 
 if TYPE_CHECKING:
     from offramp_p4.state import TableState, ValueSetState
 
 Builder = Callable[["Generator", ir.ExternCall], str]
 """Writes the lines of an extern call and returns the text of its result (``"None"`` where it has none)."""
+
+Generators = Callable[["ir.Program", "Layout", "Target"], "Generator"]
+"""Makes the generator of a program, for its layout and target."""
+Place = (
+    ir.State | ir.SelectCase | ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance
+)  # fmt: skip
+"""What is reached when nothing of it has been executed yet; a select case, when it has been chosen."""
+Run = Callable[["Memory"], object]
+"""Runs a block on a packet's memory. Raises ParserFault in a parser, CheckFailed for a failed ``assert``."""
 
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
 _EXPRESSIONS: dict[type, Callable[[Generator, Any], str]] = {}
@@ -181,8 +190,13 @@ class Generator:
             self.line(f"return {text}")
         return f"{name}(m)"
 
-    def reached(self, node: ir.State | ir.SelectCase, values: Sequence[str] = ()) -> None:
+    def reached(self, node: Place, values: Sequence[str] = ()) -> None:
         """Where a packet reaches ``node``; ``values`` are the names of a select's. A generator that traces notes it."""
+
+    def entry(self, block: walk.Block, run: Run) -> Run:
+        """What the architecture calls to run ``block``. A generator that debugs hears of errors here."""
+        del block
+        return run
 
     # --- writing
 

@@ -23,6 +23,7 @@ def write_parser(g: Generator, parser: ir.ParserInstance, name: str) -> None:
     """Write the function of a parser and those of its states."""
     states = _States(g, parser)
     with g.function(name):
+        g.reached(parser)
         for stmt in parser.locals:
             g.statement(stmt)
         g.line(f"state = {states.name('start')}")

@@ -38,6 +38,7 @@ def call(g: Generator, table: ir.Table, want: Want) -> str:
     if key not in g.memo:
         g.memo[key] = g.name(f"table_{want}")
         with g.function(g.memo[key]):
+            g.reached(table)
             _write(g, table, want)
     return f"{g.memo[key]}(m)"
 

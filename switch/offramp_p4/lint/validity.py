@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.lint.diagnostic import RULES, Diagnostic
-from offramp_p4.trace.names import place as text
+from offramp_p4.names import place as text
 from offramp_p4.types import Header, Structure, Type, Union, strip
 
 Path = tuple[object, ...]

@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.engine.faults import CheckFailed, Steps, StepsExhausted
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.portable.functions import CPU, RECIRCULATE
 from offramp_p4.portable.objects import PortableObjects
@@ -93,8 +94,9 @@ class PortablePipeline(ABC):
         max_steps: int,
         clock: Callable[[], int],
         cpu_port: int | None = None,
+        generator: Generators = Generator,
     ) -> None:
-        self.objects = PortableObjects(program)
+        self.objects, self._generator = PortableObjects(program), generator
         self.stats = SwitchStats()
         self.on_digest: Callable[[Digest], None] | None = None
         self.source = ""
@@ -107,7 +109,7 @@ class PortablePipeline(ABC):
         target = PortableTarget(
             self._program, self.objects, random=self._random, clock=self._clock, steps=self._steps, more=more
         )
-        thread = Thread(self._program, blocks, target)
+        thread = Thread(self._program, blocks, target, self._generator)
         self.source += thread.source
         return thread
 

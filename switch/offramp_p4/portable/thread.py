@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import ParserFault
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, ERROR, Bits, Enum, Structure, Type, strip
@@ -30,7 +31,13 @@ class Thread:
         source: the generated Python text.
     """
 
-    def __init__(self, program: ir.Program, blocks: Sequence[tuple[Block, Signature]], target: PortableTarget) -> None:
+    def __init__(
+        self,
+        program: ir.Program,
+        blocks: Sequence[tuple[Block, Signature]],
+        target: PortableTarget,
+        generator: Generators = Generator,
+    ) -> None:
         layout, self.target = target.layout, target
         self._pos = blocks[0][0].pos
         self._roles: dict[str, tuple[int, Type]] = {}
@@ -40,7 +47,7 @@ class Thread:
             layout.place_block(
                 block, [self._place(layout, role, p.type) for role, p in zip(signature, block.params, strict=True)]
             )
-        compiled = compile_blocks(program, layout, self.target, [block for block, _ in blocks])
+        compiled = compile_blocks(program, layout, self.target, [block for block, _ in blocks], generator)
         self._parse, *self._controls, self._deparse = compiled.functions
         self._template, self.source = compiled.template, compiled.source
 

@@ -35,9 +35,13 @@ class Mismatch:
 
 @dataclass(slots=True)
 class StfResult:
-    """Outcome of one test; ``ignored`` counts packets on ports that the test does not mention."""
+    """Outcome of one test; ``ignored`` counts packets on ports that the test does not mention.
+
+    ``engine`` is the one that ran it.
+    """
 
     file: str
+    engine: str = ""
     sent: int = 0
     received: int = 0
     ignored: int = 0
@@ -62,7 +66,7 @@ def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0, eng
     """
     commands = parse(stf_text, file)
     switch = make_switch(program, engine, seed=seed)
-    control, result = Control(switch), StfResult(file, stats=switch.stats)
+    control, result = Control(switch), StfResult(file, switch.engine, stats=switch.stats)
     outputs: dict[int, list[bytes]] = {c.numbers[0]: [] for c in commands if c.name in {"packet", "expect"}}
     for command in commands:
         if command.name == "packet":

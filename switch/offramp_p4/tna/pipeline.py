@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.engine.faults import Steps, StepsExhausted
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tna import one_access
@@ -60,6 +61,7 @@ class TnaPipeline:
         clock: Callable[[], int],
         cpu_port: int | None = None,
         recirculation_ports: Iterable[int] = (),
+        generator: Generators = Generator,
     ) -> None:
         found = pipes(program)
         for pipe in found:
@@ -70,8 +72,9 @@ class TnaPipeline:
 
         def thread(gress: Gress, direction: str) -> Thread:
             return Thread(
-                program, gress, direction, self.objects, seed=seed, random=random, clock=clock, steps=self._steps
-            )
+                program, gress, direction, self.objects,
+                seed=seed, random=random, clock=clock, steps=self._steps, generator=generator,
+            )  # fmt: skip
 
         self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
         self._egress = [thread(pipe.egress, "egress") for pipe in found]

@@ -10,6 +10,7 @@ from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import NO_ERROR, ParserFault, Steps
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout
 from offramp_p4.records import Digest
 from offramp_p4.tna.metadata import UNSET_PORT
@@ -67,12 +68,13 @@ class Thread:
         random: Random,
         clock: Callable[[], int],
         steps: Steps,
+        generator: Generators = Generator,
     ) -> None:
         layout = Layout(program)
         target = TnaTarget(
             program, layout, gress, direction, objects, seed=seed, random=random, clock=clock, steps=steps
         )
-        compiled = compile_blocks(program, layout, target, gress.blocks)
+        compiled = compile_blocks(program, layout, target, gress.blocks, generator)
         self._cells, self._clock, self._deposits = target.cells, clock, target.deposits
         *self._parsers, self._control, self._deparser = compiled.functions
         self._template, self.source = compiled.template, compiled.source

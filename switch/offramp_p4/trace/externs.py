@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from offramp_p4 import ir
+from offramp_p4 import ir, names
 from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
-from offramp_p4.trace import names
 from offramp_p4.types import Enum, Header, strip
 
 if TYPE_CHECKING:

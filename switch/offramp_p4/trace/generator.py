@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
-from offramp_p4.engine.generator import Generator, Target
+from offramp_p4.engine.generator import Generator, Place, Target
 from offramp_p4.trace.proxies import proxies
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class TracingGenerator(Generator):
         """Have the events of a table's action lie within that of the table."""
         super().bind_late(_Nested(table, self.recorder), key, function)
 
-    def reached(self, node: ir.State | ir.SelectCase, values: Sequence[str] = ()) -> None:
+    def reached(self, node: Place, values: Sequence[str] = ()) -> None:
         """Note a parser state, or where it goes."""
         if isinstance(node, ir.State):
             self.line(f"{self.note}.add('state', {node.name!r})")
-        else:
+        elif isinstance(node, ir.SelectCase):
             self.line(f"{self.note}.add('select', {node.target!r}, values=[{', '.join(values)}])")
 
     def statement(self, stmt: ir.Stmt) -> None:

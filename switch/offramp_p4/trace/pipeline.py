@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.engine.faults import CheckFailed, ParserFault
 from offramp_p4.tm.stages import Emit
@@ -17,8 +17,7 @@ from offramp_p4.v1model.pipeline import V1Pipeline, _Arrival
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.compile import Run
-    from offramp_p4.engine.generator import Generator
+    from offramp_p4.engine.generator import Run
     from offramp_p4.engine.layout import Layout, Memory
     from offramp_p4.state import Replica
     from offramp_p4.v1model.target import V1Target
@@ -42,12 +41,10 @@ _BLOCKS: Final = (
 class TracedPipeline(V1Pipeline):
     """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
 
-    generator: ClassVar[type[Generator]] = TracingGenerator
-
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
         self.recorder = Recorder()
-        super().__init__(program, **options)
-        self._program, self._sink = program, sink
+        super().__init__(program, **{**options, "generator": TracingGenerator})
+        self._sink = sink
         self._packets = 0
         self._trace = PacketTrace(0, 0, b"")
         self._span: Span | None = None
@@ -158,7 +155,7 @@ class TracedPipeline(V1Pipeline):
 
     def _after(self, role: str, m: Memory) -> None:
         """Note what a block has left to the architecture."""
-        fields, recorder = self._fields, self.recorder
+        recorder = self.recorder
         if not recorder.last.events:
             recorder.forget_last()
         if role == "vr" and m[self.cells.checksum_error]:
@@ -166,6 +163,4 @@ class TracedPipeline(V1Pipeline):
         if role == "ig" and self._span is not None:
             for digest in m[self.cells.digests] or ():
                 recorder.add("digest", digest.name, values=list(digest.values))
-            unicast = not m[self.cells.resubmit] and not m[fields["mcast_grp"]]
-            if unicast and m[fields["egress_spec"]] == self._drop_port:
-                self._span.dropped = f"egress_spec is {self._drop_port}, the drop port, after ingress"
+            self._span.dropped = self.dropped(self._program.main.args["ig"], m)

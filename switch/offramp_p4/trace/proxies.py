@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offramp_p4.names import match_text
 from offramp_p4.state import ActionData, Group, Member, TableEntry
-from offramp_p4.trace.names import match_text
 
 if TYPE_CHECKING:
     from offramp_p4.state import (

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import CheckFailed, ParserFault, Steps, StepsExhausted
-from offramp_p4.engine.generator import Generator
+from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
@@ -56,8 +56,6 @@ class V1Pipeline:
         source: the generated Python text.
     """
 
-    generator: ClassVar[type[Generator]] = Generator
-
     def __init__(
         self,
         program: ir.Program,
@@ -67,8 +65,10 @@ class V1Pipeline:
         max_passes: int,
         max_steps: int,
         clock: Callable[[], int],
+        generator: Generators = Generator,
     ) -> None:
         parser, *controls = blocks = _blocks(program)
+        self._program = program
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
@@ -83,7 +83,7 @@ class V1Pipeline:
             if len(block.params) != len(signature):
                 raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
             layout.place_block(block, [bases[kind] for kind in signature])
-        compiled = compile_blocks(program, layout, self.target, blocks, self.generator)
+        compiled = compile_blocks(program, layout, self.target, blocks, generator)
         self.source = compiled.source
         self._parse, self._verify, self._ingress, self._egress, self._compute, self._deparse = compiled.functions
         self._template = compiled.template
@@ -243,6 +243,16 @@ class V1Pipeline:
             return
         self.stats.packets_out += 1
         emit((port, frame))
+
+    def dropped(self, block: object, m: Memory) -> str | None:
+        """Why a packet goes no further when ``block`` has ended with it; None: it goes on."""
+        roles, fields = self._program.main.args, self._fields
+        if block not in (roles["ig"], roles["eg"]) or m[fields["egress_spec"]] != self._drop_port:
+            return None
+        if block is roles["ig"] and (m[self.cells.resubmit] or m[fields["mcast_grp"]]):
+            return None
+        where = "ingress" if block is roles["ig"] else "egress"
+        return f"egress_spec is {self._drop_port}, the drop port, after {where}"
 
     def _replicate(self, m: Memory, replicas: Sequence[Replica], emit: Emit) -> None:
         if not replicas:

@@ -55,6 +55,34 @@ def test_trace_of_nothing() -> None:
         run("trace", PROGRAM)
 
 
+@pytest.mark.parametrize(("engine", "ran"), [("auto", "native"), ("native", "native"), ("python", "python")])
+def test_stf_on_an_engine(engine: str, ran: str, tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    code, shown = run("stf", TABLES, TABLES.with_suffix(".stf"), "--engine", engine, "--json", result)
+    assert code == 0
+    assert "tables.p4 tables.stf: passed" in shown
+    assert json.loads(result.read_text())["engine"] == ran
+
+
+def test_stf_on_an_engine_that_there_is_not() -> None:
+    with pytest.raises(OfframpError, match="--engine x: expected one of auto, native, python"):
+        run("stf", TABLES, TABLES.with_suffix(".stf"), "--engine", "x")
+
+
+@pytest.mark.parametrize("words", [(), ("--stdio", "--listen", "127.0.0.1:0")])
+def test_a_debugger_has_one_way_to_its_editor(words: tuple[str, ...]) -> None:
+    with pytest.raises(OfframpError, match="expected either --stdio or --listen ADDRESS"):
+        run("debug", PROGRAM, *words)
+
+
+def test_what_a_switch_with_a_debugger_cannot_have() -> None:
+    for words in (("--log-console",), ("--trace", "t"), ("--priority-queues", "2")):
+        with pytest.raises(OfframpError, match="--debug"):
+            run("run", PROGRAM, "--debug", "127.0.0.1:0", *words)
+    with pytest.raises(OfframpError, match="other machines reach this address"):
+        run("run", PROGRAM, "--debug", "0.0.0.0:0", "--grpc-server-addr", "127.0.0.1:0")
+
+
 def test_p4info(tmp_path: Path) -> None:
     output = tmp_path / "info.txtpb"
     assert run("p4info", TABLES, "-o", output)[0] == 0

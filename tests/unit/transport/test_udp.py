@@ -15,10 +15,10 @@ from offramp_base.listening import Token
 from offramp_base.transport import open_io
 from offramp_base.transport.framing import MAX_FRAME
 from offramp_base.transport.socket_io import SocketIO
+from offramp_base.transport.socket_owner import _read
 from offramp_base.transport.udp import UdpSocket, resolve
 from offramp_base.transport.udp_guard import First, Local, Named, Proved
 from offramp_base.transport.udp_join import ASK, COOKIE, JOIN, JOINING, LABELS, PROOF, REFUSED, WELCOME, refusal, say
-from offramp_base.transport.udp_owner import _read
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.udp import UdpPort
 
@@ -156,7 +156,7 @@ def test_a_second_host_is_told_that_there_is_one(port):
 
 def test_a_process_of_another_user_is_nobody(port, monkeypatch):
     """Judged by the kernel's table of sockets, in which the sender's has its user."""
-    monkeypatch.setattr("offramp_base.transport.udp_owner._read", lambda: OtherUsers(_read()))
+    monkeypatch.setattr("offramp_base.transport.socket_owner._read", lambda kind: OtherUsers(_read(kind)))
     host = open_io(port.name)
     host.send(batch_of(b"first"))
     assert received(port, 0.05) == []

@@ -46,8 +46,13 @@ class Elaborator(Blocks):
         controller = [t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations]
         return ir.Program(
             main, file, list(self.errors), self.out.tables, self.out.actions, self.out.externs, self.out.value_sets,
-            self.out.functions, self.out.blocks, dict(self.types), controller, main.annotations, source,
+            self.out.functions, self.out.blocks, dict(self.types), controller, main.annotations,
+            self._constants(), source,
         )  # fmt: skip
+
+    def _constants(self) -> dict[str, ir.Expr]:
+        found = {name: self.scope.here(name) for name in self.scope.names()}
+        return {name: entity.value for name, entity in found.items() if isinstance(entity, Constant)}
 
     def _check_unused(self, decls: list[ast.Decl]) -> None:
         """Check what no instance uses too, where it can be checked by itself, and keep nothing of it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a UDP socket of this machine is, by its address: /proc/net/udp and udp6."""
+"""Whose a socket of this machine is, by its address: /proc/net/udp, tcp and their like for IPv6."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import socket
 import struct
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-_TABLES: Final = (Path("/proc/net/udp"), Path("/proc/net/udp6"))
+_TABLES: Final = {kind: (Path(f"/proc/net/{kind}"), Path(f"/proc/net/{kind}6")) for kind in ("udp", "tcp")}
 _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 _LOCAL_FIELD, _USER_FIELD, _FIELDS = 1, 7, 10
 _READS: Final = 50.0
@@ -22,9 +22,10 @@ Owners = dict[tuple[bytes, int], set[int]]
 
 
 class LocalSockets:
-    """The UDP sockets of this machine."""
+    """The sockets of this machine that speak ``udp`` or ``tcp``."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Literal["udp", "tcp"] = "udp") -> None:
+        self._kind: Literal["udp", "tcp"] = kind
         self._owners: Owners = {}
         self._reads, self._at = _READS, time.monotonic()
 
@@ -48,12 +49,12 @@ class LocalSockets:
         self._reads, self._at = min(_READS, self._reads + (now - self._at) * _READS), now
         if self._reads >= 1:
             self._reads -= 1
-            self._owners = _read()
+            self._owners = _read(self._kind)
 
 
-def _read() -> Owners:
+def _read(kind: Literal["udp", "tcp"]) -> Owners:
     owners: Owners = {}
-    for table in _TABLES:
+    for table in _TABLES[kind]:
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
         except OSError:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of a request, checked where they are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from offramp_base.errors import OfframpError
+
+_MAX_TEXT: Final = 1 << 16
+_MAX_LIST: Final = 4096
+_MAX_NUMBER: Final = (1 << 31) - 1
+
+
+class Asked:
+    """The arguments of a request; names that are not asked for do not matter.
+
+    Every method raises OfframpError, which names the argument, where it is not what it should be.
+    """
+
+    def __init__(self, given: object, path: str = "arguments") -> None:
+        if given is None:
+            given = {}
+        if not isinstance(given, Mapping):
+            raise OfframpError(f"{path}: expected an object")
+        self._given, self._path = given, path
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string; required where there is no default."""
+        found = self._given.get(name)
+        if found is None and default is not None:
+            return default
+        if not isinstance(found, str) or len(found) > _MAX_TEXT or "\0" in found:
+            raise self._expected(name, f"a text of at most {_MAX_TEXT} characters")
+        return found
+
+    def number(self, name: str, default: int | None = None, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
+        """A whole number; required where there is no default."""
+        found = self._given.get(name)
+        if found is None and default is not None:
+            return default
+        if type(found) is not int or not least <= found <= most:
+            raise self._expected(name, f"a whole number from {least} to {most}")
+        return found
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A boolean."""
+        found = self._given.get(name)
+        if found is None:
+            return default
+        if not isinstance(found, bool):
+            raise self._expected(name, "true or false")
+        return found
+
+    def object(self, name: str) -> Asked:
+        """An object, empty by default."""
+        return Asked(self._given.get(name), f"{self._path}.{name}")
+
+    def objects(self, name: str) -> Sequence[Asked]:
+        """A list of objects, empty by default."""
+        return [Asked(each, f"{self._path}.{name}[{i}]") for i, each in enumerate(self._list(name))]
+
+    def texts(self, name: str) -> Sequence[str]:
+        """A list of strings, empty by default."""
+        found = self._list(name)
+        if not all(isinstance(each, str) and len(each) <= _MAX_TEXT and "\0" not in each for each in found):
+            raise self._expected(name, "a list of texts")
+        return found
+
+    def _list(self, name: str) -> list[Any]:
+        found = self._given.get(name)
+        if found is None:
+            return []
+        if not isinstance(found, list) or len(found) > _MAX_LIST:
+            raise self._expected(name, f"a list of at most {_MAX_LIST}")
+        return found
+
+    def _expected(self, name: str, what: str) -> OfframpError:
+        return OfframpError(f"{self._path}.{name}: expected {what}")

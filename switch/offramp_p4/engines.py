@@ -37,8 +37,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         program: a v1model, TNA, PSA or PNA program.
         engine: one of :data:`ENGINES`.
         options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
-            ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and ``cache``,
-            of the machine code.
+            ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and
+            ``cache``, of the machine code.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.

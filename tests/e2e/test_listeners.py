@@ -89,7 +89,10 @@ SLOW = {
     "offramp demo --epochs 3": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
 }
-LASTING = {f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run"}
+LASTING = {
+    f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run",
+    "offramp switch debug --listen 127.0.0.1:0": "offramp switch debug",
+}
 
 
 def compare(command: str, name: str, folder: Path, *, ends: bool) -> None:

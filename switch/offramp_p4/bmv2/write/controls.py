@@ -24,8 +24,9 @@ from offramp_p4.bmv2.write.code import (
     blocks,
 )
 from offramp_p4.bmv2.write.expressions import hexstr
+from offramp_p4.bmv2.write.jumps import jump_code
 from offramp_p4.bmv2.write.places import FieldAt, Json, operation
-from offramp_p4.bmv2.write.statements import Statements, jump_code
+from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.bmv2.write.tables import Tables
 from offramp_p4.engine import walk
 from offramp_p4.source import Pos, Unsupported

@@ -12,6 +12,7 @@ from offramp_p4.bmv2.write.code import Primitive
 from offramp_p4.bmv2.write.controls import write_pipeline
 from offramp_p4.bmv2.write.expressions import Expressions, is_place, valid_field
 from offramp_p4.bmv2.write.externs import Externs
+from offramp_p4.bmv2.write.jumps import jump_code
 from offramp_p4.bmv2.write.parsers import write_parser
 from offramp_p4.bmv2.write.places import (
     SCALARS,
@@ -26,7 +27,7 @@ from offramp_p4.bmv2.write.places import (
     bits_of,
     header_fields,
 )
-from offramp_p4.bmv2.write.statements import Statements, jump_code
+from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine import walk
 from offramp_p4.source import Pos, Unsupported
 from offramp_p4.standard_metadata import standard_metadata

@@ -9,17 +9,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.write.code import END, Apply, Branch, Code, Jump, Label, Mark, Primitive
+from offramp_p4.bmv2.write.code import END, Branch, Code, Label, Primitive
+from offramp_p4.bmv2.write.effects import (
+    EFFECTS,
+    children,
+    has_effects,
+    is_scalar,
+    mentions,
+    needs_variables,
+    replaced,
+    root,
+    with_children,
+)
 from offramp_p4.bmv2.write.expressions import Expressions, hexstr, is_place, parameter, within
 from offramp_p4.bmv2.write.places import Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of, operation
-from offramp_p4.engine import walk
 from offramp_p4.source import NOWHERE, Pos, Unsupported
 from offramp_p4.types import BOOL, VOID, Bits, Header, Stack, Type, Union, Varbit, strip
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.write.document import Document
-
-_EFFECTS = (ir.FunctionCall, ir.ExternCall, ir.ActionCall, ir.ApplyCall, ir.TableApply)
 
 
 class Statements:
@@ -95,11 +103,11 @@ class Statements:
 
     def _assign(self, s: ir.Assign) -> None:
         place = self.pure_place(s.place)
-        value = self.pure(_replaced(s.value, s.place, place))  # ``a op= b`` has the one place on both sides
+        value = self.pure(replaced(s.value, s.place, place))  # ``a op= b`` has the one place on both sides
         if isinstance(place, ir.Slice):
             self._assign_slice(place, value, s.pos)
             return
-        if isinstance(value, ir.Compose) and _mentions(value, _root(place)):
+        if isinstance(value, ir.Compose) and mentions(value, root(place)):
             value = self.saved(value)
         beyond = self.code.label()
         inside = within(place)
@@ -123,7 +131,7 @@ class Statements:
 
     def store(self, place: Place, value: ir.Expr, pos: Pos) -> None:
         """Write ``place = value``, the value being pure and not reading what the store changes before it does."""
-        if isinstance(value, ir.Mux) and not _is_scalar(value.type):
+        if isinstance(value, ir.Mux) and not is_scalar(value.type):
             self._either(
                 value.condition,
                 lambda: self.store(place, value.then, pos),
@@ -457,16 +465,16 @@ class Statements:
 
     def pure(self, e: ir.Expr) -> ir.Expr:
         """Write the effects of an expression; returns what has its value and no effect."""
-        if not _has_effects(e):
+        if not has_effects(e):
             return self._simple(e)
         if isinstance(e, ir.TableApply):
             return self._by_cases(e, ir.Const(1, type=BOOL), ir.Const(0, type=BOOL))
-        if isinstance(e, _EFFECTS):
+        if isinstance(e, EFFECTS):
             result = self.call(e)
             if result is None:
                 raise Unsupported(e.pos, "a call without a result as a value, in bmv2's JSON")
             return result
-        if isinstance(e, ir.Binary) and e.op in {"&&", "||"} and _has_effects(e.right):
+        if isinstance(e, ir.Binary) and e.op in {"&&", "||"} and has_effects(e.right):
             short = ir.Const(int(e.op == "||"), type=BOOL, pos=e.pos)
             return self._by_cases(e.left, *((e.right, short) if e.op == "&&" else (short, e.right)))
         if isinstance(e, ir.Mux):
@@ -480,12 +488,12 @@ class Statements:
             if isinstance(base, ir.Compose):
                 return self._simple(base.parts[e.index])
             return ir.Member(self.saved(base), e.index, type=e.type, pos=e.pos)
-        if isinstance(e, ir.Binary) and e.op in {"==", "!="} and not _is_scalar(e.left.type):
+        if isinstance(e, ir.Binary) and e.op in {"==", "!="} and not is_scalar(e.left.type):
             sides = [side if is_place(side) else self._comparable(side) for side in (e.left, e.right)]
             return replace(e, left=sides[0], right=sides[1])
         if isinstance(e, ir.IsValid) and not is_place(e.base):
             return replace(e, base=self.saved(e.base))
-        return self._rebuilt(e) if _needs_variables(e) else e
+        return self._rebuilt(e) if needs_variables(e) else e
 
     def _comparable(self, e: ir.Expr) -> ir.Expr:
         whole = isinstance(strip(e.type), Header | Union | Stack)
@@ -496,13 +504,13 @@ class Statements:
         )
 
     def _rebuilt(self, e: ir.Expr) -> ir.Expr:
-        children = _children(e)
+        operands = children(e)
         made = []
-        for i, child in enumerate(children):
+        for i, child in enumerate(operands):
             value = self.pure(child)
-            later = any(_has_effects(other) for other in children[i + 1 :])
+            later = any(has_effects(other) for other in operands[i + 1 :])
             made.append(self.saved(value) if later and not isinstance(value, ir.Const) else value)
-        return _with_children(e, made)
+        return with_children(e, made)
 
     def _by_cases(self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
         result = self.variable(then.type, pos=then.pos)
@@ -527,87 +535,3 @@ class Statements:
         variable = self.variable(e.type, pos=e.pos)
         self.store(self.expressions.place(variable), e, e.pos)
         return variable
-
-
-_OPERANDS = ("left", "right", "operand", "base", "index", "condition", "then", "otherwise")
-
-
-def _children(e: ir.Expr) -> list[ir.Expr]:
-    """The operands of an expression, in the order in which they are evaluated."""
-    if isinstance(e, ir.Compose):
-        return list(e.parts)
-    if isinstance(e, ir.Mux):
-        return [e.condition, e.then, e.otherwise]
-    return [child for name in _OPERANDS if isinstance(child := getattr(e, name, None), ir.Expr)]
-
-
-def _with_children(e: ir.Expr, children: list[ir.Expr]) -> ir.Expr:
-    """The same expression with other operands."""
-    if isinstance(e, ir.Compose):
-        return replace(e, parts=children)
-    names = [name for name in _OPERANDS if isinstance(getattr(e, name, None), ir.Expr)]
-    return replace(e, **dict(zip(names, children, strict=True)))  # type: ignore[arg-type]
-
-
-def _replaced(e: ir.Expr, old: ir.Expr, new: ir.Expr) -> ir.Expr:
-    """``e`` with ``new`` where the object ``old`` stands."""
-    if e is old:
-        return new
-    if not any(node is old for node in walk.nodes(e)):
-        return e
-    return _with_children(e, [_replaced(child, old, new) for child in _children(e)])
-
-
-def _is_scalar(t: Type) -> bool:
-    return t.slots == 1 and not isinstance(strip(t), Header | Union | Stack)
-
-
-def _has_effects(e: object) -> bool:
-    return any(isinstance(node, _EFFECTS) for node in walk.nodes(e))
-
-
-def _needs_variables(e: ir.Expr) -> bool:
-    """Whether a part is a component of something that is not stored, or compares more than scalars."""
-    return any(
-        (isinstance(n, ir.Member) and not is_place(n))
-        or (isinstance(n, ir.IsValid) and not is_place(n.base))
-        or (isinstance(n, ir.Binary) and n.op in {"==", "!="} and not _is_scalar(n.left.type))
-        for n in walk.nodes(e)
-    )
-
-
-def _root(e: ir.Expr) -> ir.Var | None:
-    while isinstance(e, ir.Member | ir.Element | ir.Slice | ir.StackLast | ir.StackNext):
-        e = e.base
-    return e.var if isinstance(e, ir.VarRef) else None
-
-
-def _mentions(e: ir.Expr, var: ir.Var | None) -> bool:
-    return any(isinstance(n, ir.VarRef) and n.var is var for n in walk.nodes(e))
-
-
-def jump_code(code: Code) -> list[Primitive]:
-    """Straight code without tables as the primitives of one action, jumps by their index.
-
-    Labels that are not in ``code``, END among them, are where the action ends.
-    """
-    at: dict[Label, int] = {}
-    length = 0
-    for instruction in code.body:
-        if isinstance(instruction, Mark):
-            at[instruction.label] = length
-        else:
-            length += 1
-    out: list[Primitive] = []
-    for instruction in code.body:
-        if isinstance(instruction, Primitive):
-            out.append(instruction)
-        elif isinstance(instruction, Jump):
-            out.append(Primitive("_jump", [hexstr(at.get(instruction.label, length))], NOWHERE))
-        elif isinstance(instruction, Branch):
-            condition = parameter(operation("b2d", None, instruction.condition))
-            offset = hexstr(at.get(instruction.otherwise, length))
-            out.append(Primitive("_jump_if_zero", [condition, offset], instruction.pos))
-        elif isinstance(instruction, Apply):
-            raise Unsupported(instruction.table.pos, f"table {instruction.table.name} applied in an action")
-    return out

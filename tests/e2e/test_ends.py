@@ -33,6 +33,7 @@ LASTS: dict[str, list[str]] = {
     "train torchgt": ["--epochs", "100000"],
     "train unitg": ["--epochs", "100000"],
     "switch run": [PROGRAM, "--grpc-server-addr", "127.0.0.1:0"],
+    "switch debug": ["--listen", "127.0.0.1:0"],
     "switch bench": ["--seconds", "60"],
     "switch fuzz": ["--minutes", "5"],
     "simulate dgtp": ["simulated-papers100m"],
@@ -54,12 +55,14 @@ WITHOUT: dict[str, str] = {
     **dict.fromkeys(
         (
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
+            "switch compile", "switch shims",
             "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "nic stats", "nic doctor", "transport list",
             "token", "schema",
         ),
         SHORT,
     ),
+    "switch language-server": "it ends with its editor's pipe, and speaks to it on the standard streams",
     **dict.fromkeys(("switch shell", "hermod deploy", "fpga flash", "nic build"), OTHERS),
 }  # fmt: skip
 ROOT = {"hermod demo", "nic bench", "transport bench"}

@@ -14,8 +14,7 @@ from pathlib import Path
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load, load_text
 from offramp_p4.frontend.syntax.lexer import tokenize
-from offramp_p4.native.state.objects import NativeObjects
-from offramp_p4.native.v1model.module import build
+from offramp_p4.native.architecture import architecture, build
 from offramp_p4.runtime import p4info
 from offramp_p4.switch import Switch
 
@@ -100,7 +99,7 @@ def run(rng: random.Random) -> None:
     p4info.generate(program)
     switch = Switch(program, max_passes=10, max_steps=1 << 14, max_state=1 << 22)
     if program.main.type_name == "V1Switch":
-        build(program, NativeObjects(program))
+        build(program, architecture(program).objects(program))
     for frame in (b"", bytes(64), rng.randbytes(200)):
         switch.process_one(rng.randrange(4), frame)
 

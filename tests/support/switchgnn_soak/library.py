@@ -82,7 +82,7 @@ def load_library(breaks: Mapping[str, tuple[str, str]] | None = None) -> ctypes.
         raise OfframpError("the soak needs g++")
     lib = source_root() / "lib"
     sources = [Path(__file__).with_name("soak.cpp"), *sorted((lib / "switchgnn").glob("*.cpp"))]
-    headers = [*sorted((lib / "switchgnn").glob("*.hpp")), *sorted(lib.glob("*.hpp"))]
+    headers = sorted(path for folder in ("", "formats", "switchgnn") for path in (lib / folder).glob("*.hpp"))
     texts = {path: path.read_text("utf-8") for path in (*sources, *headers)}
     for name, (old, new) in (breaks or {}).items():
         path = lib / "switchgnn" / name

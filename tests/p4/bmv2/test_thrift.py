@@ -190,7 +190,7 @@ def test_what_the_switch_cannot_do_is_said(client: Client) -> None:
 def test_noise_is_counted_and_the_next_client_is_served(server: ThriftServer, noise: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.port), 10) as stranger:
         stranger.sendall(noise)
-        with contextlib.suppress(ConnectionResetError):  # what it has not read is lost
+        with contextlib.suppress(OSError):  # what it has not read is lost, and it may be gone already
             stranger.shutdown(socket.SHUT_WR)
             assert stranger.recv(1) == b""
     assert sum(server.refused.values()) == 1

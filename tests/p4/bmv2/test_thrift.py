@@ -10,6 +10,7 @@ import contextlib
 import io
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,3 +197,13 @@ def test_noise_is_counted_and_the_next_client_is_served(server: ThriftServer, no
     assert sum(server.refused.values()) == 1
     with Client("127.0.0.1", server.port) as client:
         assert client.call("standard", "bm_mgmt_get_info")["thrift_port"] == server.port
+
+
+def test_a_message_has_its_time_however_small_its_pieces(server: ThriftServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offramp_p4.dropin.thrift.server.MESSAGE_S", 0.5)
+    with socket.create_connection(("127.0.0.1", server.port), 10) as stranger, contextlib.suppress(OSError):
+        for byte in struct.pack(">Ii", 0x80010001, 250) + bytes(240):
+            stranger.sendall(bytes([byte]))
+            time.sleep(0.05)
+        pytest.fail("the server waited for twelve seconds")
+    assert dict(server.refused) == {"Thrift: a message that does not end": 1}

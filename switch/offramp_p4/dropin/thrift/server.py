@@ -8,6 +8,7 @@ import inspect
 import logging
 import socket
 import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -29,7 +30,8 @@ _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 32
 GREETING_S: Final = 5.0
 """For the first message of a client; after it a client may be silent, as people at a prompt are."""
-_MESSAGE_S: Final = 30.0
+MESSAGE_S: Final = 30.0
+"""For a message, from its first byte to its last."""
 _APPLICATION_ERROR: Final = (((1, "message", "string"), (2, "type", "i32")), 6)
 """``TApplicationException``, and its type for what went wrong inside."""
 
@@ -49,7 +51,7 @@ class ThriftServer:
         self._socket.listen(MAX_CLIENTS)
         self.port: int = self._socket.getsockname()[1]
         self._clients: set[socket.socket] = set()
-        self._lock = threading.Lock()
+        self._lock, self._closing = threading.Lock(), threading.Event()
         self._made: tuple[Pipeline, dict[str, Any]] | None = None
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
 
@@ -58,6 +60,7 @@ class ThriftServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closing.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         remove(self._socket)
@@ -86,7 +89,9 @@ class ThriftServer:
             try:
                 client, _ = self._socket.accept()
             except OSError:
-                return
+                if self._closing.wait(0.05):
+                    return
+                continue  # a stranger that is gone again, or no descriptor left for the moment
             with self._lock:
                 full = len(self._clients) >= MAX_CLIENTS
                 if not full:
@@ -121,22 +126,26 @@ class ThriftServer:
 
     def _answer(self, client: socket.socket) -> bool:
         """Read a message and answer it; False at the end of the connection."""
-        begun = False
+        deadline: float | None = None
 
         def take(size: int) -> bytes:
-            nonlocal begun
+            nonlocal deadline
             parts: list[bytes] = []
             while size:
+                if deadline is not None:  # of the message, however small its pieces are
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise TimeoutError
+                    client.settimeout(left)
                 part = client.recv(min(size, 1 << 16))
                 if not part:
-                    if begun or parts:
+                    if deadline is not None:
                         raise ThriftError("Thrift: a message that is cut off")
                     raise EOFError
                 parts.append(part)
                 size -= len(part)
-                if not begun:
-                    begun = True
-                    client.settimeout(_MESSAGE_S)
+                if deadline is None:
+                    deadline = time.monotonic() + MESSAGE_S
             return b"".join(parts)
 
         reader = Reader(STRUCTS, take)
@@ -149,6 +158,7 @@ class ThriftServer:
         service, _, name = head.name.rpartition(":")
         method = SERVICES.get(service or "standard", {}).get(name)
         given = reader.fields(method.arguments if method is not None else ())
+        client.settimeout(MESSAGE_S)  # a client that does not read is gone
         client.sendall(self._reply(head, name, method, given))
         return True
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control plane of all-reduce: admits jobs to pages of any P4Runtime switch that runs the program."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, TypeVar
+
+from offramp.allreduce import entries
+from offramp.allreduce.entries import SwitchRole
+from offramp.allreduce.wire import PAGE
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code, RpcError
+
+_T = TypeVar("_T")
+_FIRST_GROUP = 1
+_SUMS = "AllReduceIngress.lanes.sums"
+"""Segments of all slots; on a Tofino, which has one for each slot, there are registers of lanes."""
+_RETRY_S = 0.5
+_SPREAD = 1 << 16
+"""Of election ids, so that two controllers do not come with the same."""
+_HIGHER = re.compile(r"another controller is primary \(election id (\d+);")
+
+
+class PacketVerdict(IntEnum):
+    """What a packet came to; ``outcome_t`` of the P4 programs, which explains each."""
+
+    FOREIGN = 0
+    MALFORMED = 1
+    STRANGER = 2
+    STALE = 3
+    OPENED = 4
+    ADDED = 5
+    COMPLETED = 6
+    DUPLICATE = 7
+    REPEATED = 8
+    PULLED = 9
+    DESCENDED = 10
+    SUPERSEDED = 11
+
+
+class AllReduceControl:
+    """Control of one switch that runs ``allreduce/v1model.p4`` or ``allreduce/tna.p4``.
+
+    Raises:
+        OfframpError: the switch runs another program.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        tables = session.index.tables
+        found = [prefix for prefix in ("", "pipe.") if prefix + entries.SOURCES in tables]
+        if not found:
+            raise OfframpError(f"switch {session.name}: runs another program, expected allreduce/v1model.p4 or tna.p4")
+        self._prefix = found[0]
+        self._chunk = self._prefix + entries.CHUNK[self._prefix]
+
+    @property
+    def pages(self) -> int:
+        """Pages of slots that the program has."""
+        return int(self._session.index.registers[self._chunk].size) // PAGE
+
+    @property
+    def segments(self) -> int:
+        """Segments of a packet."""
+        registers = self._session.index.registers
+        return int(registers[_SUMS].size) // (self.pages * PAGE) if _SUMS in registers else 1
+
+    def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:
+        """Give a job pages that no other has; what it had before is given up.
+
+        Returns:
+            the switch's pages.
+
+        Raises:
+            OfframpError: other jobs have too many of them, or a switch that refuses.
+        """
+        self.release(job)
+        taken = self._taken()
+        free = [page for page in range(self.pages) if page not in taken][:pages]
+        if len(free) < pages:
+            raise OfframpError(
+                f"job {job}: needs {pages} pages of slots, the switch has {len(free)} of {self.pages} left "
+                f"beside {len(set(taken.values()))} other jobs"
+            )
+        group = self._free_group()
+        session = self._session
+        rows, replicas = entries.role_rows(role, job, free, group, self._prefix)
+        # What an earlier job left there would look newer than this one's first chunks.
+        slots = (slot for page in free for slot in range(page * PAGE, (page + 1) * PAGE))
+        session.modify(session.make.register(self._chunk, slot, 0) for slot in slots)
+        session.multicast_group(group, replicas)
+        for part in rows:
+            session.insert(
+                session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
+            )
+        return free
+
+    def release(self, job: int) -> None:
+        """Give up a job's pages and its group, if it has any."""
+        session = self._session
+        mine = [entry for entry in session.read_table(self._prefix + entries.SOURCES) if self._job_of(entry) == job]
+        if not mine:
+            return
+        groups = {self._params(entry)["group"] for entry in mine}
+        from offramp_base.p4rt.schema import v1
+
+        session.delete(v1.Entity(table_entry=entry) for entry in mine)
+        session.delete(session.make.multicast_group(group, []) for group in groups)
+
+    def outcomes(self) -> dict[str, int]:
+        """What packets came to since the pipeline was pushed, by name."""
+        cells = self._session.read_counter(self._prefix + entries.OUTCOMES)
+        return {outcome.name.lower(): cells.get(outcome, (0, 0))[0] for outcome in PacketVerdict}
+
+    def strangers(self) -> dict[int, int]:
+        """Frames from ports that may not send them: how many by each port, if any."""
+        cells = self._session.read_counter(self._prefix + entries.STRANGERS)
+        return {port: packets for port, (packets, _) in cells.items() if packets}
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _params(self, entry: Any) -> dict[str, int]:
+        info = self._session.index
+        action = info.actions.by_id[entry.action.action.action_id]
+        names = {param.id: param.name for param in action.params}
+        return {names[p.param_id]: int.from_bytes(p.value, "big") for p in entry.action.action.params}
+
+    @staticmethod
+    def _job_of(entry: Any) -> int:
+        return next(int.from_bytes(m.exact.value, "big") for m in entry.match if m.field_id == 2)
+
+    def _taken(self) -> dict[int, int]:
+        """The job that has each page, where one has."""
+        found = {}
+        for entry in self._session.read_table(self._prefix + entries.SOURCES):
+            params = self._params(entry)
+            if "base" in params:
+                found[params["base"]] = self._job_of(entry)
+        return found
+
+    def _free_group(self) -> int:
+        used = {self._params(e)["group"] for e in self._session.read_table(self._prefix + entries.SOURCES)}
+        return next(group for group in range(_FIRST_GROUP, len(used) + _FIRST_GROUP + 1) if group not in used)
+
+
+def with_session(address: str, ask: Callable[[Session], _T], timeout_s: float) -> _T:
+    """Be the primary controller of a switch for a moment: whoever comes later, with a higher election id, is it then.
+
+    Raises:
+        OfframpError: no answer, or others took the switch over for all the time.
+    """
+    deadline, election_id = time.monotonic() + timeout_s, random.randint(1, _SPREAD)
+    while True:
+        try:
+            with Session(address, election_id=election_id, timeout_s=timeout_s) as session:
+                return ask(session)
+        except OfframpError as error:
+            higher = _HIGHER.search(str(error))
+            displaced = isinstance(error, RpcError) and error.code is Code.PERMISSION_DENIED
+            if not (higher or displaced) or time.monotonic() > deadline:
+                raise
+            election_id = (int(higher[1]) if higher else election_id) + random.randint(1, _SPREAD)
+            # A first try that meets a higher id need not wait; those who displace each other must part.
+            time.sleep(random.uniform(0, _RETRY_S) * displaced)
+
+
+def with_control(address: str, ask: Callable[[AllReduceControl], _T], timeout_s: float) -> _T:
+    """The same for all-reduce; ``ask`` may be called again from the start.
+
+    Raises:
+        OfframpError: also another program, or what ``ask`` raises.
+    """
+    return with_session(address, lambda session: ask(AllReduceControl(session)), timeout_s)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of all-reduce on a real link."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from offramp.allreduce.endpoint import Endpoint, Stats
+from offramp.allreduce.tensor_sum import check_ranks
+from offramp.allreduce.wire import frame_bytes
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp.allreduce.tensor_sum import Array
+    from offramp_base.transport.base import FrameIO, LinkStats
+
+_TICKS = 8  # looks at the clock in the shortest time-out
+_PARTING = 16
+"""Shortest time-outs that a rank waits for the others when it leaves."""
+_IDLE_S = 0.01
+"""How often a rank that sums nothing looks whether others still need something of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduceNetwork:
+    """What a rank knows of the network.
+
+    Attributes:
+        link: to this rank's switch port, as :func:`offramp_base.transport.open_io` takes it.
+        control: address of the switch's P4Runtime server; empty where somebody else admits the job.
+        ports: switch port of each rank; needed with ``control``.
+        pages: of 256 slots, half of which may be on their way at once.
+        segments: of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
+        burst: frames sent before the link is read again.
+        flight: bytes that may be on their way to the switch; more than what the links hold only makes queues.
+        retry_s: time without anything new after which what is missing is sent again.
+    """
+
+    link: str
+    control: str = ""
+    ports: Sequence[int] = ()
+    pages: int = 1
+    segments: int = 1
+    burst: int = 32
+    flight: int = 512 << 10
+    retry_s: float = 0.25
+
+
+class AllReducer:
+    """Sums tensors over the ranks of a job, in the order in which they are given; a context manager.
+
+    All ranks must sum tensors of the same type and size in the same order. While nothing is summed, a thread answers
+    those who lack what this rank sent.
+
+    Args:
+        network: where the switch is.
+        rank: this rank.
+        world: how many there are.
+        job: number of the job, 32 bits; each run needs its own.
+        timeout_s: how long nothing new may come before a collective fails.
+        io: the link, where it is open already.
+
+    Raises:
+        OfframpError: no such link, another program on the switch, no room for the job.
+    """
+
+    def __init__(
+        self,
+        network: AllReduceNetwork,
+        rank: int,
+        world: int,
+        job: int,
+        timeout_s: float = 30.0,
+        *,
+        io: FrameIO | None = None,
+    ) -> None:
+        check_ranks(rank, world)
+        self.rank, self.world, self.job = rank, world, job
+        self._timeout_s = timeout_s
+        self._network = network
+        segments = self._join() if network.control else network.segments
+        self._endpoint = Endpoint(
+            rank,
+            world,
+            job,
+            pages=network.pages,
+            segments=segments,
+            flight=network.flight // frame_bytes(segments),
+            retry_s=network.retry_s,
+        )
+        self._tick_s = min(network.retry_s / _TICKS, timeout_s)
+        self._io = io or _open(network.link)
+        self._failed: str | None = None
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name=f"all_reduce {rank}", daemon=True)
+        self._thread.start()
+
+    @property
+    def stats(self) -> Stats:
+        """What was sent and received so far."""
+        return self._endpoint.stats
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+        return self._io.stats
+
+    def all_reduce(self, array: Array) -> None:
+        """Replace ``array`` by its sum over all ranks.
+
+        Floating-point numbers are summed as integers that share an exponent with their neighbours in the packet (the
+        greatest, of any rank), so the sum does not depend on the order of the ranks. Integers are exact.
+
+        Args:
+            array: C-contiguous, writable; float32, float64, float16, bfloat16 or integers of up to 64 bits. It has no
+                meaning after an error.
+
+        Raises:
+            OfframpError: ranks sum different tensors; a sum that does not fit its type; nothing new within the
+                time-out, naming the ranks of which nothing came; a link that is gone. No later call succeeds.
+        """
+        with self._lock:
+            if self._failed is not None:
+                raise OfframpError(self._failed)
+            self._endpoint.begin(array)
+            try:
+                self._run(lambda: self._endpoint.idle, self._timeout_s)
+            except OfframpError as error:
+                self._failed = str(error)
+                raise
+
+    def close(self) -> None:
+        """Leave the job, together with the others; rank 0 takes its entries out of the switch, if it put them there."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._thread.join()
+        if self._failed is None and self.world > 1:
+            self._part()
+        self._io.close()
+        if self._network.control and self.rank == 0:
+            from offramp.allreduce.control import with_control
+
+            with contextlib.suppress(OfframpError):  # a switch that is gone has no entries
+                with_control(self._network.control, lambda control: control.release(self.job), self._timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _join(self) -> int:
+        """Have rank 0 admit the job; the segments of the program's packets."""
+        from offramp.allreduce.control import AllReduceControl, with_control
+        from offramp.allreduce.entries import star
+        from offramp_base.p4rt.session import Session
+
+        network = self._network
+        if len(network.ports) != self.world:
+            raise OfframpError(f"all_reduce: ports {list(network.ports)}: expected one for each of {self.world} ranks")
+        if self.rank:
+            session = Session(network.control, timeout_s=self._timeout_s)
+            try:
+                return AllReduceControl(session).segments
+            finally:
+                session.close()
+
+        def admit(control: AllReduceControl) -> int:
+            control.admit(self.job, star(network.ports), network.pages)
+            return control.segments
+
+        return with_control(network.control, admit, self._timeout_s)
+
+    def _part(self) -> None:
+        """Sum nothing once more: when all have sent that, nobody lacks anything. Only rank 0 must know."""
+        limit_s = self._timeout_s if self.rank == 0 else min(self._timeout_s, _PARTING * self._network.retry_s)
+        with contextlib.suppress(OfframpError):
+            self._endpoint.begin(np.zeros(0, np.int8))
+            self._run(lambda: self._endpoint.idle, limit_s)
+        if self.rank == 0 and self._network.control:
+            time.sleep(min(self._timeout_s, _PARTING / 2 * self._network.retry_s))  # others may still ask the switch
+
+    def _serve(self) -> None:
+        """Answer others while nothing is summed here."""
+        while not self._closing.wait(_IDLE_S):
+            if self._failed is None and self._lock.acquire(blocking=False):
+                try:
+                    self._exchange(0.0)
+                except OfframpError as error:
+                    self._failed = str(error)
+                finally:
+                    self._lock.release()
+
+    def _exchange(self, wait_s: float) -> None:
+        """Send what may leave, take what has arrived."""
+        endpoint = self._endpoint
+        while len(batch := endpoint.outgoing(self._network.burst)):
+            self._io.send(batch)
+            endpoint.incoming(self._io.receive(0.0))
+        endpoint.incoming(self._io.receive(wait_s))
+
+    def _run(self, done: Callable[[], bool], timeout_s: float) -> None:
+        endpoint = self._endpoint
+        progress, since = endpoint.progress, time.monotonic()
+        while not done():
+            try:
+                self._exchange(self._tick_s)
+            except OfframpError as error:
+                text = str(error)
+                raise OfframpError(text if text.startswith("rank ") else f"{endpoint.name}: {text}") from None
+            now = time.monotonic()
+            endpoint.tick(now)
+            if endpoint.progress != progress:
+                progress, since = endpoint.progress, now
+            elif now - since > timeout_s and not done():
+                raise OfframpError(f"{endpoint.state()} for {timeout_s:g} s")
+
+
+def _open(link: str) -> FrameIO:
+    from offramp_base.transport import open_io
+
+    return open_io(link)

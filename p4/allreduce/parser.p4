@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef OFFRAMP_ALLREDUCE_PARSER_P4
+#define OFFRAMP_ALLREDUCE_PARSER_P4
+#include "types.p4"
+
+// What is not of all-reduce is accepted without its header; what is too short ends in a parser error.
+parser AllReduceParser(packet_in packet,
+                       out headers_t hdr,
+                       inout metadata_t meta,
+                       inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHER_TYPE_IPV4: ipv4;
+            default: accept;
+        }
+    }
+
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, IP_PROTOCOL_ALLREDUCE): allreduce;
+            default: accept;
+        }
+    }
+
+    state allreduce {
+        packet.extract(hdr.allreduce);
+        transition select(hdr.allreduce.kind) {
+            KIND_DATA: segment;
+            KIND_AGAIN: segment;
+            KIND_RESULT: segment;
+            default: accept;
+        }
+    }
+
+    state segment {
+        packet.extract(hdr.segments.next);
+        transition select(hdr.segments.lastIndex) {
+            SEGMENTS - 1: accept;
+            default: segment;
+        }
+    }
+}
+
+control AllReduceDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.allreduce);
+        packet.emit(hdr.segments);
+    }
+}
+
+#endif

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks around switches without sockets: one switch, or leaves and a spine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from offramp.allreduce import entries
+from offramp.allreduce.endpoint import Endpoint
+from offramp.p4src import p4_source
+from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch, ir, make_switch
+from offramp_p4.frontend import load
+from offramp_sim.allreduce import direct
+from offramp_sim.allreduce.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
+
+TARGETS = ("v1model-python", "v1model-native", "tna-python", "tna-native")
+JOB = 0x5EED
+PAGES = 4
+
+
+@cache
+def program(name: str, segments: int = 1) -> ir.Program:
+    """A program with four pages of slots."""
+    sizes = {"PAGES": str(PAGES), "SEGMENTS": str(segments), "SOURCE_ENTRIES": "256"}
+    return load(p4_source(f"allreduce/{name}.p4"), defines=sizes)
+
+
+def make(target: str, segments: int = 1) -> PlainSwitch:
+    """A switch that runs the program, without entries."""
+    name, engine = target.split("-")
+    return make_switch(program(name, segments), engine)
+
+
+class Star:
+    """Ranks on ports 1, 2, … of one switch."""
+
+    def __init__(self, switch: PlainSwitch, ranks: int, job: int = JOB, pages: Sequence[int] = (1,)) -> None:
+        self.switch, self.ranks, self.job, self.pages = switch, ranks, job, pages
+        self.ports = list(range(1, ranks + 1))
+        self.restart()
+
+    def restart(self) -> None:
+        """The switch loses everything and gets the job's entries back."""
+        self.switch.reset()
+        direct.load(self.switch, entries.star(self.ports), self.job, self.pages)
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """What leaves."""
+        return self.switch.process(batch)
+
+
+class Tree:
+    """Ranks under leaves that a spine joins; the port of rank *r* is *r*."""
+
+    def __init__(self, make_one: Callable[[], PlainSwitch], network: LeafSpine, job: int = JOB) -> None:
+        self.network, self.ports = network, list(range(network.workers))
+        self.leaves = [make_one() for _ in range(network.leaves)]
+        self.spine = make_one()
+        for number, switch in enumerate(self.leaves):
+            direct.load(switch, entries.leaf(network, number), job, [number % PAGES])
+        direct.load(self.spine, entries.spine(network), job, [3])
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """What leaves to ranks, until nothing moves between the switches."""
+        moving: list[tuple[int, int, bytes]] = []  # leaf or -1 for the spine, port, frame
+        for rank, frame in batch:
+            moving.append((self.network.racks[rank], self.network.host_port(rank), frame))
+        arrived = []
+        while moving:
+            where, port, frame = moving.pop(0)
+            switch = self.spine if where < 0 else self.leaves[where]
+            for out, sent in switch.process(PacketBatch.of([(port, frame)])):
+                if where < 0:
+                    leaf = out - self.network.downlink(0)
+                    moving.append((leaf, self.network.uplink(leaf, 0), sent))
+                elif out == self.network.uplink(where, 0):
+                    moving.append((-1, self.network.downlink(where), sent))
+                else:
+                    arrived.append((self.network.members(where)[out - 1], sent))
+        return PacketBatch.of(arrived)
+
+
+def lockstep(net: Star | Tree, seed: int, trouble: float = 0.0, segments: int = 1, **more: Any) -> Lockstep:
+    """Ranks of a network whose links lose, double and delay frames with probability ``trouble`` each."""
+    ports = net.ports
+    endpoints = [
+        Endpoint(rank, len(ports), JOB, segments=segments, pages=more.pop("pages", 1), retry_s=20)
+        for rank in range(len(ports))
+    ]
+    up, down = (UnrulyChannel(seed * 2 + side, trouble, trouble, trouble) for side in range(2))
+    return Lockstep(endpoints, ports, more.pop("process", net.process), up=up, down=down, patience=8000, **more)
+
+
+def equal(got: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether arrays are equal to the bit, NaNs being alike."""
+    return bool(np.array_equal(got, expected, equal_nan="float" in got.dtype.name))

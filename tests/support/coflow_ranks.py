@@ -16,7 +16,6 @@ import torch.distributed as dist
 
 from offramp.hermod.endhost import Priorities, Tuning
 from offramp.hermod.endhost.all_reduce import AllReduce
-from offramp.hermod.endhost.gradients import Gradients, average_gradients
 from offramp.hermod.endhost.group import endpoint_of
 from offramp.hermod.endhost.messages import Messages
 from offramp.hermod.factors import CType, Factors
@@ -122,7 +121,6 @@ def everything(group: Group, _: Any, report: Report) -> dict[Any, Any]:
         "groups": everyones(group, other_groups(group)),
         "choices": everyones(group, choices(group)),
         "moe": everyones(group, experts(group)),
-        "ddp": ddp(group),
         "all-reduce": everyones(group, sums(group)),
         "messages": everyones(group, messages(group)),
         "batches": everyones(group, batches(group)),
@@ -257,29 +255,6 @@ def refusals(group: Group, way: str) -> list[str]:
         if output.tolist() != [0, 1, 2, 3]:
             lines.append(f"afterwards: {output.tolist()}")
     return lines
-
-
-def ddp(group: Group) -> float:
-    """Largest difference between gradients of DDP with the hook and of the whole batch on one process."""
-    from torch.nn.parallel import DistributedDataParallel
-
-    torch.manual_seed(3)
-    model = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
-    alone = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
-    alone.load_state_dict(model.state_dict())
-    batch = torch.randn(8, 20)
-    alone(batch).square().mean().backward()
-    with endpoint_of(None, Priorities.of_job(4, 8), where="127.0.0.1") as endpoint:
-        gradients = Gradients(endpoint, model.parameters(), layers=8, micro_batches=4)
-        parallel = DistributedDataParallel(model, bucket_cap_mb=0.002)
-        parallel.register_comm_hook(gradients, average_gradients)
-        parallel(batch[2 * group.rank : 2 * group.rank + 2]).square().mean().backward()
-        gradients.close()
-        assert set(endpoint.sent_bytes) <= {endpoint.priorities.mark(Factors(3, CType.DP, g)).dscp for g in range(8)}
-    differences = [(a.grad - b.grad).abs().max() for a, b in zip(model.parameters(), alone.parameters(), strict=True)]
-    worst = torch.stack(differences).max().reshape(1)
-    group.max(worst)
-    return float(worst)
 
 
 def sums(group: Group) -> list[str]:

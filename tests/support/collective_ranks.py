@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 
 from offramp.themis.executor.executor import Executor
-from offramp.themis.executor.hook import average_gradients
 from offramp.themis.executor.mesh import Mesh
 from offramp.themis.executor.trial import in_rank_order
 from offramp.themis.network import Dimension, Kind, Network
@@ -138,28 +137,6 @@ class _Reordered:
         order = list(first[dim])
         order[0], order[1] = order[1], order[0]
         return (*first[:dim], tuple(order), *first[dim + 1 :])
-
-
-def gradients(group: Group, _: Any, report: Callable[[Any], None]) -> float:
-    """Largest difference between gradients of DDP with the hook and of the whole batch on one process."""
-    from torch.nn.parallel import DistributedDataParallel
-
-    torch.manual_seed(3)
-    model = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
-    alone = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
-    alone.load_state_dict(model.state_dict())
-    batch = torch.randn(8, 20)
-    alone(batch).square().mean().backward()
-    with Executor(Mesh(NETWORK), NETWORK, chunks=4) as executor:
-        parallel = DistributedDataParallel(model, bucket_cap_mb=0.002)
-        parallel.register_comm_hook(executor, average_gradients)
-        parallel(batch[2 * group.rank : 2 * group.rank + 2]).square().mean().backward()
-    worst = max(
-        float((a.grad - b.grad).abs().max()) for a, b in zip(model.parameters(), alone.parameters(), strict=True)
-    )
-    most = torch.tensor([worst])
-    group.max(most)
-    return float(most)
 
 
 def adapting(group: Group, _: Any, report: Callable[[Any], None]) -> list[list[float]]:

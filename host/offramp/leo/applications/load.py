@@ -175,7 +175,7 @@ def open_loop(
         OfframpError: not a rate above 0, or requests that do not end.
     """
     if not rate > 0:
-        raise OfframpError(f"rate {rate}: expected requests a second, above 0")
+        raise OfframpError(f"rate {rate}: expected requests per second, above 0")
     gaps = np.random.default_rng(seed).exponential(1e9 / rate, max(1, int(rate * seconds * 1.5) + 16))
     due = np.cumsum(gaps).astype(np.int64)
     due = due[due < seconds * 1e9]

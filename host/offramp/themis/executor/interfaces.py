@@ -57,7 +57,7 @@ def _join(hub: str, where: str, name: str, address: str, port: str) -> None:
     ip("-n", hub, "link", "add", port, "type", "veth", "peer", "name", name, "netns", where)
     ip("-n", hub, "link", "set", port, "master", name, "up")
     ip("-n", where, "address", "add", address, "dev", name)
-    # Whole packets, not the 64 KiB that the kernel passes on at once: a limit of bytes a second should be smooth.
+    # Whole packets, not the 64 KiB that the kernel passes on at once: a limit of bytes per second should be smooth.
     ip("-n", where, "link", "set", name, "gso_max_segs", "1", "up")
     # Nor should it wait for acknowledgements that TCP holds back.
     subnet = f"{address.rsplit('.', 1)[0]}.0/24"

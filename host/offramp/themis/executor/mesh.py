@@ -9,13 +9,53 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
+from typing import Protocol
 
 import torch.distributed as dist
 
-from offramp.themis.network import Network, coordinates
+from offramp.themis.network import Network
 from offramp_base.errors import OfframpError
 
 TIMEOUT = dt.timedelta(minutes=5)
+
+
+class Ranks(Protocol):
+    """Whose ranks fill a mesh, and what makes groups of some of them.
+
+    Attributes:
+        rank, size: of this process, and how many there are.
+        control: all of them.
+    """
+
+    @property
+    def rank(self) -> int: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def control(self) -> dist.ProcessGroup: ...  # noqa: D102
+
+    def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup | None:
+        """A group of some ranks; None where this one is not among them and others make it alone."""
+
+
+class DefaultRanks:
+    """Those of the default group, which all make all groups.
+
+    Raises:
+        OfframpError: there is no default group.
+    """
+
+    def __init__(self, timeout: dt.timedelta = TIMEOUT) -> None:
+        if not dist.is_initialized():
+            raise OfframpError("mesh: expected torch.distributed to be initialised")
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._timeout = timeout
+        self.control = self.group(range(self.size), "control")
+
+    def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup:  # noqa: ARG002
+        """A new group."""
+        made: dist.ProcessGroup = dist.new_group(list(ranks), timeout=self._timeout)
+        return made
 
 
 class Mesh:
@@ -28,31 +68,27 @@ class Mesh:
         control: all ranks, for agreement.
     """
 
-    def __init__(
-        self, network: Network, interfaces: Sequence[str] | None = None, timeout: dt.timedelta = TIMEOUT
-    ) -> None:
+    def __init__(self, network: Network, interfaces: Sequence[str] | None = None, ranks: Ranks | None = None) -> None:
         """Make the groups; every rank must call this, with the same network.
 
         Args:
-            network: whose dimensions the ranks of the default group fill.
+            network: whose dimensions the ranks fill.
             interfaces: the network interface of each dimension, for gloo; the process' usual one by default.
-            timeout: after which a rank that waits for a peer fails.
+            ranks: of the default group unless others are given.
 
         Raises:
             OfframpError: no default group, or its ranks do not fill the dimensions.
         """
-        if not dist.is_initialized():
-            raise OfframpError("mesh: expected torch.distributed to be initialised")
+        ranks = ranks if ranks is not None else DefaultRanks()
         self.sizes = tuple(d.size for d in network.dimensions)
-        world = dist.get_world_size()
+        world = ranks.size
         if world != math.prod(self.sizes):
             shape = "x".join(map(str, self.sizes))
             raise OfframpError(f"mesh {shape}: expected {math.prod(self.sizes)} ranks, there are {world}")
         if interfaces is not None and len(interfaces) != len(self.sizes):
             raise OfframpError(f"mesh: {len(interfaces)} interfaces for {len(self.sizes)} dimensions")
-        self.rank = dist.get_rank()
-        self.control = dist.new_group(timeout=timeout)
-        here = coordinates(self.rank, self.sizes)
+        self.rank = ranks.rank
+        self.control = ranks.control
         self.groups: list[dist.ProcessGroup | None] = []
         strides = [math.prod(self.sizes[:k]) for k in range(len(self.sizes))]
         for k, size in enumerate(self.sizes):
@@ -61,8 +97,9 @@ class Mesh:
             with _interface(interfaces[k] if interfaces else None):
                 for place in product(*others) if size > 1 else ():
                     first = sum(c * stride for c, stride in zip(place, strides, strict=True))
-                    group = dist.new_group([first + c * strides[k] for c in range(size)], timeout=timeout)
-                    if all(a == b for j, (a, b) in enumerate(zip(place, here, strict=True)) if j != k):
+                    line = [first + c * strides[k] for c in range(size)]
+                    group = ranks.group(line, f"dim{k + 1}")
+                    if ranks.rank in line:
                         mine = group
             self.groups.append(mine)
 

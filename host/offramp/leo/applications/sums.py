@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of tensors over ``torch.distributed`` ranks, added by LEO's devices; a hook for DistributedDataParallel.
+"""All-reduce of tensors over ``torch.distributed`` ranks, added by LEO's devices.
 
 with LeoSums({"acc": "model:service_us=200"}) as sums:
-    model = DistributedDataParallel(module)
-    model.register_comm_hook(sums, average_gradients)
+    sums.all_reduce(vector)
 
 Each rank gets its part of every rank's vector, adds them up in chunks over all paths at once, and gives the sum to all.
 A sum has the same bits whichever device makes it: vectors are added as a balanced tree
@@ -11,7 +10,6 @@ A sum has the same bits whichever device makes it: vectors are added as a balanc
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self
 
@@ -29,7 +27,6 @@ from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import AnyPolicy, Policy
-from offramp.workers.ddp import mean_of
 from offramp_base.errors import OfframpError
 
 ROWS: Final = 32
@@ -136,13 +133,3 @@ class LeoSums:
     ) -> None:
         """End the process."""
         self.close()
-
-
-def average_gradients(
-    sums: LeoSums,
-    bucket: dist.GradBucket,  # type: ignore[name-defined]  # defined in C++
-) -> torch.futures.Future[torch.Tensor]:
-    """A communication hook: the mean of a bucket over ranks."""
-    started: Future[torch.Tensor] = Future()
-    started.set_result(sums.all_reduce(bucket.buffer()))
-    return mean_of(started, sums.ranks)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Before an offloaded collective starts, all ranks compare what they are about to do: one gather of 64 bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+import torch
+import torch.distributed as dist
+
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNEVEN: Final = ("all_to_all", "gather", "scatter")
+"""Kinds whose ranks may give different sizes."""
+_WORDS: Final = 8
+_TEXT: Final = 512
+
+
+def described(kind: str, form: str, dtype: str, shape: Sequence[int], reduce: str, peer: int) -> str:
+    """A collective in words, equal on ranks that agree."""
+    size = "" if kind in UNEVEN else f" {tuple(shape)}"
+    return (
+        f"{reduce + ' ' if reduce else ''}{kind}{size} of {dtype}"
+        + (f", root {peer}" if peer >= 0 else "")
+        + (f" ({form})" if form not in ("single", "") else "")
+    )
+
+
+def compare(group: dist.ProcessGroup, number: int, what: str) -> None:
+    """Whether all ranks are about to do the same; who differs is asked only where a digest does.
+
+    Raises:
+        OfframpError: they are not: the same line on every rank.
+    """
+    digest = hashlib.blake2b(f"{number} {what}".encode(), digest_size=8 * _WORDS).digest()
+    if len(set(_gathered(group, digest))) == 1:
+        return
+    said = _texts(group, f"{number} {what}")
+    usual = max(said, key=said.count)
+    other = next(rank for rank, words in enumerate(said) if words != usual)
+    first = said.index(usual)
+    raise OfframpError(f"rank {other} does {_numbered(said[other])}, rank {first} does {_numbered(usual)}")
+
+
+def settle(group: dist.ProcessGroup, fault: str) -> str:
+    """The first fault that a rank has, and whose it is; empty where all ranks have none."""
+    return next((f"rank {rank}: {text}" for rank, text in enumerate(_texts(group, fault)) if text), "")
+
+
+def _numbered(words: str) -> str:
+    number, _, what = words.partition(" ")
+    return f"collective {number}, {what}"
+
+
+def _texts(group: dist.ProcessGroup, text: str) -> list[str]:
+    rows = _gathered(group, text.encode()[:_TEXT].ljust(_TEXT, b"\0"))
+    return [row.rstrip(b"\0").decode(errors="replace") for row in rows]
+
+
+def _gathered(group: dist.ProcessGroup, raw: bytes) -> list[bytes]:
+    mine = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+    rows = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(rows, mine, group=group)
+    return [row.numpy().tobytes() for row in rows]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend's C++, compiled once for each PyTorch and kept in the user's cache.
+
+One file, one call of the compiler: ``torch.utils.cpp_extension`` would want ninja and setuptools for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from offramp_base.errors import OfframpError
+from offramp_base.private_folder import check_owned, make_private, user_cache
+
+NAME: Final = "offramp_c10d"
+LIMIT_S: Final = 900
+"""A machine that is busy needs minutes."""
+_SOURCES: Final = Path(__file__).parent / "native"
+_LIBRARIES: Final = ("c10", "torch_cpu", "torch", "torch_python")
+_log = logging.getLogger("offramp.torch")
+
+
+def load() -> Any:
+    """The extension, compiled now unless it is in the cache.
+
+    Raises:
+        OfframpError: no compiler or headers, or the compiler refuses; or the cache is not this user's alone.
+    """
+    if NAME in sys.modules:
+        return sys.modules[NAME]
+    try:
+        path = _built()
+        check_owned(path, folder=False)
+        spec = importlib.util.spec_from_file_location(NAME, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (OSError, ImportError) as error:
+        raise OfframpError(f"the backend's extension: {error}") from None
+    sys.modules[NAME] = module
+    return module
+
+
+def _command(source: Path, out: Path) -> list[str]:
+    root = Path(torch.__file__).resolve().parent
+    includes = [root / "include", root / "include/torch/csrc/api/include", Path(sysconfig.get_path("include"))]
+    abi = int(torch.compiled_with_cxx11_abi())
+    return [
+        os.environ.get("CXX", "g++"),
+        *("-std=c++20", "-O1", "-fPIC", "-shared", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={abi}"),
+        f"-DTORCH_EXTENSION_NAME={NAME}",
+        *(word for folder in includes for word in ("-isystem", str(folder))),
+        str(source),
+        *("-o", str(out), f"-L{root / 'lib'}"),
+        *(f"-l{library}" for library in _LIBRARIES),
+    ]
+
+
+def _built() -> Path:
+    sources = sorted(_SOURCES.iterdir())
+    command = _command(Path("source"), Path("out"))
+    known = [torch.__version__, sys.version, *command, *(each.read_text(encoding="utf-8") for each in sources)]
+    folder = user_cache() / "offramp" / "torch" / hashlib.sha256("\0".join(known).encode()).hexdigest()[:32]
+    path = folder / f"{NAME}.so"
+    make_private(folder)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of this machine start together
+        if not path.exists():
+            _compile(folder / "unfinished.so")
+            (folder / "unfinished.so").replace(path)
+    return path
+
+
+def _compile(out: Path) -> None:
+    command = _command(_SOURCES / "backend.cpp", out)
+    if shutil.which(command[0]) is None:
+        raise OfframpError(f"the backend's extension: no compiler {command[0]}")
+    _log.warning("compiling the backend offramp for PyTorch %s: once, about a minute", torch.__version__)
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise OfframpError(f"the backend's extension: not compiled after {LIMIT_S} s") from None
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
+        raise OfframpError(f"the backend's extension: {errors[0].strip() if errors else 'the compiler failed'}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group's backend: gloo (and NCCL where there is one), within what sends collectives to offloads."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+from offramp.torch import build
+from offramp.torch.dispatcher import Dispatcher
+from offramp.torch.pipelines import watch_pipelines
+from offramp.torch.place import Place
+from offramp.torch.settings import VARIABLE, NetworkSettings
+from offramp.torch.types import NAME, OPERATIONS
+from offramp_base.errors import OfframpError
+
+c10d: Any = distributed_c10d
+"""Its stubs lack NCCL's backend where PyTorch has none."""
+WITHOUT_COMPILER: Final = "OFFRAMP_TORCH_PYTHON"
+"""Set it to anything to have the backend in Python although there is a compiler."""
+_log = logging.getLogger("offramp.torch")
+
+
+@cache
+def network(rank: int) -> NetworkSettings | None:
+    """The settings of this process; that there are none is said once, by rank 0."""
+    settings = NetworkSettings.from_environment()
+    if settings is None and rank == 0:
+        _log.warning("%s names no network: the backend offramp is gloo", VARIABLE)
+    return settings
+
+
+@cache
+def extension() -> Any:
+    """The compiled backend; None, said once, where it cannot be made."""
+    if os.environ.get(WITHOUT_COMPILER):
+        return None
+    try:
+        return build.load()
+    except OfframpError as error:
+        _log.warning("%s; the backend offramp is in Python: fewer collectives can be offloaded", error)
+        return None
+
+
+def create(options: Any) -> Any:
+    """The backend of a new group, as ``torch.distributed`` asks for it.
+
+    Raises:
+        OfframpError: a fault in the settings.
+    """
+    seconds = options.timeout
+    timeout = seconds if isinstance(seconds, timedelta) else timedelta(seconds=float(seconds))
+    size, rank = options.group_size, options.group_rank
+    ranks = list(options.global_ranks_in_group) or list(range(size))
+    inner = dist.ProcessGroupGloo(options.store, rank, size, timeout)
+    inner.options.global_ranks_in_group = list(options.global_ranks_in_group)
+    inner.options.group_name = options.group_id
+    inner._set_sequence_number_for_group()
+    return wrapped(
+        inner, _nccl(options, timeout), options.store, ranks, options.group_id, timeout, network(_rank(options))
+    )
+
+
+def wrapped(
+    inner: Any,
+    cuda: Any,
+    store: Any,
+    ranks: Sequence[int],
+    name: str,
+    timeout: timedelta,
+    settings: NetworkSettings | None,
+) -> Any:
+    """A backend around gloo's (``inner``) and, for GPUs, NCCL's (``cuda``, or None)."""
+    watch_pipelines()
+    place = Place(inner.rank(), inner.size(), tuple(ranks), name, store, timeout)
+    dispatcher = Dispatcher(place, settings, wrapped)
+    compiled = extension()
+    if compiled is None:
+        from offramp.torch.fallback import PythonGroup
+
+        return PythonGroup(inner, cuda, dispatcher)
+    history = (settings or NetworkSettings()).history
+    backend = compiled.Backend(inner, cuda, NAME, history, dispatcher)
+    dispatcher.recorder = backend.recorder
+    for number, kind in OPERATIONS.items():
+        least = dispatcher.least(kind)
+        if least is not None:
+            backend.watch(number, least)
+    return backend
+
+
+def _rank(options: Any) -> int:
+    """Of this process in the default group."""
+    return int(dist.get_rank() if dist.is_initialized() else options.group_rank)
+
+
+def _nccl(options: Any, timeout: timedelta) -> Any:
+    """NCCL's backend where PyTorch has NCCL and each rank a GPU of its own."""
+    if not (torch.cuda.is_available() and dist.is_nccl_available()) or torch.cuda.device_count() < _local_ranks():
+        return None
+    asked = c10d.ProcessGroupNCCL.Options()
+    asked._timeout = timeout
+    asked.global_ranks_in_group = list(options.global_ranks_in_group)
+    asked.group_name = options.group_id
+    store = c10d.PrefixStore("nccl/", options.store)
+    made = c10d.ProcessGroupNCCL(store, options.group_rank, options.group_size, asked)
+    made._set_sequence_number_for_group()
+    return made
+
+
+def _local_ranks() -> int:
+    """Ranks of this machine: as the launcher says, else all."""
+    said = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or "1"
+    return int(said) if said.isdecimal() else 1

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What decides for a group: which offload takes a collective, and what is said when one has failed."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+import torch.distributed as dist
+
+from offramp.torch.agreement import UNEVEN, compare
+from offramp.torch.diagnosis import diagnose, said
+from offramp.torch.forms import KINDS
+from offramp.torch.history import write_dump
+from offramp.torch.lane import Lane
+from offramp.torch.offload import Call, Gloo, Offload, Request, made
+from offramp.torch.priorities import Positions
+from offramp.torch.settings import NetworkSettings
+from offramp.torch.staging import wait_for_device
+from offramp.torch.types import DTYPES
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.torch.place import Place
+
+_log = logging.getLogger("offramp.torch")
+
+CLOSE_S: Final = 10.0
+ABORTED: Final = "aborted"
+every: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+"""Those of all groups of this process."""
+
+
+class Dispatcher:
+    """The Python side of a group's backend.
+
+    Args:
+        place: the group.
+        settings: of the network; None: gloo carries out everything.
+        wrap: makes the backend of a part of the ranks (:func:`offramp.torch.create.wrapped`).
+    """
+
+    def __init__(self, place: Place, settings: NetworkSettings | None, wrap: Callable[..., Any] | None = None) -> None:
+        self._wrap = wrap
+        self.place, self.settings = place, settings
+        self.recorder: Any = None
+        self.desc = ""
+        self._offloads: list[tuple[str, Offload]] = made(settings) if settings else []
+        self._gloo = Gloo(settings or NetworkSettings())
+        self._verify = settings is not None and settings.verify
+        self._positions = Positions(settings)
+        self._lane: Lane | None = None
+        every.add(self)
+
+    def least(self, kind: str) -> int | None:
+        """Bytes of a collective from which on :meth:`take` wants to hear of it; None: never."""
+        if self._verify and kind not in ("send", "recv"):
+            return 0
+        if self.settings is None or kind not in KINDS or not any(kind in o.kinds for _, o in self._offloads):
+            return None
+        return 0 if kind in UNEVEN else self.settings.least
+
+    def take(self, work: Any) -> str:
+        """Start a collective by an offload and name it, or leave it to gloo: an empty name.
+
+        Raises:
+            DistBackendError: ranks differ, where every collective is compared.
+        """
+        about, tensors = work.about, [*work.inputs, *work.outputs]
+        self.desc = work.group
+        if self._verify and about.kind not in ("send", "recv"):
+            self._compare(about)
+        if not tensors:
+            return ""
+        dtype = DTYPES[about.dtype]
+        size, backward = self.place.size, torch._C._current_graph_task_id() >= 0
+        request = Request(about.kind, about.form, dtype, about.reduce, about.bytes, work.group, size, backward)
+        offload = self._choose(request)
+        if offload is None and tensors[0].is_cuda:
+            offload = self._gloo
+        if offload is None:
+            return ""
+        wait_for_device(tensors)
+        if self._lane is None:
+            self._lane = Lane(self.place, self.recorder.route, agreed=self._verify)
+        position, factors = self._positions.of(request)
+        splits = work.output_splits, work.input_splits
+        call = Call(request, about.number, work.outputs, work.inputs, *splits, about.peer, position, factors)
+        self.recorder.route(about.id, offload.name)
+        self._lane.put(offload, call, work)
+        return offload.name
+
+    def _compare(self, about: Any) -> None:
+        try:
+            compare(self.place.control, about.number, said(about))
+        except OfframpError as error:
+            line = f"{about.kind} {about.number} on rank {self.place.rank} of group {self.place.name}: {error}"
+            raise dist.DistBackendError(line) from None
+
+    def _choose(self, request: Request) -> Offload | None:
+        if self.settings is None or request.bytes < (self.least(request.kind) or 0):
+            return None
+        return next((o for word, o in self._offloads if word in request.group and o.takes(request)), None)
+
+    def explain(self, number: int, what: str) -> str:
+        """The line for a collective that has failed, by its id in the record; writes a dump."""
+        record = next((r for r in self.recorder.entries() if r.id == number), None)
+        if record is None or what == ABORTED:
+            return what
+        line = diagnose(self.place, record, what)
+        self._dump(line)
+        return line
+
+    def _dump(self, reason: str) -> None:
+        if self.settings is not None and self.settings.dump is not None:
+            try:
+                write_dump(self.settings.dump, self, reason)
+            except OfframpError as error:
+                _log.warning("%s", error)
+
+    def split(self, store: Any, inner: Any, cuda: Any, name: str) -> Any:
+        """The backend of a part of this group's ranks."""
+        assert self._wrap is not None
+        ranks = [self.place.ranks[r] for r in inner.options.global_ranks_in_group] or list(range(inner.size()))
+        return self._wrap(inner, cuda, store, ranks, name, self.place.timeout, self.settings)
+
+    def abort(self) -> None:
+        """End what waits, at once."""
+        self._dump("aborted")
+        self._close(drain=False)
+
+    def shutdown(self) -> None:
+        """End the thread and the offloads after what they have begun."""
+        self._close(drain=True)
+
+    def _close(self, *, drain: bool) -> None:
+        lane, self._lane = self._lane, None
+        if lane is not None:
+            lane.close(CLOSE_S if drain else 0.0, drain=drain)
+        self.place.close()
+        every.discard(self)

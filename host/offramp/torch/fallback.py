@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend without a compiler: a process group in Python over gloo's backend.
+
+PyTorch 2.13 lets Python override all_reduce, all_gather into lists, broadcast, barrier, reduce_scatter of lists, send,
+recv and all_to_all_single; those are recorded and offered to offloads. The rest goes to gloo unseen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C import _distributed_c10d
+
+from offramp.torch.dispatcher import Dispatcher
+from offramp.torch.settings import NetworkSettings
+from offramp.torch.types import DTYPES
+
+_c10d: Any = _distributed_c10d  # its stubs lack some
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+@dataclass
+class _Record:
+    """As the compiled backend's."""
+
+    id: int
+    number: int
+    kind: str
+    form: str
+    dtype: str
+    shape: list[int]
+    bytes: int
+    reduce: str = ""
+    peer: int = -1
+    route: str = "gloo"
+    error: str = ""
+    started: float = field(default_factory=time.time)
+    seconds: float = -1.0
+
+
+@dataclass
+class _Total:
+    calls: int = 0
+    bytes: int = 0
+    failed: int = 0
+
+
+class _Recorder:
+    def __init__(self, most: int) -> None:
+        self._records: deque[_Record] = deque(maxlen=most)
+        self._totals: dict[tuple[str, str], _Total] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, record: _Record) -> None:
+        with self._lock:
+            self._records.append(record)
+
+    def route(self, number: int, name: str) -> None:
+        for record in self.entries():
+            if record.id == number:
+                record.route = name
+
+    def end(self, record: _Record, error: str = "") -> None:
+        with self._lock:
+            if record.seconds >= 0:
+                return
+            record.seconds, record.error = time.time() - record.started, error
+            total = self._totals.setdefault((record.route, record.kind), _Total())
+            total.calls += 1
+            total.bytes += record.bytes
+            total.failed += bool(error)
+
+    def entries(self) -> list[_Record]:
+        with self._lock:
+            return list(self._records)
+
+    def totals(self) -> dict[tuple[str, str], _Total]:
+        with self._lock:
+            return dict(self._totals)
+
+
+@dataclass
+class _Work:
+    """What a dispatcher is asked to take, as the compiled backend's; its future ends with it."""
+
+    about: _Record
+    outputs: list[torch.Tensor]
+    inputs: list[torch.Tensor]
+    output_splits: list[int]
+    input_splits: list[int]
+    group: str
+    recorder: _Recorder
+    future: torch.futures.Future[list[torch.Tensor]] = field(default_factory=torch.futures.Future)
+
+    def complete(self, error: str = "") -> None:
+        """End it, once."""
+        if self.future.done():
+            return
+        self.recorder.end(self.about, error)
+        if error:
+            self.future.set_exception(dist.DistBackendError(error))  # type: ignore[arg-type]
+        else:
+            self.future.set_result(self.outputs)
+
+
+class PythonGroup(dist.ProcessGroup):
+    """Offers what Python may override to the dispatcher, and is gloo for the rest."""
+
+    def __init__(self, inner: Any, cuda: Any, dispatcher: Dispatcher) -> None:
+        # With a store it would be no object that Python may override; the stubs know no other.
+        super().__init__(inner.rank(), inner.size())  # type: ignore[call-arg]
+        self._inner, self._dispatcher = inner, dispatcher
+        self._recorder = dispatcher.recorder = _Recorder((dispatcher.settings or NetworkSettings()).history)
+        self._numbers, self._ids = itertools.count(1), itertools.count()
+        self._name = self._desc = ""
+        kind = dist.ProcessGroup.BackendType.GLOO
+        self._set_default_backend(kind)
+        self._register_backend(torch.device("cpu"), kind, inner)
+        if cuda is not None:
+            self._register_backend(torch.device("cuda"), dist.ProcessGroup.BackendType.NCCL, cuda)
+
+    def getBackendName(self) -> str:  # noqa: D102, N802 - PyTorch's names, here and below
+        return "offramp"
+
+    def setGroupName(self, name: str) -> None:  # noqa: D102, N802
+        self._name = name
+
+    def getGroupName(self) -> str:  # noqa: D102, N802
+        return self._name
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: D102, N802
+        self._desc = desc
+
+    def getGroupDesc(self) -> str:  # noqa: D102, N802
+        return self._desc
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> Any:  # type: ignore[override]  # noqa: D102
+        opts = opts if opts is not None else dist.AllreduceOptions()
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+        return self._run(
+            ("all_reduce", "single"), tensors, tensors, lambda: self._inner.allreduce(tensors, opts), op=opts.reduceOp
+        )
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:  # noqa: D102
+        opts = opts if opts is not None else dist.AllreduceCoalescedOptions()
+        form = ("all_reduce", "coalesced")
+        return self._run(
+            form, tensors, tensors, lambda: self._inner.allreduce_coalesced(tensors, opts), op=opts.reduceOp
+        )
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> Any:  # type: ignore[override]  # noqa: D102
+        opts = opts if opts is not None else dist.BroadcastOptions()
+        form = ("broadcast", "single")
+        return self._run(form, tensors, tensors, lambda: self._inner.broadcast(tensors, opts), peer=opts.rootRank)
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:  # noqa: D102
+        opts = opts if opts is not None else _c10d.AllgatherOptions()
+        every = [t for row in outputs for t in row]
+        return self._run(("all_gather", "list"), every, inputs, lambda: self._inner.allgather(outputs, inputs, opts))
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:  # type: ignore[override]  # noqa: D102
+        opts = opts if opts is not None else dist.ReduceScatterOptions()
+        every = [t for row in inputs for t in row]
+        return self._run(
+            ("reduce_scatter", "list"),
+            outputs,
+            every,
+            lambda: self._inner.reduce_scatter(outputs, inputs, opts),
+            op=opts.reduceOp,
+        )
+
+    def alltoall_base(self, output: Any, values: Any, into: Any, out: Any, opts: Any = None) -> Any:  # noqa: D102
+        opts = opts if opts is not None else dist.AllToAllOptions()
+        return self._run(
+            ("all_to_all", "single"),
+            [output],
+            [values],
+            lambda: self._inner.alltoall_base(output, values, into, out, opts),
+            splits=(list(into), list(out)),
+        )
+
+    all_to_all_single = alltoall_base  # type: ignore[assignment]
+
+    def send(self, tensors: Any, rank: int, tag: int = 0) -> Any:  # noqa: D102
+        form = ("send", "single")
+        call = lambda: self._inner.send(tensors, rank, tag)  # noqa: E731
+        return self._run(form, [], tensors, call, peer=rank, splits=([], [tag]))
+
+    def recv(self, tensors: Any, rank: int, tag: int = 0) -> Any:  # noqa: D102
+        form = ("recv", "single")
+        call = lambda: self._inner.recv(tensors, rank, tag)  # noqa: E731
+        return self._run(form, tensors, [], call, peer=rank, splits=([], [tag]))
+
+    def barrier(self, opts: Any = None) -> Any:  # noqa: D102
+        opts = opts if opts is not None else dist.BarrierOptions()
+        return self._run(("barrier", ""), [], [], lambda: self._inner.barrier(opts))
+
+    def abort(self) -> None:
+        """End what offloads have not begun."""
+        self._dispatcher.abort()
+
+    def shutdown(self) -> None:
+        """End the offloads after what they have begun."""
+        self._dispatcher.shutdown()
+
+    def _run(
+        self,
+        form: tuple[str, str],
+        outputs: Sequence[torch.Tensor],
+        inputs: Sequence[torch.Tensor],
+        delegate: Callable[[], Any],
+        *,
+        op: Any = None,
+        peer: int = -1,
+        splits: tuple[list[int], list[int]] = ([], []),
+    ) -> Any:
+        tensors = list(inputs or outputs)
+        strided = bool(tensors) and tensors[0].layout == torch.strided
+        size = sum(t.nbytes for t in tensors) if strided else 0
+        shape = list(tensors[0].shape) if strided else []
+        number = next(self._numbers)
+        record = _Record(
+            next(self._ids), number, *form, _NAMES.get(tensors[0].dtype, "") if tensors else "", shape, size, peer=peer
+        )
+        record.reduce = str(op.op if hasattr(op, "op") else op).rpartition(".")[2] if op is not None else ""
+        self._recorder.begin(record)
+        least = self._dispatcher.least(record.kind)
+        if least is not None and size >= least and strided:
+            work = _Work(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
+            if self._dispatcher.take(work):
+                return _c10d._create_work_from_future(work.future)
+        try:
+            made = delegate()
+        except RuntimeError as error:
+            self._recorder.end(record, str(error))
+            raise
+        self._recorder.end(record)  # begun: Python hears of no end without slowing it down
+        return made

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last collectives of a group as data: for a dump when one fails, and for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.torch.dispatcher import Dispatcher
+
+SCHEMA = "offramp.torch.collectives/1"
+
+
+def rows(recorder: Any) -> list[dict[str, Any]]:
+    """The last collectives, the oldest first; ``seconds`` is null of what is not over."""
+    return [
+        {
+            "number": r.number,
+            "kind": r.kind,
+            "form": r.form,
+            "dtype": r.dtype.lower(),
+            "shape": r.shape,
+            "bytes": r.bytes,
+            "reduce": r.reduce,
+            "peer": r.peer,
+            "by": r.route,
+            "started": r.started,
+            "seconds": r.seconds if r.seconds >= 0 else None,
+            "error": r.error,
+        }
+        for r in recorder.entries()
+    ]
+
+
+def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
+    """Calls, bytes and failures of what is over, by who carried it out and kind."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for (route, kind), total in recorder.totals().items():
+        found.setdefault(route, {})[kind] = {"calls": total.calls, "bytes": total.bytes, "failed": total.failed}
+    return found
+
+
+def dumped(dispatcher: Dispatcher, reason: str) -> dict[str, Any]:
+    """A group's last collectives with who and why."""
+    place = dispatcher.place
+    return {
+        "schema": SCHEMA,
+        "reason": reason,
+        "time": time.time(),
+        "rank": place.rank,
+        "size": place.size,
+        "group": place.name,
+        "description": dispatcher.desc,
+        "counters": totals(dispatcher.recorder),
+        "collectives": rows(dispatcher.recorder),
+    }
+
+
+def write_dump(folder: Path, dispatcher: Dispatcher, reason: str) -> Path:
+    """Write ``GROUP-rankN.json`` into a folder; what was there is replaced.
+
+    Raises:
+        OfframpError: it cannot be written.
+    """
+    name = "".join(c if c.isalnum() else "-" for c in dispatcher.place.name) or "default"
+    path = folder / f"{name}-rank{dispatcher.place.rank}.json"
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(dumped(dispatcher, reason), indent=1), encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        raise OfframpError(f"dump {path}: {error.strerror or error}") from None
+    return path

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that starts a group's offloaded collectives, one after the other as the program called them."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp.torch import on_gloo
+from offramp.torch.agreement import compare, described, settle
+from offramp.torch.forms import start
+from offramp.torch.offload import DeclinedError, Gloo
+from offramp.torch.staging import staged
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.torch.offload import Call, Offload
+    from offramp.torch.place import Place
+
+_POINT_TO_POINT: Final = ("send", "recv")
+_log = logging.getLogger("offramp.torch")
+
+
+class Lane:
+    """Carries out collectives by offloads, all of them agreed upon before they start.
+
+    An offload is opened by all ranks together when it is first used. Where one of them cannot, or declines a
+    collective, gloo carries it out, on a group of the lane's own so that the program's order is not touched.
+    """
+
+    def __init__(self, place: Place, rename: Callable[[int, str], None], *, agreed: bool) -> None:
+        """Args: as they are named.
+
+        place: the group.
+        rename: says of a record, by its id, who carries the collective out after all.
+        agreed: whether collectives have been compared before they come here.
+        """
+        self._place, self._rename, self._agreed = place, rename, agreed
+        self._open: dict[Offload, str] = {}
+        self._calls: queue.SimpleQueue[tuple[Offload, Call, Any] | None] = queue.SimpleQueue()
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name=f"offramp {place.name}", daemon=True)
+        self._thread.start()
+
+    def put(self, offload: Offload, call: Call, work: Any) -> None:
+        """Carry a collective out after those before it; ``work.complete`` is called when it is over."""
+        self._calls.put((offload, call, work))
+
+    def close(self, timeout_s: float, *, drain: bool) -> None:
+        """End the thread and let go of the offloads, after what waits (``drain``) or failing it."""
+        self._closing = not drain
+        self._calls.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+        self._closing = True
+        for offload in self._open:
+            try:
+                offload.close()
+            except Exception as error:
+                _log.warning("offload %s: %s", offload.name, error)
+        self._open.clear()
+
+    def _serve(self) -> None:
+        while (task := self._calls.get()) is not None:
+            offload, call, work = task
+            if self._closing:
+                work.complete("aborted")
+                continue
+            try:
+                self._carry_out(offload, call, work)
+            except BaseException as error:
+                work.complete(self._line(offload, call, error))
+
+    def _carry_out(self, offload: Offload, call: Call, work: Any) -> None:
+        request = call.request
+        together = request.kind not in _POINT_TO_POINT
+        if not self._agreed and together:
+            shape = (call.inputs or call.outputs)[0].shape
+            dtype = str(request.dtype).removeprefix("torch.")
+            compare(
+                self._place.control,
+                call.number,
+                described(request.kind, request.form, dtype, shape, request.reduce, call.peer),
+            )
+        if offload not in self._open:
+            self._open[offload] = self._opened(offload)
+        here, bring_back = staged(call)
+        moving = None if self._open[offload] or isinstance(offload, Gloo) else self._started(offload, here)
+        if moving is None:
+            self._rename(work.about.id, Gloo.name)
+            moving = on_gloo.start(self._place.control, here)
+
+        def end(done: Future[None]) -> None:
+            error = done.exception()
+            if error is None:
+                bring_back()
+            work.complete("" if error is None else self._line(offload, call, error))
+
+        moving.add_done_callback(end)
+
+    def _started(self, offload: Offload, call: Call) -> Future[None] | None:
+        try:
+            return start(offload, call, self._place.size)
+        except DeclinedError:
+            return None
+
+    def _opened(self, offload: Offload) -> str:
+        """Open an offload on all ranks; why it cannot be used, the same on every rank, or nothing."""
+        fault = ""
+        try:
+            offload.open(self._place)
+        except Exception as error:
+            fault = str(error) or type(error).__name__
+        found = settle(self._place.control, fault)
+        if found:
+            _log.warning("group %s goes on without offload %s: %s", self._place.name, offload.name, found)
+        return found
+
+    def _line(self, offload: Offload, call: Call, error: BaseException) -> str:
+        what = f"{call.request.kind} {call.number} by {offload.name} on rank {self._place.rank}"
+        text = str(error) if isinstance(error, OfframpError) else f"{type(error).__name__}: {error}"
+        return f"{what}: {' '.join(text.split())}"

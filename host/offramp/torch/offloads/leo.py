@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LEO's sums: every rank's part is added by the devices beside it, over all paths at once."""
+
+from __future__ import annotations
+
+import torch
+
+from offramp.leo.applications.sums import LeoSums
+from offramp.leo.functions import reduce
+from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
+from offramp.torch.place import Place
+from offramp.torch.settings import NetworkSettings
+
+
+@OFFLOADS.register("leo")
+class Leo(Offload):
+    """Sums of float32 over up to eight ranks; the same bits whichever device adds."""
+
+    kinds = ("all_reduce",)
+    dtypes = (torch.float32,)
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        super().__init__(settings)
+        self.sums: LeoSums | None = None
+
+    def takes(self, request: Request) -> bool:
+        """Of as many ranks as a device adds at a time."""
+        return super().takes(request) and request.ranks <= reduce.MOST
+
+    def open(self, place: Place) -> None:
+        """Start the devices of the settings."""
+        devices = dict(each.split("=", 1) for each in self.settings.devices)
+        self.sums = LeoSums(devices, place.control)
+
+    def close(self) -> None:
+        """End them."""
+        if self.sums is not None:
+            self.sums.close()
+
+    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+        """Added in chunks as a balanced tree."""
+        assert self.sums is not None
+        return self.sums.all_reduce(values.clone())

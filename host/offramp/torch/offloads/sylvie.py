@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of a few bits per value by Sylvie's quantiser, for gradients whose user allows loss.
+
+A reduce-scatter and an all-gather of quantised rows. What rounding loses on the way out, and again in the sum, is kept
+and added the next time (error feedback at both ends: Tang et al., DoubleSqueeze, ICML 2019).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+
+from offramp.sylvie.quantiser import Codes, dequantise, quantise, row_bytes
+from offramp.sylvie.streams import stream
+from offramp.torch.offload import OFFLOADS, Call, DeclinedError, Offload, Request, Result
+from offramp.torch.place import Place
+from offramp.torch.settings import NetworkSettings
+
+COLUMNS = 256
+"""Values that share their bounds."""
+Floats = npt.NDArray[np.float32]
+
+
+@OFFLOADS.register("sylvie")
+class Sylvie(Offload):
+    """Sums of float32 in backward passes, with loss; all ranks get the same bits."""
+
+    kinds = ("all_reduce",)
+    dtypes = (torch.float32,)
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        super().__init__(settings)
+        self._lost: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        self._bits = settings.bits
+
+    def takes(self, request: Request) -> bool:
+        """What a backward pass sums: gradients; nothing else is known to bear loss."""
+        return super().takes(request) and request.backward
+
+    def open(self, place: Place) -> None:
+        """Remember who takes part."""
+        self._place = place
+
+    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
+        """The sum, rounded twice; ranks decline together what holds an infinity or NaN."""
+        ranks = self._place.size
+        rows = -(-values.numel() // (ranks * COLUMNS))
+        mine = np.zeros((ranks, rows, COLUMNS), np.float32)
+        mine.reshape(-1)[: values.numel()] = values.numpy()
+        key = call.position, values.numel()
+        lost_out, lost_sum = self._lost.get(key, (np.zeros_like(mine), np.zeros((rows, COLUMNS), np.float32)))
+        mine += lost_out
+        finite = torch.tensor([int(np.isfinite(mine).all())])
+        dist.all_reduce(finite, dist.ReduceOp.MIN, group=self._place.control)
+        if not int(finite):
+            raise DeclinedError("a value is infinite or no number")
+        sent = np.stack([self._encode(part, call, to) for to, part in enumerate(mine)])
+        for to in range(ranks):
+            mine[to] -= self._decode(sent[to], rows)
+        got = torch.empty(sent.shape, dtype=torch.uint8)
+        dist.all_to_all_single(got, torch.from_numpy(sent), group=self._place.control)
+        total = lost_sum.copy()
+        for part in got.numpy():
+            total += self._decode(part, rows)
+        out = self._encode(total, call, ranks)
+        self._lost[key] = mine, total - self._decode(out, rows)
+        every = torch.empty((ranks, len(out)), dtype=torch.uint8)
+        dist.all_gather_into_tensor(every.view(-1), torch.from_numpy(out), group=self._place.control)
+        found = np.stack([self._decode(part, rows) for part in every.numpy()])
+        return torch.from_numpy(found.reshape(-1)[: values.numel()])
+
+    def _encode(self, rows: Floats, call: Call, use: int) -> npt.NDArray[np.uint8]:
+        codes = quantise(rows, None, self._bits, stream(call.number, self._place.rank, use))
+        parts = (codes.least, codes.greatest, codes.packed)
+        return np.concatenate([np.ascontiguousarray(part).view(np.uint8).reshape(-1) for part in parts])
+
+    def _decode(self, raw: npt.NDArray[np.uint8], rows: int) -> Floats:
+        bounds = raw[: 8 * rows].view(np.float32)
+        packed = raw[8 * rows :].reshape(rows, row_bytes(COLUMNS, self._bits))
+        out = np.empty((rows, COLUMNS), np.float32)
+        dequantise(Codes(packed, bounds[:rows], bounds[rows:]), self._bits, out)
+        return out

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Themis' executor: collectives in chunks, each with its own order of the network's dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from offramp.themis.executor.exact import FLOATS, INTEGERS
+from offramp.themis.executor.executor import Executor
+from offramp.themis.executor.mesh import Mesh
+from offramp.themis.network_file import load_network
+from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
+from offramp.torch.place import Place
+from offramp.torch.settings import NetworkSettings
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@OFFLOADS.register("themis")
+class Themis(Offload):
+    """Sums and gathers of groups that fill the network's dimensions; sums are exact, whatever the order."""
+
+    kinds = ("all_reduce", "reduce_scatter", "all_gather")
+    dtypes = (*FLOATS, *INTEGERS)
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        super().__init__(settings)
+        if settings.dimensions is None:
+            raise OfframpError("offload themis: expected dimensions, the network that ranks fill")
+        self._network = load_network(settings.dimensions)
+        self._ranks = math.prod(d.size for d in self._network.dimensions)
+        self._executor: Executor | None = None
+
+    def takes(self, request: Request) -> bool:
+        """Of groups of the network's size."""
+        return super().takes(request) and request.ranks == self._ranks
+
+    def open(self, place: Place) -> None:
+        """Make a group for each dimension."""
+        self._executor = Executor(Mesh(self._network, ranks=place), self._network, chunks=self.settings.chunks)
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.close()
+
+    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+        """Planned by every rank for itself, rounded once."""
+        assert self._executor is not None
+        return self._executor.all_reduce(values)
+
+    def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+        """The first half of an all-reduce."""
+        assert self._executor is not None
+        return self._executor.reduce_scatter(values)
+
+    def all_gather(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+        """The second half."""
+        assert self._executor is not None
+        return self._executor.all_gather(values)

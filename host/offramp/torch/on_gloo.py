@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collective of an offload, carried out by gloo after all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.torch.offload import Call
+
+
+def start(group: dist.ProcessGroup, call: Call) -> Future[None]:
+    """Carry a call out over a gloo group of the same ranks.
+
+    Raises:
+        OfframpError: gloo knows no such collective.
+        RuntimeError: gloo's own failures, here or from the future.
+    """
+    work, over = _started(group, call), Future[None]()
+
+    def wait() -> None:
+        try:
+            if work is not None:
+                work.wait()
+        except RuntimeError as error:
+            over.set_exception(error)
+        else:
+            over.set_result(None)
+
+    if call.request.kind in ("send", "recv"):  # a send may wait for a receive that this rank has yet to start
+        threading.Thread(target=wait, daemon=True).start()
+    else:
+        wait()
+    return over
+
+
+def _started(group: dist.ProcessGroup, call: Call) -> Any:
+    # One function: a case for each of PyTorch's collectives.
+    kind, form, size = call.request.kind, call.request.form, group.size()
+    outs, ins = list(call.outputs), list(call.inputs)
+    op: Any = getattr(dist.ReduceOp, call.request.reduce, None)
+    match kind, form:
+        case "all_reduce", _:
+            options = dist.AllreduceCoalescedOptions()
+            options.reduceOp = op
+            return group.allreduce_coalesced(outs, options)
+        case "broadcast", _:
+            return _rooted(dist.BroadcastOptions(), call, lambda o: group.broadcast(outs, o))
+        case "reduce", _:
+            reduced = dist.ReduceOptions()
+            reduced.reduceOp = op
+            return _rooted(reduced, call, lambda o: group.reduce(outs, o))
+        case "all_gather", "list":
+            return group.allgather([outs], ins)
+        case "all_gather", _:
+            return _each(group._allgather_base, outs, ins)
+        case "reduce_scatter", "list":
+            return _reducing(op, lambda o: group.reduce_scatter(outs, [ins], o))
+        case "reduce_scatter", _:
+            return _reducing(op, lambda o: _each(lambda a, b: group._reduce_scatter_base(a, b, o), outs, ins))
+        case "all_to_all", "single":
+            return group.alltoall_base(
+                outs[0], ins[0], list(call.output_splits), list(call.input_splits), dist.AllToAllOptions()
+            )
+        case "all_to_all", _:
+            return group.alltoall(outs, ins, dist.AllToAllOptions())
+        case "gather", _:
+            root = [outs] if outs else []
+            return _rooted(dist.GatherOptions(), call, lambda o: group.gather(root, ins, o))
+        case "scatter", _:
+            given = [ins] if len(ins) == size else []
+            return _rooted(dist.ScatterOptions(), call, lambda o: group.scatter(outs, given, o))
+        case "send", _:
+            return group.send(ins, call.peer, _tag(call))
+        case "recv", "any":
+            return group.recv_anysource(outs, _tag(call))
+        case "recv", _:
+            return group.recv(outs, call.peer, _tag(call))
+    raise OfframpError(f"{kind} ({form}): gloo has no such collective")
+
+
+def _tag(call: Call) -> int:
+    return int(call.input_splits[0]) if call.input_splits else 0
+
+
+def _rooted(options: Any, call: Call, begin: Any) -> Any:
+    options.rootRank = call.peer
+    return begin(options)
+
+
+def _reducing(op: Any, begin: Any) -> Any:
+    options = dist.ReduceScatterOptions()
+    options.reduceOp = op
+    return begin(options)
+
+
+def _each(begin: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+    for work in [begin(a, b) for a, b in zip(outputs, inputs, strict=True)]:
+        work.wait()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a group's offloads are: its ranks, its store, and gloo groups beside it that nobody else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+c10d: Any = distributed_c10d
+"""Its stubs lack what groups are made of."""
+
+
+@dataclass
+class Place:
+    """A group as an offload sees it.
+
+    Attributes:
+        rank, size: of this process in the group, and how many there are.
+        ranks: of the default group, by rank of this one.
+        name: of the group, one of its own.
+        store: that all ranks of the group share.
+        timeout: of its collectives.
+    """
+
+    rank: int
+    size: int
+    ranks: Sequence[int]
+    name: str
+    store: Any
+    timeout: timedelta
+    _groups: dict[str, dist.ProcessGroup] = field(default_factory=dict)
+
+    @property
+    def control(self) -> dist.ProcessGroup:
+        """A gloo group of all ranks, for the thread that starts offloaded collectives."""
+        made = self.group(range(self.size), "control")
+        assert made is not None
+        return made
+
+    def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup | None:
+        """A gloo group of some ranks of this one, made once for each label; None where this rank is not among them.
+
+        Only its members make it, which ``torch.distributed.new_group`` does not allow.
+        """
+        if self.rank not in ranks:
+            return None
+        if label in self._groups:
+            return self._groups[label]
+        store = c10d.PrefixStore(f"offramp/{label}/{ranks[0]}/", self.store)
+        mine = list(ranks).index(self.rank)
+        backend = dist.ProcessGroupGloo(store, mine, len(ranks), self.timeout)
+        made: dist.ProcessGroup = c10d.ProcessGroup(store, mine, len(ranks))
+        made._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        made._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, backend)
+        name = c10d.GroupName(f"offramp:{self.name}:{label}:{ranks[0]}")
+        made._set_group_name(name)
+        made._set_group_desc(name)
+        mapping = {self.ranks[rank]: k for k, rank in enumerate(ranks)}
+        c10d._register_pg_in_world(made, "gloo", store, name, "cpu:gloo", mapping)
+        self._groups[label] = made
+        return made
+
+    def close(self) -> None:
+        """Let go of the groups; ``destroy_process_group`` may have been faster."""
+        for made in self._groups.values():
+            name = c10d._world.pg_names.pop(made, None)
+            for known in (c10d._world.pg_map, c10d._world.pg_group_ranks, c10d._world.pg_backend_config):
+                known.pop(made, None)
+            tag = c10d._world.pg_to_tag.pop(made, None)
+            if tag is not None and made in c10d._world.tags_to_pg.get(tag, []):
+                c10d._world.tags_to_pg[tag].remove(made)
+            if name is not None:
+                c10d._unregister_process_group(name)
+        self._groups.clear()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Microbatch, type and layer of a collective, found where the program does not say them.
+
+The type follows from the group's description (a mesh calls its dimensions' groups ``mesh_NAME``) or from what kind of
+collective it is. Layers follow from the order: backward passes call from the last layer to the first, which is what
+DistributedDataParallel's buckets and FSDP2's gradients do, forward passes from the first to the last. Pipelines tell
+the microbatch by the methods that carry out a chunk (:mod:`offramp.torch.pipelines`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from offramp.hermod.factors import CType, Factors
+
+if TYPE_CHECKING:
+    from offramp.torch.offload import Request
+    from offramp.torch.settings import NetworkSettings
+
+_WORDS: Final = {
+    CType.EP: ("ep", "expert", "experts", "moe"),
+    CType.PP: ("pp", "pipe", "pipeline", "stage"),
+    CType.DP: ("dp", "ddp", "data", "fsdp", "hsdp", "replicate", "shard", "cp"),
+}
+_BY_KIND: Final = {"all_to_all": CType.EP, "send": CType.PP, "recv": CType.PP}
+_said = threading.local()
+
+
+@contextmanager
+def priority(factors: Factors) -> Iterator[None]:
+    """Collectives that this thread starts inside have these factors, whatever would be found."""
+    before = getattr(_said, "factors", None)
+    _said.factors = factors
+    try:
+        yield
+    finally:
+        _said.factors = before
+
+
+@contextmanager
+def chunk(micro_batch: int, stage: int) -> Iterator[None]:
+    """What this thread does inside is of one microbatch and stage of a pipeline."""
+    before = getattr(_said, "chunk", None)
+    _said.chunk = (micro_batch, stage)
+    try:
+        yield
+    finally:
+        _said.chunk = before
+
+
+def type_of(request: Request) -> CType:
+    """The type of a collective, by its group's description, else by its kind."""
+    words = re.findall(r"[a-z]+", request.group.lower())
+    for ctype, known in _WORDS.items():
+        if any(word in known for word in words):
+            return ctype
+    return _BY_KIND.get(request.kind, CType.DP)
+
+
+@dataclass
+class _Pass:
+    """A backward pass, or what lies between two.
+
+    Attributes:
+        number: PyTorch's of the backward pass, -1 outside of one.
+        seen: collectives of each kind so far.
+        last: as many as the pass of the same sort before had.
+    """
+
+    number: int = -1
+    seen: dict[str, int] = field(default_factory=dict)
+    last: dict[bool, dict[str, int]] = field(default_factory=dict)
+    backward: int = 0
+
+    def at(self, kind: str) -> tuple[int, int, bool]:
+        """Place of a new collective among those of its kind, how many there will be, and whether it is backward."""
+        number = torch._C._current_graph_task_id()
+        if number != self.number:
+            self.last[self.number >= 0] = self.seen
+            self.number, self.seen = number, {}
+            self.backward += number >= 0
+        place = self.seen.get(kind, 0)
+        self.seen[kind] = place + 1
+        return place, max(self.last.get(number >= 0, {}).get(kind, 0), place + 1), number >= 0
+
+
+class Positions:
+    """Finds the factors of one group's collectives, as they are called."""
+
+    def __init__(self, settings: NetworkSettings | None) -> None:
+        self._micro_batches = settings.micro_batches if settings else None
+        self._layers = settings.layers if settings else 1
+        self._pass = _Pass()
+
+    def of(self, request: Request) -> tuple[int, Factors | None]:
+        """Place among the pass's collectives of this kind; factors, where the settings have microbatches."""
+        place, many, backward = self._pass.at(request.kind)
+        return place, self._factors(request, place, many, backward=backward)
+
+    def _factors(self, request: Request, place: int, many: int, *, backward: bool) -> Factors | None:
+        given: Factors | None = getattr(_said, "factors", None)
+        if given is not None or self._micro_batches is None:
+            return given
+        ctype = type_of(request)
+        layer = place * self._layers // many
+        layer = self._layers - 1 - layer if backward else layer
+        inside: tuple[int, int] | None = getattr(_said, "chunk", None)
+        if ctype is CType.DP:
+            return Factors(self._micro_batches - 1, ctype, layer)  # it starts after the last one
+        if inside is not None:
+            layer = min(inside[1], self._layers - 1) if ctype is CType.PP else layer
+            return Factors(inside[0] % self._micro_batches, ctype, layer)
+        return Factors(self._pass.backward % self._micro_batches, ctype, layer)

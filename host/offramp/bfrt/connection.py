@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from offramp.bfrt.schema import SERVICE, UNARY, bf, rpc
+from offramp_base.bfrt.schema import SERVICE, UNARY, bf, rpc
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.answers import details_of, one_line, reader
 from offramp_base.p4rt.status import Code, RpcError, code_of
@@ -54,9 +54,10 @@ class Connection:
             response_deserializer=reader(bf.StreamMessageResponse),
         )
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._answers: Any = None
 
     def unary(self, method: str, request: Any, timeout_s: float) -> Any:
-        """Call one of :data:`offramp.bfrt.schema.UNARY`.
+        """Call one of :data:`offramp_base.bfrt.schema.UNARY`.
 
         Raises:
             RpcError: the call failed.
@@ -92,7 +93,8 @@ class Connection:
 
         subscription = bf.Subscribe(device_id=device_id, notifications=bf.Subscribe.Notifications())
         self._outgoing.put(bf.StreamMessageRequest(client_id=client_id, subscribe=subscription))
-        answers = self._stream(iter(self._outgoing.get, None), timeout=None)
+        # Kept: gRPC ends a stream that nobody refers to, and the device then forgets the client.
+        answers = self._answers = self._stream(iter(self._outgoing.get, None), timeout=None)
         late = threading.Timer(timeout_s, answers.cancel)
         late.daemon = True
         try:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from offramp.bfrt.connection import Connection
 from offramp.bfrt.info import BfrtInfo, Field
-from offramp.bfrt.schema import bf
+from offramp_base.bfrt.schema import bf
 from offramp_base.errors import OfframpError
 
 BATCH = 2048

@@ -25,7 +25,8 @@ _LOG = logging.getLogger(__name__)
 class Refusals:
     """How often what has been refused; of each kind the log names the first, the second, the fourth and so on."""
 
-    def __init__(self) -> None:
+    def __init__(self, protocol: str) -> None:
+        self._protocol = protocol
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
 
@@ -41,7 +42,7 @@ class Refusals:
             self._counts[reason] += 1
             count = self._counts[reason]
         if count & (count - 1) == 0:
-            _LOG.warning("P4Runtime: %s from %s refused (%d so far)", reason, peer, count)
+            _LOG.warning("%s: %s from %s refused (%d so far)", self._protocol, reason, peer, count)
 
 
 class Silent:

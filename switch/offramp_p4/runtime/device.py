@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.wire.batch import PacketBatch
@@ -20,7 +20,24 @@ from offramp_p4.runtime.translation import Translations
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
     from offramp_p4.ir import Program
+    from offramp_p4.records import Digest
     from offramp_p4.runtime.bounded import BoundedCompiler
+
+
+class Observer(Protocol):
+    """Another control protocol, which hears what happens; all but ``links_changed`` while no packet runs."""
+
+    def digest(self, pipeline: Pipeline, digest: Digest) -> None:
+        """The program has sent a digest."""
+
+    def next_ns(self, pipeline: Pipeline) -> int | None:
+        """When :meth:`send` has something to do; None: never."""
+
+    def send(self, pipeline: Pipeline, now_ns: int) -> None:
+        """Tell whoever listens."""
+
+    def links_changed(self) -> None:
+        """A port has come up or gone down."""
 
 
 class Device:
@@ -38,7 +55,11 @@ class Device:
         to_controller, notify: set by the P4Runtime service; take each frame that left by the CPU port with its
             pipeline, and what the primaries are told about the object with an id in P4Info, as the field of
             StreamMessageResponse.
+        observers: what else hears of digests, time and links.
         no_pipeline: frames dropped because no pipeline was loaded.
+        start_ns: when the device was made, CLOCK_MONOTONIC.
+        threads: whether threads that are not Python's run packets too; then requests of the control plane settle with
+            them, before and after.
     """
 
     def __init__(
@@ -60,11 +81,13 @@ class Device:
         self.inject: Callable[[PacketBatch], None] = self.discard
         self.to_controller: Callable[[Pipeline, bytes], None] = lambda _, __: None
         self.notify: Callable[[int, Mapping[str, Any]], None] = lambda _, __: None
+        self.observers: list[Observer] = []
         self.no_pipeline = 0
         self._data = threading.Lock()
         self._control = threading.RLock()
         self._waiting = 0
-        self._start_ns = time.monotonic_ns()
+        self.start_ns = time.monotonic_ns()
+        self.threads = False
 
     def load(self, program: Program) -> None:
         """Run a program, outside of any controller's doing."""
@@ -81,20 +104,34 @@ class Device:
         make = self.make_switch if cache is None else partial(self.make_switch, cache=cache)
         return Pipeline(program, make, given, self.environment)
 
-    def process(self, batch: PacketBatch) -> PacketBatch:
-        """Frames in, frames out; those for the CPU port go to the controllers."""
+    def process(self, batch: PacketBatch, busy: Collection[int] = ()) -> PacketBatch:
+        """Frames in, frames out; those for the CPU port go to the controllers.
+
+        The links of the ports ``busy`` take no more now: a traffic manager keeps their frames.
+        """
         if self._waiting:
             time.sleep(0.0001)  # Python's locks are not fair: let the control plane have its turn
         with self._data:
             if self.pipeline is None:
                 self.no_pipeline += len(batch)
                 return PacketBatch.empty()
-            pipeline = self.pipeline
-            now_ns = self.now_ns
-            pipeline.switch.now_us = now_ns // 1000
-            pipeline.switch.on_digest = lambda digest: pipeline.digests.collect(digest, now_ns)
+            pipeline = self._begin(self.pipeline)
+            hold: Callable[[Collection[int]], None] | None = getattr(pipeline.switch, "hold", None)
+            if busy and hold is not None:  # only a switch with a traffic manager has it
+                hold(busy)
             out = pipeline.switch.process(batch)
         self.send_notices()
+        return self.leave(pipeline, out)
+
+    def _begin(self, pipeline: Pipeline) -> Pipeline:
+        """Tell a switch the time, and where its digests go."""
+        now_ns = self.now_ns
+        pipeline.switch.now_us = now_ns // 1000
+        pipeline.switch.on_digest = partial(self._digested, pipeline, now_ns)
+        return pipeline
+
+    def leave(self, pipeline: Pipeline, out: PacketBatch) -> PacketBatch:
+        """Give the controllers what has left by the CPU port; returns the rest."""
         if self.cpu_port is None:
             return out
         for_cpu = out.ports == self.cpu_port
@@ -104,10 +141,18 @@ class Device:
             self.to_controller(pipeline, frame)
         return out.select(~for_cpu)
 
+    def settle(self) -> None:
+        """Let changes, counts and digests take effect where other threads run packets."""
+        with self._data:
+            if self.threads and self.pipeline is not None:
+                settle: Callable[[], None] | None = getattr(self._begin(self.pipeline).switch, "settle", None)
+                if settle is not None:
+                    settle()
+
     @property
     def now_ns(self) -> int:
         """Time since the device was made, nanoseconds."""
-        return time.monotonic_ns() - self._start_ns
+        return time.monotonic_ns() - self.start_ns
 
     @property
     def due_s(self) -> float | None:
@@ -120,7 +165,10 @@ class Device:
     def notices_due_s(self) -> float | None:
         """Seconds until :meth:`send_notices` has something to do; None: nothing is waiting."""
         pipeline = self.pipeline
-        next_ns = None if pipeline is None else pipeline.notices_ns
+        if pipeline is None:
+            return None
+        times = [pipeline.notices_ns, *(o.next_ns(pipeline) for o in self.observers)]
+        next_ns = min((time for time in times if time is not None), default=None)
         return None if next_ns is None else max(0, next_ns - self.now_ns) * 1e-9
 
     def send_notices(self) -> None:
@@ -131,6 +179,9 @@ class Device:
             pipeline, now_ns = self.pipeline, self.now_ns
             digests = list(pipeline.digests.due(now_ns)) if pipeline is not None else []
             idle = list(pipeline.timers.due(now_ns)) if pipeline is not None else []
+            if pipeline is not None:
+                for observer in self.observers:
+                    observer.send(pipeline, now_ns)
         for message in digests:
             self.notify(message.digest_id, {"digest": message})
         for message in idle:
@@ -143,6 +194,13 @@ class Device:
                 for pipeline in (self.pipeline, self.saved):
                     if pipeline is not None:
                         pipeline.links_changed()
+                for observer in self.observers:
+                    observer.links_changed()
+
+    def _digested(self, pipeline: Pipeline, now_ns: int, digest: Digest) -> None:
+        pipeline.digests.collect(digest, now_ns)
+        for observer in self.observers:
+            observer.digest(pipeline, digest)
 
     def discard(self, batch: PacketBatch) -> None:
         """Where packets go while nobody moves any."""
@@ -152,7 +210,11 @@ class Device:
     def control(self) -> Iterator[None]:
         """Serialise the requests of the control plane."""
         with self._control:
+            if self.threads:
+                self.settle()
             yield
+            if self.threads:
+                self.settle()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC server: a thin adapter from the wire to :class:`Service`."""
+"""The gRPC server: a thin adapter from the wire to an :class:`~offramp_p4.runtime.wire.Endpoint`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Self
@@ -18,12 +18,11 @@ from google.protobuf.message import DecodeError
 
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address, parse_address
-from offramp_base.p4rt import schema
-from offramp_base.p4rt.schema import rpc, v1, wellknown
+from offramp_base.p4rt.schema import rpc, wellknown
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.tls import Tls
 from offramp_p4.runtime.calls import MAX_SILENT, InHand, Refusals, Silent
-from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.wire import Endpoint, Stream
 
 MAX_STREAMS: Final = 32
 """StreamChannels of controllers; each holds two threads for its life."""
@@ -56,7 +55,7 @@ _END = object()
 
 
 class Server:
-    """Serves a :class:`Service` at ``host:port`` or ``unix:PATH``; a context manager.
+    """Serves P4Runtime or BF-RT at ``host:port`` or ``unix:PATH``; a context manager.
 
     Port 0 takes a free one; ``address`` then names it. With ``tls`` the connections are encrypted, and with its
     ``ca`` clients must show a certificate. A Unix socket gets mode 0600.
@@ -75,7 +74,7 @@ class Server:
 
     def __init__(
         self,
-        service: Service,
+        service: Endpoint,
         address: str,
         tls: Tls | None = None,
         *,
@@ -89,9 +88,9 @@ class Server:
             max_message = MAX_KNOWN_MESSAGE if certificates else MAX_MESSAGE
         if not 1 << 10 <= max_message <= 1 << 30:
             raise OfframpError(f"messages of at most {max_message} bytes: expected 1 KB to 1 GB")
-        self._service = service
-        service.device.arbitration.max_controllers = MAX_STREAMS
-        self.refusals = Refusals()
+        self._service, self._wire = service, service.wire
+        service.limit(MAX_STREAMS)
+        self.refusals = Refusals(self._wire.name)
         self._silent = Silent(self.refusals)
         self._in_hand = InHand(_IN_HAND * max_message)
         self._reads = threading.Semaphore(MAX_READS)
@@ -108,7 +107,7 @@ class Server:
             ("grpc.http2.bdp_probe", 0),
         ]
         most = MAX_SILENT + _ROOM + MAX_STREAMS + MAX_READS + UNARY_THREADS
-        workers = ThreadPoolExecutor(most, thread_name_prefix="p4runtime")
+        workers = ThreadPoolExecutor(most, thread_name_prefix=self._wire.name)
         self._server = grpc.server(workers, options=options)
         self._server.add_generic_rpc_handlers((self._handlers(),))
         self.address = self._bind(address, where, tls)
@@ -136,7 +135,7 @@ class Server:
     def start(self) -> None:
         """Begin to answer."""
         self._server.start()
-        threading.Thread(target=self._silent.watch, name="p4runtime-silent", daemon=True).start()
+        threading.Thread(target=self._silent.watch, name=f"{self._wire.name}-silent", daemon=True).start()
 
     def stop(self) -> None:
         """Stop answering and end all streams."""
@@ -157,22 +156,22 @@ class Server:
             name: grpc.stream_unary_rpc_method_handler(
                 self._unary(name, request), response_serializer=response.SerializeToString
             )
-            for name, (request, response) in schema.UNARY.items()
+            for name, (request, response) in self._wire.unary.items()
         }
         methods["Read"] = grpc.stream_stream_rpc_method_handler(
-            self._read, response_serializer=v1.ReadResponse.SerializeToString
+            self._read, response_serializer=self._wire.read[1].SerializeToString
         )
         methods["StreamChannel"] = grpc.stream_stream_rpc_method_handler(
-            self._stream, response_serializer=v1.StreamMessageResponse.SerializeToString
+            self._stream, response_serializer=self._wire.stream[1].SerializeToString
         )
-        return grpc.method_handlers_generic_handler(schema.SERVICE, methods)
+        return grpc.method_handlers_generic_handler(self._wire.service, methods)
 
     def _unary(self, name: str, request_class: Any) -> Callable[[Iterator[bytes], Any], Any]:
         def handle(requests: Iterator[bytes], context: Any) -> Any:
             with _Failures(context):
                 data = self._request(requests, context)
                 with self._in_hand.holding(len(data), self._refuse(context)), self._working:
-                    return self._service.unary(name, _parse(request_class, data))
+                    return self._service.unary(name, _parse(request_class, data), _metadata(context))
 
         return handle
 
@@ -183,7 +182,7 @@ class Server:
                 self._refuse(context)("a read beyond the limit")
                 raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_READS} reads at a time")
             try:
-                yield from self._service.read(_parse(v1.ReadRequest, data))
+                yield from self._service.read(_parse(self._wire.read[0], data), _metadata(context))
             finally:
                 self._reads.release()
 
@@ -196,7 +195,7 @@ class Server:
         return data
 
     def _stream(self, requests: Iterator[bytes], context: Any) -> Iterator[Any]:
-        outbox = _Outbox()
+        outbox = _Outbox(self._wire.kept)
         with _Failures(context), self._silent.waiting(context):
             # Tells the loop below, which may be waiting, that the client has gone.
             context.add_callback(outbox.finish)
@@ -206,10 +205,11 @@ class Server:
                     first = next(requests, None)
                     if first is None:
                         return
-                    end.receive(_parse(v1.StreamMessageRequest, first))
+                    end.receive(_parse(self._wire.stream[0], first))
                     yield from outbox.waiting()
                 self._silent.spoke(context)
-                threading.Thread(target=_pump, args=(requests, end, outbox), daemon=True).start()
+                pump = (self._wire.stream[0], requests, end, outbox)
+                threading.Thread(target=_pump, args=pump, daemon=True).start()
                 yield from outbox
             finally:
                 end.close()
@@ -221,7 +221,8 @@ class Server:
 class _Outbox:
     """Responses waiting for the client; putting never blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: str) -> None:
+        self._kept = kept
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._bytes = 0
@@ -230,7 +231,7 @@ class _Outbox:
     def put(self, message: Any) -> None:
         size, count = message.ByteSize(), self._queue.qsize()
         if count >= OUTBOX or self._bytes + size > OUTBOX_BYTES:
-            if message.WhichOneof("update") != "arbitration":
+            if message.WhichOneof("update") != self._kept:
                 self.lost += 1
                 return
             if count >= 2 * OUTBOX:
@@ -265,11 +266,11 @@ class _Outbox:
         return message
 
 
-def _pump(requests: Iterator[bytes], end: Any, outbox: _Outbox) -> None:
+def _pump(request_class: Any, requests: Iterator[bytes], end: Stream, outbox: _Outbox) -> None:
     """Hand the client's messages to the service until either side ends the stream."""
     try:
         for data in requests:
-            end.receive(_parse(v1.StreamMessageRequest, data))
+            end.receive(_parse(request_class, data))
     except RpcError as error:
         outbox.finish(error)
     except Exception:
@@ -300,8 +301,13 @@ class _Failures:
                 self._context.set_trailing_metadata((("grpc-status-details-bin", packed_status),))
             self._context.abort(_STATUS[error.code], error.message)
         if isinstance(error, Exception) and self._context.is_active():
-            _LOG.exception("P4Runtime call failed", exc_info=error)
+            _LOG.exception("gRPC call failed", exc_info=error)
             self._context.abort(_STATUS[Code.INTERNAL], f"{type(error).__name__}: {error}")
+
+
+def _metadata(context: Any) -> Mapping[str, str]:
+    """What stands beside a request, text only."""
+    return {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
 
 
 def _parse(request_class: Any, data: bytes) -> Any:

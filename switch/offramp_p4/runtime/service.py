@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from offramp_base.errors import OfframpError
-from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.schema import SERVICE, UNARY, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime import bulk
 from offramp_p4.runtime.arbitration import Controller, election_number
@@ -17,11 +16,12 @@ from offramp_p4.runtime.device import Device, check_device
 from offramp_p4.runtime.device_config import device_config
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.pipeline import Pipeline
+from offramp_p4.runtime.pushed import build_pushed, file_name
 from offramp_p4.runtime.reconcile import carry_over
 from offramp_p4.runtime.roles import Role
 from offramp_p4.runtime.streams import StreamEnd
 from offramp_p4.runtime.transaction import apply_all, apply_each
-from offramp_p4.source import quoting_only_given
+from offramp_p4.runtime.wire import Wire
 
 API_VERSION = "1.5.0"
 CHUNK = 128
@@ -29,7 +29,14 @@ CHUNK = 128
 RESPONSE_ENTITIES = 1000
 READ_ENTITIES = 100_000
 """Entities that a read collects before it begins to answer; a longer one gives way to writes in between."""
-MAX_NAME = 100
+WIRE = Wire(
+    "P4Runtime",
+    SERVICE,
+    UNARY,
+    (v1.ReadRequest, v1.ReadResponse),
+    (v1.StreamMessageRequest, v1.StreamMessageResponse),
+    kept="arbitration",
+)
 _GET = v1.GetForwardingPipelineConfigRequest
 _SET = v1.SetForwardingPipelineConfigRequest
 
@@ -37,19 +44,26 @@ _SET = v1.SetForwardingPipelineConfigRequest
 class Service:
     """P4Runtime for one device; methods may be called from many threads."""
 
+    wire = WIRE
+
     def __init__(self, device: Device) -> None:
         self.device = device
         device.to_controller = self._packet_in
         device.notify = self._notify
 
+    def limit(self, streams: int) -> None:
+        """At most so many controllers."""
+        self.device.arbitration.max_controllers = streams
+
     # --- one request, one response -------------------------------------------------------------------------
 
-    def unary(self, method: str, request: Any) -> Any:
+    def unary(self, method: str, request: Any, metadata: Mapping[str, str] | None = None) -> Any:
         """Call a method of the service by name.
 
         Raises:
             RpcError: with the status of the call.
         """
+        del metadata
         methods: dict[str, Callable[[Any], Any]] = {
             "Write": self.write,
             "SetForwardingPipelineConfig": self.set_pipeline,
@@ -141,8 +155,9 @@ class Service:
 
     # --- streams -------------------------------------------------------------------------------------------
 
-    def read(self, request: Any) -> Iterator[Any]:
+    def read(self, request: Any, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
         """Read (section 13): ReadResponse messages, then RpcError if any filter was bad."""
+        del metadata
         check_device(self.device, request.device_id)
         pipeline = self._pipeline()
         rights = self.device.arbitration.rights(request.role)
@@ -202,21 +217,9 @@ class Service:
         return pipeline
 
     def _load(self, given: Any) -> Pipeline:
-        """The pipeline of a configuration; its program may include and quote nothing of this machine."""
-        config, name = device_config(given), _file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
-        compiler = self.device.compiler
-        try:
-            with (
-                quoting_only_given(),
-                compiler.trying(config.text, name, config.p4info) if compiler else nullcontext() as cache,
-            ):
-                return self.device.make_pipeline(config.load(name), given, cache)
-        except RpcError:
-            raise
-        except OfframpError as error:
-            raise invalid(str(error)) from None
-        except MemoryError:
-            raise RpcError(Code.RESOURCE_EXHAUSTED, f"{name}: the program takes more memory than there is") from None
+        """The pipeline of a configuration."""
+        name = file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
+        return build_pushed(self.device, device_config(given), name, given)
 
 
 def _matching(pipeline: Pipeline, rights: Role, filters: Any, errors: list[OfframpError | None]) -> Iterator[Any]:
@@ -229,11 +232,6 @@ def _matching(pipeline: Pipeline, rights: Role, filters: Any, errors: list[Offra
         except OfframpError as error:
             errors.append(error)
         yield None
-
-
-def _file_name(name: str) -> str:
-    """The name of a package as that of a file in messages."""
-    return "".join(c for c in name if c.isprintable())[:MAX_NAME]
 
 
 def _messages(errors: Sequence[OfframpError | None]) -> list[Any]:

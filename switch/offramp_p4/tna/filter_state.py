@@ -17,6 +17,8 @@ from typing import Final
 from offramp_p4.state.arrays import check_index
 
 FILTERS: Final = ("Lpf", "Wred")
+DIRECT_FILTERS: Final = ("DirectLpf", "DirectWred")
+"""Of the entries of a table."""
 FRACTION_BITS: Final = 16
 """Of a level."""
 CHANCE_BITS: Final = 16
@@ -45,12 +47,15 @@ Cell = MutableSequence[int]
 class FilterState:
     """An array of filters, all of which start without a time constant: their level is what they have last seen.
 
+    With ``table`` it is empty: the filters are in the entries of that table.
+
     Attributes:
         cells: the words of each; only engines write LEVEL and LAST_US.
     """
 
     name: str
     size: int
+    table: str | None = None
     cells: MutableSequence[Cell] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,18 +90,52 @@ class FilterState:
             StateError: there is no such filter.
         """
         cell = self.cells[check_index("filter", self.name, index, self.size)]
-        chance = round(min(1.0, max(0.0, probability)) * (1 << CHANCE_BITS))
-        fall = rise_ns if fall_ns is None else fall_ns
-        words = (int(rate), decay_of(rise_ns), decay_of(fall), scale, 0, 0, low, high, chance)
-        for word, value in zip(Word, words, strict=True):
-            cell[word] = signed(value)
+        configure(
+            cell,
+            rise_ns=rise_ns,
+            fall_ns=fall_ns,
+            rate=rate,
+            scale=scale,
+            low=low,
+            high=high,
+            probability=probability,
+        )
 
     def reset(self) -> None:
         """No filter has a time constant, and Wred drops nothing."""
-        for cell in self.cells:
-            for word in Word:
-                cell[word] = 0
-            cell[Word.LOW] = cell[Word.HIGH] = (1 << 63) - 1
+        for index in range(self.size):
+            self.reset_cell(index)
+
+    def reset_cell(self, index: int) -> None:
+        """One filter has no time constant, and drops nothing."""
+        for word, value in zip(Word, new_cell(), strict=True):
+            self.cells[index][word] = value
+
+
+def new_cell() -> list[int]:
+    """A filter without time constant, which drops nothing."""
+    cell = [0] * len(Word)
+    cell[Word.LOW] = cell[Word.HIGH] = (1 << 63) - 1
+    return cell
+
+
+def configure(
+    cell: Cell,
+    *,
+    rise_ns: int,
+    fall_ns: int | None = None,
+    rate: bool = False,
+    scale: int = 0,
+    low: int = 0,
+    high: int = 0,
+    probability: float = 1.0,
+) -> None:
+    """Set up one filter, which begins anew; as :meth:`FilterState.configure`."""
+    chance = round(min(1.0, max(0.0, probability)) * (1 << CHANCE_BITS))
+    fall = rise_ns if fall_ns is None else fall_ns
+    words = (int(rate), decay_of(rise_ns), decay_of(fall), scale, 0, 0, low, high, chance)
+    for word, value in zip(Word, words, strict=True):
+        cell[word] = signed(value)
 
 
 def decay_of(constant_ns: int) -> int:

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
 from offramp_p4.constructor import number
+from offramp_p4.engine import arrays
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.filter_state import FilterState, dropped, filtered
+from offramp_p4.tna.filter_state import FilterState, dropped, filtered, new_cell
 from offramp_p4.types import Bits, strip
 
 if TYPE_CHECKING:
     from offramp_p4.engine.generator import Builder, Generator
     from offramp_p4.tna.target import TnaTarget
+
+_Text = Callable[["TnaTarget", "Generator", ir.ExternCall, str, str], str]
+"""Text of what a filter makes of a value: of its cell, and of the value."""
 
 
 def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
@@ -22,6 +27,8 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     return {
         ("Lpf", "execute"): lambda g, e: _lpf(target, g, e),
         ("Wred", "execute"): lambda g, e: _wred(target, g, e),
+        ("DirectLpf", "execute"): lambda g, e: _direct(target, g, e, _filtered),
+        ("DirectWred", "execute"): lambda g, e: _direct(target, g, e, _dropped),
     }
 
 
@@ -34,9 +41,13 @@ def _start(target: TnaTarget, g: Generator, e: ir.ExternCall) -> tuple[str, str,
 
 def _lpf(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     value, index, cells, size = _start(target, g, e)
-    call = f"{g.bind(filtered, 'filtered')}({cells}[{index}], {value}, {g.bind(target.clock, 'clock')}())"
+    return f"({_filtered(target, g, e, f'{cells}[{index}]', value)} if {index} < {size} else 0)"
+
+
+def _filtered(target: TnaTarget, g: Generator, e: ir.ExternCall, cell: str, value: str) -> str:
+    """Text of what a low-pass filter makes of a value."""
     mask = (1 << value_width(e)) - 1
-    return f"({call} & {mask} if {index} < {size} else 0)"
+    return f"({g.bind(filtered, 'filtered')}({cell}, {value}, {g.bind(target.clock, 'clock')}()) & {mask})"
 
 
 def value_width(e: ir.ExternCall) -> int:
@@ -52,9 +63,26 @@ def value_width(e: ir.ExternCall) -> int:
 
 
 def _wred(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    value, index, cells, size = _start(target, g, e)
+    keep = number(instance(e), "no_drop_value")
+    return f"({_dropped(target, g, e, f'{cells}[{index}]', value)} if {index} < {size} else {keep})"
+
+
+def _dropped(target: TnaTarget, g: Generator, e: ir.ExternCall, cell: str, value: str) -> str:
+    """Text of one of the two values of random early detection."""
     i = instance(e)
     value_width(e)
-    value, index, cells, size = _start(target, g, e)
-    arguments = f"{cells}[{index}], {value}, {g.bind(target.clock, 'clock')}(), {g.bind(target.random, 'random')}"
+    arguments = f"{cell}, {value}, {g.bind(target.clock, 'clock')}(), {g.bind(target.random, 'random')}"
     drop, keep = number(i, "drop_value"), number(i, "no_drop_value")
-    return f"({drop} if {index} < {size} and {g.bind(dropped, 'dropped')}({arguments}) else {keep})"
+    return f"({drop} if {g.bind(dropped, 'dropped')}({arguments}) else {keep})"
+
+
+def _direct(target: TnaTarget, g: Generator, e: ir.ExternCall, text: _Text) -> str:
+    """The filter of the entry that was hit; a miss gets 0."""
+    value = g.temporary(g.value(argument(e, 0)), "value")
+    entry, result = arrays.entry_of(target, g, e), g.temporary("0", "filtered")
+    with g.indented(f"if {entry}:"):
+        with g.indented(f"if {entry}.filter is None:"):
+            g.line(f"{entry}.filter = {g.bind(new_cell, 'new_cell')}()")
+        g.line(f"{result} = {text(target, g, e, f'{entry}.filter', value)}")
+    return result

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 UNSET_PORT: Final = 0x1FF
 """ucast_egress_port as long as nothing has been written: no unicast copy."""
 
+UNSET_TYPES: Final = ("digest_type", "mirror_type", "resubmit_type")
+"""Fields for the deparser that have all bits set as long as nothing has been written: 0 is a type like any other."""
+
 TYPES: Final[dict[str, dict[str, str]]] = {
     "ingress": {
         "intrinsic": "ingress_intrinsic_metadata_t",
@@ -117,6 +120,11 @@ class Cells:
         if not isinstance(t, Header):
             raise Unsupported(self._program.main.pos, f"{t} that is no header")
         return IntrinsicHeader(t)
+
+
+def unset_types(deparser: Structure) -> dict[str, int]:
+    """What the :data:`UNSET_TYPES` are before the program writes them, by the metadata for a deparser."""
+    return {f.name: (1 << bits.width(f.type)) - 1 for f in deparser.fields if f.name in UNSET_TYPES}
 
 
 class IntrinsicHeader:

@@ -12,13 +12,11 @@ from offramp_p4.engine.arrays import direct_tables
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
-from offramp_p4.tna.filter_state import FILTERS, FilterState
+from offramp_p4.tna.filter_state import DIRECT_FILTERS, FILTERS, FilterState
 from offramp_p4.tna.replication import TofinoReplication
 from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
 
 NOT_MODELLED: Final = {
-    "DirectLpf": "a low-pass filter for each entry of a table (DirectLpf)",
-    "DirectWred": "random early detection for each entry of a table (DirectWred)",
     "SelectorAction": "a stateful selector (SelectorAction)",
     "Pktgen": "the packet generator (Pktgen)",
 }
@@ -41,6 +39,7 @@ class Objects:
         of: the state of each extern instance that has one; direct registers have theirs in the entries.
         tables, value_sets: the states of tables and parser value sets.
         registers, counters, meters, profiles, filters: the same states by control-plane name.
+        direct_registers: what direct registers are and begin with, by control-plane name.
         table_of: the table that a direct counter, meter or register belongs to.
         pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
@@ -53,6 +52,7 @@ class Objects:
         self.counters: dict[str, CounterState] = {}
         self.meters: dict[str, MeterState] = {}
         self.profiles: dict[str, ActionProfileState] = {}
+        self.direct_registers: dict[str, RegisterState] = {}
         self.filters: dict[str, FilterState] = {}
         self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
@@ -91,6 +91,8 @@ class Objects:
             return MeterState(i.name, _KINDS[member(i, "type")], size)
         if i.extern in FILTERS:
             return FilterState(i.name, number(i, "size"))
+        if i.extern in DIRECT_FILTERS:
+            return FilterState(i.name, 0)
         if i.extern == "ActionProfile":
             return ActionProfileState(i.name, number(i, "size"))
         return self._selector(i) if i.extern == "ActionSelector" else None
@@ -111,8 +113,8 @@ class Objects:
             return
         self.of[i] = state
         if isinstance(state, RegisterState):
-            if i.extern != "DirectRegister":
-                self.registers[i.name] = state
+            registers = self.direct_registers if i.extern == "DirectRegister" else self.registers
+            registers[i.name] = state
         elif isinstance(state, CounterState):
             self.counters[i.name] = state
         elif isinstance(state, MeterState):

@@ -29,6 +29,7 @@ from offramp_p4.tna.thread import GressResult, Thread
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
+    from offramp_p4.engine.layout import Memory
     from offramp_p4.tna.blocks import Gress
 
 Deliver = Callable[[Copy, Emit], object]
@@ -97,6 +98,11 @@ class TnaPipeline:
         self._queue.append(self._arrival(port, frame))
         self.stats.packets_in += 1
         self._within_steps(self._run_queue, emit)
+
+    def dropped(self, block: object, m: Memory) -> str | None:
+        """Why a packet goes no further when ``block`` has ended with it; None: it goes on."""
+        reasons = (thread.dropped(block, m) for thread in (*self._ingress, *self._egress))
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _arrival(self, port: int, frame: bytes) -> Arrival:
         if not 0 <= port < self.ports and port != self._cpu_port:

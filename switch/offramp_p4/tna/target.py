@@ -40,6 +40,8 @@ class TnaTarget:
 
     colours = COLOURS
 
+    clears_headers: Final = False
+
     def __init__(
         self,
         program: ir.Program,
@@ -83,9 +85,11 @@ class TnaTarget:
         return self._own[owner]
 
     def on_hit(self, g: Generator, table: ir.Table) -> None:
-        """Keep the entry for the direct externs that its action calls."""
+        """Keep the entry for the direct externs that its action calls, and note when it was hit."""
         if table in self._direct:
             g.line(f"m[{self.cell(table)}] = entry")
+        if self.tables[table].notes_hits:
+            g.line(f"entry.last_hit_us = {g.bind(self.clock, 'clock')}()")
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
         """Nothing: TNA's direct externs are called by actions."""

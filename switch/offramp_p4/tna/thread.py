@@ -13,13 +13,14 @@ from offramp_p4.engine.faults import NO_ERROR, ParserFault, Steps
 from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout
 from offramp_p4.records import Digest
-from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.metadata import UNSET_PORT, unset_types
 from offramp_p4.tna.target import TnaTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from random import Random
 
+    from offramp_p4.engine.layout import Memory
     from offramp_p4.tna.blocks import Gress
     from offramp_p4.tna.objects import Objects
 
@@ -86,10 +87,20 @@ class Thread:
         self._wanted = {f.name: cells.field(role, f.name) for role in roles for f in cells.structure(role).fields}
         if direction == "ingress":
             self._template[self._wanted["ucast_egress_port"]] = UNSET_PORT
+        for name, value in unset_types(cells.structure("deparser")).items():
+            self._template[cells.field("deparser", name)] = value
         self._parser_err = cells.field("parser", "parser_err")
         self._tstamp = cells.field("parser", "global_tstamp")
         self._bits = [ERROR_BITS.get(name, 0) for name in program.errors]
         self._ingress = direction == "ingress"
+        self._gress = gress
+
+    def dropped(self, block: object, m: Memory) -> str | None:
+        """Why a packet goes no further when ``block`` has ended with it; None: it goes on, or this is another block."""
+        if block is not self._gress.control:
+            return None
+        where = "ingress" if self._ingress else "egress"
+        return f"drop_ctl is {m[self._wanted['drop_ctl']]} after {where}" if m[self._wanted["drop_ctl"]] & 1 else None
 
     def run(self, fields: Mapping[str, int], extra: bytes, packet: bytes, channel: int = 0) -> GressResult:
         """Run ``packet`` behind the chip's header with ``fields`` and ``extra`` bytes.

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control plane through BF-RT, against a fake server that knows the tables as p4c's Tofino back end lists them.
+"""The control plane through BF-RT, on the embedded switch behind its own BF-RT server.
 
-Blind to real devices: none was ever asked. ``test_p4c_tofino`` keeps the list true.
+Blind to real devices: none was ever asked. ``test_p4c_tofino`` compares the tables with p4c's list of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fake_bfrt import FakeBfrt
+from bfrt_device import BfrtDevice, bfrt_device
 from offramp.bfrt.info import BfrtInfo
 from offramp.bfrt.session import BfrtSession
 from offramp.p4src import p4_source
@@ -23,39 +24,58 @@ from offramp.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.target import TNA
 from offramp_base.errors import OfframpError
-from offramp_p4 import make_switch
+from offramp_p4.bfrt.describe import describe
 from offramp_p4.frontend import load
-from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp_p4.state import CloneSession, Replica
+from offramp_p4.tna.replication import Node
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 
 pytestmark = pytest.mark.p4
 
-INFO, FIXED = (Path(__file__).with_name(name).read_text() for name in ("bf-rt.json", "bf-rt-fixed.json"))
+SMALL = {"AGGREGATORS": "1024"}
+
+
+@pytest.fixture(scope="module")
+def program():
+    return load(p4_source("switchgnn/tna.p4"), defines=SMALL)
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Iterator[FakeBfrt]:
-    with FakeBfrt(tmp_path, "switchgnn", INFO, FIXED) as fake:
-        yield fake
+def device(tmp_path: Path, program) -> Iterator[BfrtDevice]:
+    with bfrt_device(tmp_path, dataclasses.replace(program, file="switchgnn.p4")) as running:
+        yield running
 
 
 @pytest.fixture
-def session(device: FakeBfrt) -> Iterator[BfrtSession]:
+def session(device: BfrtDevice) -> Iterator[BfrtSession]:
     with BfrtSession(device.address, "switchgnn", client_id=3) as opened:
-        opened.push(INFO.encode(), b"context", b"binary")
+        opened.bind()
         yield opened
 
 
-def test_a_job_that_was_written_through_bfrt_runs(device: FakeBfrt, session: BfrtSession) -> None:
-    """What the device was told goes into the embedded switch, and nothing else."""
+def entries(device: BfrtDevice, table: str) -> dict[tuple[int, ...], tuple[str | None, dict]]:
+    store = device.store(table)
+    found = {}
+    for key in store.keys():  # noqa: SIM118 (it is no mapping)
+        data = store.get(key)
+        found[tuple(part.value for part in key)] = (data.action and data.action.name, dict(data.values))
+    return found
+
+
+def test_the_tables_are_those_of_p4c() -> None:
+    theirs = json.loads(Path(__file__).with_name("bf-rt.json").read_text())["tables"]
+    ours = {t["name"]: t for t in json.loads(describe(load(p4_source("switchgnn/tna.p4"))).json())["tables"]}
+    assert [ours[table["name"]] for table in theirs] == theirs
+
+
+def test_a_job_that_was_written_through_bfrt_runs(device: BfrtDevice, session: BfrtSession) -> None:
     job = random_job(7, vertices=14, edges=30, workers=4, limit=6, features=(40,))
     SwitchGnnBfrt(session).load(job.plans, job.ports, acks=True)
-    switch = make_switch(load(p4_source("switchgnn/tna.p4"), defines={"AGGREGATORS": "1024"}), "python")
-    fill(switch, device)
     up, down = UnrulyChannel(1, 0.1, 0.1, 0.1), UnrulyChannel(2, 0.1, 0.1, 0.1)
-    lockstep = Lockstep(job.plans, job.ports, switch.process, up=up, down=down, recovery=Recovery(20, 40, acks=True))
+    recovery = Recovery(20, 40, acks=True)
+    lockstep = Lockstep(job.plans, job.ports, device.device.process, up=up, down=down, recovery=recovery)
     lockstep.start()
     x = np.random.default_rng(1).integers(-1000, 1000, (len(job.boundary.owner), 40)).astype(np.int32)
     sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])
@@ -63,79 +83,61 @@ def test_a_job_that_was_written_through_bfrt_runs(device: FakeBfrt, session: Bfr
         assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
 
 
-def fill(switch, device: FakeBfrt) -> None:
-    for name, entries in device.entries.items():
-        if name.startswith("pipe."):
-            for key, (action, data) in entries.items():
-                made = ActionData(action, tuple(data.values()))
-                switch.tables[name].insert(TableEntry(tuple(map(Exact, key)), made))
-    nodes = {node: data for (node,), (_, data) in device.entries["$pre.node"].items()}
-    for (group,), (_, data) in device.entries["$pre.mgid"].items():
-        members = [nodes[n] for n in data["$MULTICAST_NODE_ID"]]
-        switch.pre.multicast[group] = tuple(Replica(p, m["$MULTICAST_RID"]) for m in members for p in m["$DEV_PORT"])
-    for (number,), (_, data) in device.entries["$mirror.cfg"].items():
-        switch.pre.clones[number] = CloneSession((Replica(data["$ucast_egress_port"], 0),))
-
-
-def test_the_rows_are_those_of_p4runtime(device: FakeBfrt, session: BfrtSession) -> None:
+def test_the_rows_are_those_of_p4runtime(device: BfrtDevice, session: BfrtSession) -> None:
     job = six_vertices()
     SwitchGnnBfrt(session).load(job.plans, job.ports)
     expected: dict[str, dict] = {}
     for rows in entries_for(session.info, job.plans, job.ports, TNA)[0]:
         table = expected.setdefault(rows.table, {})
         table |= {tuple(keys.values()): (rows.action, params) for keys, params in rows.entries()}
-    assert {name: device.entries[name] for name in expected} == expected
-    assert device.entries["$pre.mgid"][barrier.GROUP,][1]["$MULTICAST_NODE_ID"] == [1, 2, 3]
-    assert device.entries["$pre.node"][2,][1] == {"$MULTICAST_RID": 2, "$MULTICAST_LAG_ID": [], "$DEV_PORT": [2]}
-    mirror = device.entries["$mirror.cfg"][NEXT_PASS_SESSION,]
-    assert mirror == (
-        "$normal",
-        {
-            "$session_enable": True,
-            "$direction": "INGRESS",
-            "$ucast_egress_port": 68,
-            "$ucast_egress_port_valid": True,
-            "$max_pkt_len": 16384,
-        },
-    )
+    assert {name: entries(device, name) for name in expected} == expected
+    assert device.switch.pre.trees[barrier.GROUP].nodes == tuple(Node(n, (n,)) for n in (1, 2, 3))
+    assert device.switch.pre.clones == {NEXT_PASS_SESSION: CloneSession((Replica(68, 0),), packet_length=16384)}
 
 
-def test_another_pipe(device: FakeBfrt, session: BfrtSession) -> None:
+def test_another_pipe(device: BfrtDevice, session: BfrtSession) -> None:
     job = dataclasses.replace(six_vertices(), ports=[256, 300, 383])
     SwitchGnnBfrt(session, pipe=2).load(job.plans, job.ports)
-    assert device.entries["$mirror.cfg"][NEXT_PASS_SESSION,][1]["$ucast_egress_port"] == 2 * 128 + 68
+    assert device.switch.pre.clones[NEXT_PASS_SESSION].replicas == (Replica(2 * 128 + 68, 0),)
 
 
-def test_counters(device: FakeBfrt, session: BfrtSession) -> None:
+def test_counters(device: BfrtDevice, session: BfrtSession) -> None:
+    counters = device.switch.counters
     for outcome in telemetry.Disposition:
-        device.counters[TNA.full(telemetry.OUTCOMES), int(outcome)] = 100 + outcome
-    device.counters["pipe.SwitchGnnIngress.guard.uploads", 0] = 5
-    device.counters["pipe.SwitchGnnIngress.recirculations", 0] = 1 << 40
+        counters[TNA.full(telemetry.OUTCOMES)].write(int(outcome), 100 + outcome, 0)
+    counters["pipe.SwitchGnnIngress.guard.uploads"].write(0, 5, 0)
+    counters["pipe.SwitchGnnIngress.recirculations"].write(0, 1 << 40, 0)
     outcomes = {int(o): 100 + o for o in telemetry.Disposition}
     assert SwitchGnnBfrt(session).counters() == telemetry.totals(outcomes, 5, 1 << 40)
 
 
-def test_strangers_by_port(device: FakeBfrt, session: BfrtSession) -> None:
-    device.counters[TNA.full(origin.STRANGERS), 9] = 3
-    device.counters[TNA.full(origin.STRANGERS), 127] = 1
+def test_strangers_by_port(device: BfrtDevice, session: BfrtSession) -> None:
+    device.switch.counters[TNA.full(origin.STRANGERS)].write(9, 3, 0)
+    device.switch.counters[TNA.full(origin.STRANGERS)].write(127, 1, 0)
     assert SwitchGnnBfrt(session).strangers() == {9: 3, 127: 1}
 
 
-def test_what_is_pushed(device: FakeBfrt, session: BfrtSession) -> None:
-    (config,) = device.pushed
-    (profile,) = config.profiles
-    assert (config.p4_name, config.bfruntime_info) == ("switchgnn", INFO.encode())
-    assert (profile.context, profile.binary, list(profile.pipe_scope)) == (b"context", b"binary", [0])
+def test_a_program_that_is_pushed_runs(tmp_path: Path, program) -> None:
+    text = program.source.encode()
+    with (
+        bfrt_device(tmp_path) as device,
+        BfrtSession(device.address, "switchgnn", client_id=3, timeout_s=60) as session,
+    ):
+        session.push(b"", b"", text)
+        assert "pipe.SwitchGnnIngress.fanout.v2agg" in session.info
+        with pytest.raises(OfframpError, match="the binary is not text; this switch takes the text of a P4 program"):
+            session.push(b"", b"", b"\xff\xfe")
+        assert device.service._current().tables.name == "switchgnn"
 
 
-def test_what_the_device_refuses_is_said_and_changes_nothing(device: FakeBfrt, session: BfrtSession) -> None:
+def test_what_the_device_refuses_is_said_and_changes_nothing(device: BfrtDevice, session: BfrtSession) -> None:
     job = six_vertices()
     control = SwitchGnnBfrt(session)
     control.load(job.plans, job.ports)
-    before = {name: dict(entries) for name, entries in device.entries.items()}
-    with pytest.raises(OfframpError, match=r"update 0: ALREADY_EXISTS: pipe\.SwitchGnnIngress\.origin\.members"):
+    before = entries(device, "pipe.SwitchGnnIngress.origin.members")
+    with pytest.raises(OfframpError, match=r"update 0: ALREADY_EXISTS: table pipe\.SwitchGnnIngress\.origin\.members"):
         control.load(job.plans, job.ports)
-    assert device.entries == before
+    assert entries(device, "pipe.SwitchGnnIngress.origin.members") == before
 
 
 def job_on(ports: list[int]) -> Job:
@@ -156,7 +158,7 @@ def test_ports_that_tofino_cannot_serve(session: BfrtSession, ports: list[int], 
     assert str(error.value) == message
 
 
-def test_what_the_client_refuses(device: FakeBfrt, session: BfrtSession) -> None:
+def test_what_the_client_refuses(device: BfrtDevice, session: BfrtSession) -> None:
     hosts = "pipe.SwitchGnnIngress.barrier.hosts"
     cases = [
         (lambda: session.entry("pipe.SwitchGnnIngress.barrier.host", {}), "BF-RT table .* did you mean .*hosts?"),
@@ -171,11 +173,11 @@ def test_what_the_client_refuses(device: FakeBfrt, session: BfrtSession) -> None
             call()
     with (
         BfrtSession(device.address, "other", client_id=5) as other,
-        pytest.raises(OfframpError, match="no program other"),
+        pytest.raises(OfframpError, match="no program 'other'; this switch runs switchgnn"),
     ):
         other.bind()
     with (
-        pytest.raises(OfframpError, match="client 3: client id is in use"),
+        pytest.raises(OfframpError, match="client 3: client id 3 is in use"),
         BfrtSession(device.address, "switchgnn", client_id=3),
     ):
         pass

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp.bfrt import messages
+from offramp_base.bfrt import messages
 from offramp_base.p4rt.messages import RPC
 from offramp_base.p4rt.schema import ANY, Package, build
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BF-RT calls a table, and how ``bf-rt.json`` writes it, in the order of p4c's Tofino back end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+Annotations = tuple[tuple[str, str | None], ...]
+
+WIDTHS: Final = {"bool": 1, "uint8": 8, "uint16": 16, "uint32": 32, "int32": 32, "uint64": 64, "int64": 64, "float": 32}
+"""Bits of the types that say their width by name; ``bytes`` says it beside, ``string`` has none."""
+REGISTER_DATA: Final[Annotations] = (("$bfrt_field_class", "register_data"),)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a key, of an action, or of a table's data.
+
+    Attributes:
+        kind: ``bytes``, ``string``, ``container``, or a key of :data:`WIDTHS`.
+        width: in bits; 0 for text and containers.
+        repeated: the value is a list.
+        default: what an entry that does not give it has; None: 0, false, empty.
+        choices: the texts that a string may be; empty: any.
+        match: of a key: Exact, Ternary, LPM, Range or Optional.
+        oneof: data fields next to each other with the same mark exclude each other.
+        parts: of a container.
+    """
+
+    id: int
+    name: str
+    kind: str = "bytes"
+    width: int = 0
+    repeated: bool = False
+    mandatory: bool = False
+    read_only: bool = False
+    default: int | float | str | bool | None = None
+    choices: tuple[str, ...] = ()
+    annotations: Annotations = ()
+    match: str = "Exact"
+    oneof: str = ""
+    parts: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind in WIDTHS:
+            object.__setattr__(self, "width", WIDTHS[self.kind])
+
+    @property
+    def octets(self) -> int:
+        """Bytes of a number on the wire."""
+        return (self.width + 7) // 8
+
+    @property
+    def is_register(self) -> bool:
+        """Whether a read gives one value for each pipe."""
+        return self.annotations == REGISTER_DATA
+
+    def key_json(self) -> dict[str, Any]:
+        """As a field of a key."""
+        made = {**self._head(), "mandatory": self.mandatory, "match_type": self.match}
+        return {**made, "type": self._type()}
+
+    def parameter_json(self) -> dict[str, Any]:
+        """As a parameter of an action."""
+        head = self._head()
+        notes = head.pop("annotations")
+        flags = {"mandatory": self.mandatory, "read_only": self.read_only, "annotations": notes}
+        return {**head, **flags, "type": self._type()}
+
+    def data_json(self) -> dict[str, Any]:
+        """As a field of data, without the flags around it."""
+        if self.kind == "container":
+            return {**self._head(), "container": _data_json(self.parts)}
+        return {**self._head(), "type": self._type()}
+
+    def _head(self) -> dict[str, Any]:
+        return {"id": self.id, "name": self.name, "repeated": self.repeated, "annotations": notes(self.annotations)}
+
+    def _type(self) -> dict[str, Any]:
+        made: dict[str, Any] = {"type": self.kind}
+        if self.kind == "bytes":
+            made["width"] = self.width
+        if self.choices:
+            made["choices"] = list(self.choices)
+        if self.default is not None:
+            made["default_value"] = self.default
+        return made
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """An action of a table; ``scope`` is TableAndDefault, TableOnly or DefaultOnly."""
+
+    id: int
+    name: str
+    params: tuple[Field, ...] = ()
+    scope: str = "TableAndDefault"
+    annotations: Annotations = ()
+
+    def json(self) -> dict[str, Any]:
+        """As in ``action_specs``."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "action_scope": self.scope,
+            "annotations": notes(self.annotations),
+            "data": [p.parameter_json() for p in self.params],
+        }
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table of the program or of the chip.
+
+    Attributes:
+        kind: ``table_type``.
+        data: what entries have beside the parameters of their action.
+        actions: None for a table without actions.
+        const_default: None where the description does not say.
+        bare: p4c writes no ``annotations`` for some kinds.
+    """
+
+    id: int
+    name: str
+    kind: str
+    size: int
+    key: tuple[Field, ...] = ()
+    data: tuple[Field, ...] = ()
+    actions: tuple[ActionSpec, ...] | None = None
+    depends_on: tuple[int, ...] = ()
+    operations: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    annotations: Annotations = ()
+    const_default: bool | None = None
+    read_only: bool = False
+    bare: bool = False
+
+    def fields(self, action: ActionSpec | None) -> dict[int, Field]:
+        """The data fields of an entry with this action, by id; a parameter hides a common field with its id."""
+        made = {f.id: f for f in self.data}
+        return made if action is None else {**made, **{f.id: f for f in action.params}}
+
+    def action(self, number: int) -> ActionSpec | None:
+        """The action with an id."""
+        return next((a for a in self.actions or () if a.id == number), None)
+
+    def depending(self, number: int) -> TableSpec:
+        """The same, which depends on another table."""
+        return self if number in self.depends_on else replace(self, depends_on=(*self.depends_on, number))
+
+    def json(self) -> dict[str, Any]:
+        """As in ``tables``."""
+        made: dict[str, Any] = {"name": self.name, "id": self.id, "table_type": self.kind, "size": self.size}
+        if not self.bare:
+            made["annotations"] = notes(self.annotations)
+        made["depends_on"] = list(self.depends_on)
+        if self.const_default is not None:
+            made["has_const_default_action"] = self.const_default
+        made["key"] = [f.key_json() for f in self.key]
+        if self.actions is not None:
+            made["action_specs"] = [a.json() for a in self.actions]
+        made["data"] = _data_json(self.data)
+        made["supported_operations"] = list(self.operations)
+        made["attributes"] = list(self.attributes)
+        if self.read_only:
+            made["read_only"] = True
+        return made
+
+
+@dataclass(frozen=True)
+class LearnFilter:
+    """A digest of the program."""
+
+    id: int
+    name: str
+    fields: tuple[Field, ...]
+
+    def json(self) -> dict[str, Any]:
+        """As in ``learn_filters``."""
+        fields = [f.data_json() for f in self.fields]
+        return {"name": self.name, "id": self.id, "annotations": [], "fields": fields}
+
+
+def notes(annotations: Annotations) -> list[dict[str, str]]:
+    """Annotations as ``bf-rt.json`` has them."""
+    return [{"name": name} if value is None else {"name": name, "value": value} for name, value in annotations]
+
+
+def _data_json(fields: tuple[Field, ...]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    open_choice = ""
+    for field in fields:
+        if field.oneof and field.oneof == open_choice:
+            made[-1]["oneof"].append(field.data_json())
+            continue
+        flags = {"mandatory": field.mandatory, "read_only": field.read_only}
+        one = field.data_json()
+        made.append({**flags, "oneof": [one]} if field.oneof else {**flags, "singleton": one})
+        open_choice = field.oneof
+    return made

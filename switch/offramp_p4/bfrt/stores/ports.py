@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of the chip: their configuration, counts, names, and what the device says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from offramp_p4.bfrt.fields import TableSpec
+from offramp_p4.bfrt.stores.base import Store
+from offramp_p4.bfrt.stores.chip import Records
+from offramp_p4.bfrt.values import Data, Key, Value, not_found, only
+from offramp_p4.runtime.environment import Links
+from offramp_p4.state.match import Exact
+from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
+
+if TYPE_CHECKING:
+    from offramp_p4.ports.base import Port
+
+_CPU_PORT: Final = 64
+"""In the first pipe; what a Tofino has for its CPU where nobody says otherwise."""
+_CHANNELS: Final = 4
+_STAGES: Final = 12
+
+
+@dataclass
+class FrontPanel:
+    """The ports that the switch is attached to, by number; a Tofino numbers them within its pipes."""
+
+    ports: Mapping[int, Port] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
+    cpu_port: int | None = None
+
+
+class PortStore(Records):
+    """``$PORT``. The ports that are attached exist from the start, enabled; others may be added and never come up."""
+
+    def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
+        super().__init__(spec)
+        self._panel = panel
+        for number in sorted(panel.ports):
+            self.insert((Exact(number),), Data(None, {"$PORT_ENABLE": True, "$SPEED": "BF_SPEED_100G"}))
+
+    def get(self, key: Key) -> Data:
+        """A port, with whether its link is up."""
+        number = only(key)
+        found = super().get(key)
+        up = bool(found.values["$PORT_ENABLE"]) and self._panel.links.up(number)
+        seen: dict[str, Value] = {
+            "$MEDIA_TYPE": "BF_MEDIA_TYPE_UNKNOWN",
+            "$IS_VALID": True,
+            "$IS_INTERNAL": False,
+            "$CONN_ID": connector(number),
+            "$CHNL_ID": number % _CHANNELS,
+            "$PORT_UP": up and (number in self._panel.ports or not self._panel.ports),
+            "$PORT_NAME": port_name(number),
+        }
+        return Data(None, {**found.values, **seen})
+
+
+def connector(number: int) -> int:
+    """The connector of a port, counted from 1 over all pipes."""
+    pipe, within = divmod(number, PORTS_PER_PIPE)
+    return pipe * 16 + within // _CHANNELS + 1
+
+
+def port_name(number: int) -> str:
+    """``connector/channel``, as P4 Studio's command line has it."""
+    return f"{connector(number)}/{number % _CHANNELS}"
+
+
+class PortStatStore(Store):
+    """``$PORT_STAT``: frames of each attached port; the other counts of a MAC are not kept."""
+
+    def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
+        super().__init__(spec)
+        self._panel = panel
+        self._cleared: dict[int, tuple[int, int, int]] = {}
+
+    def get(self, key: Key) -> Data:
+        """The counts of a port since they were cleared."""
+        number = only(key)
+        if number not in self._panel.ports:
+            raise not_found(self.spec)
+        before = self._cleared.get(number, (0, 0, 0))
+        received, sent, dropped = (now - then for now, then in zip(self._now(number), before, strict=True))
+        values: dict[str, Value] = {
+            "$FramesReceivedOK": received,
+            "$FramesReceivedAll": received,
+            "$FramesDroppedBufferFull": 0,
+            "$FramesTransmittedOK": sent,
+            "$FramesTransmittedAll": sent + dropped,
+            "$FramesTransmittedwithError": dropped,
+        }
+        return Data(None, values)
+
+    def keys(self) -> Iterator[Key]:
+        """The attached ports."""
+        return ((Exact(number),) for number in sorted(self._panel.ports))
+
+    def modify(self, key: Key, data: Data) -> None:
+        """Counts can be set to 0, all at once."""
+        if any(data.values.values()):
+            raise self.wrong("a port's counts can only be set to 0")
+        number = only(key)
+        self._cleared[number] = self._now(number)
+
+    def reset(self, key: Key) -> None:
+        """Count a port from 0 again."""
+        self.get(key)
+        number = only(key)
+        self._cleared[number] = self._now(number)
+
+    def clear(self) -> None:
+        """Count all ports from 0 again."""
+        for number in self._panel.ports:
+            self._cleared[number] = self._now(number)
+
+    def _now(self, number: int) -> tuple[int, int, int]:
+        stats = self._panel.ports[number].stats
+        return stats.received, stats.sent, stats.dropped
+
+
+class PortLookup(Store):
+    """From a connector and channel, or a name, to a port."""
+
+    def __init__(self, spec: TableSpec, ports: PortStore) -> None:
+        super().__init__(spec)
+        self._ports = ports
+
+    def get(self, key: Key) -> Data:
+        """The port."""
+        for (part,) in self._ports.keys():  # noqa: SIM118 (it is no mapping)
+            number = cast("Exact", part).value
+            if key == self._key(number):
+                return Data(None, {"$DEV_PORT": number})
+        raise not_found(self.spec)
+
+    def keys(self) -> Iterator[Key]:
+        """Those of all ports."""
+        return (self._key(cast("Exact", part).value) for (part,) in self._ports.keys())  # noqa: SIM118
+
+    def _key(self, number: int) -> Key:
+        if len(self.spec.key) == 1:
+            return (port_name(number),)
+        return Exact(connector(number)), Exact(number % _CHANNELS)
+
+
+class DeviceStore(Store):
+    """``device_configuration``: pipes, stages and ports, as a default entry."""
+
+    def __init__(self, spec: TableSpec, panel: FrontPanel, pipes: int) -> None:
+        super().__init__(spec)
+        self._writable: dict[str, Value] = {f.name: cast("Value", f.default) for f in spec.data if not f.read_only}
+        self._panel, self._pipes = panel, pipes
+
+    def get_default(self) -> Data:
+        """What the device is."""
+        cpu = _CPU_PORT if self._panel.cpu_port is None else self._panel.cpu_port
+        recirculation = [PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(self._pipes)]
+        seen: dict[str, Value] = {
+            "sku": "UNKNOWN",
+            "num_pipes": self._pipes,
+            "num_stages": _STAGES,
+            "num_max_ports": PORTS_PER_PIPE * self._pipes,
+            "num_front_ports": len(self._panel.ports),
+            "pcie_cpu_port": cpu,
+            "eth_cpu_port_list": [cpu],
+            "internal_port_list": recirculation,
+            "external_port_list": sorted(self._panel.ports),
+            "recirc_port_list": recirculation,
+            "intr_based_link_monitoring": False,
+        }
+        return Data(None, {**seen, **self._writable})
+
+    def set_default(self, data: Data) -> None:
+        """Change what can be changed; it is kept, and has no effect."""
+        self._writable |= data.values
+
+    def reset_default(self) -> None:
+        """Bring the first values back."""
+        self._writable = {f.name: cast("Value", f.default) for f in self.spec.data if not f.read_only}
+
+    def clear(self) -> None:
+        """As :meth:`reset_default`."""
+        self.reset_default()
+
+    def usage(self) -> int:
+        """There is no entry."""
+        return 0
+
+    def keys(self) -> Iterator[Key]:
+        """There is no entry."""
+        return iter(())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -18,6 +19,25 @@ if TYPE_CHECKING:
     from offramp_p4.trace.model import PacketTrace
 
 _HERE_ONLY: Final = ("trace", "debugger", "tm")
+_OF_QUEUES: Final = {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "priority"}
+_LOG = logging.getLogger(__name__)
+
+
+def reads_queues(program: Program) -> bool:
+    """Whether a program for v1model uses the metadata that a traffic manager writes, or its priorities."""
+    from offramp_p4 import ir
+    from offramp_p4.engine.walk import blocks, nodes
+    from offramp_p4.types import Structure, strip
+
+    for block in blocks(program.main):
+        for node in nodes(block, into_declarations=True):
+            if (
+                isinstance(node, ir.Member)
+                and isinstance(kind := strip(node.base.type), Structure)
+                and kind.fields[node.index].name in _OF_QUEUES
+            ):
+                return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -27,7 +47,8 @@ class SwitchMaker:
     Attributes:
         engine: one of :data:`offramp_p4.engines.ENGINES`.
         tm: traffic manager; None: what the program sends leaves at once.
-        trace: gets the trace of each packet; only the Python engine has traces.
+        trace: gets the trace of each packet; only the Python engine has traces. With a traffic manager a program that
+            reads what queues do gets no traces, and any other no queues.
         debugger: may hold packets; only the Python engine has one, and a traffic manager keeps it out.
         seed, cpu_port, drop_port, max_state, max_steps: as of :class:`offramp_p4.switch.Switch`.
     """
@@ -56,6 +77,11 @@ class SwitchMaker:
         for name in ("trace", "debugger"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
+        if self.tm is not None and self.trace is not None:
+            if not reads_queues(program):  # a traffic manager would keep the trace out and change nothing else
+                return make_switch(program, self.engine, **options)
+            del options["trace"]
+            _LOG.warning("no traces: the program reads what queues do to its packets")
         if self.tm is None:
             return make_switch(program, self.engine, **options)
         from offramp_p4.paced import PacedSwitch

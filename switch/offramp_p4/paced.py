@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from offramp_p4.tm.joint import PS_PER_US, Times
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.records import Digest, SwitchStats
+
+
+HOLD_US: Final = 1000
+"""How long a link that takes no more keeps its port from sending, before it is asked again."""
 
 
 class PacedSwitch:
@@ -41,13 +45,20 @@ class PacedSwitch:
         self.engine, self.why = switch.engine, switch.why
         self.tables, self.registers, self.counters = switch.tables, switch.registers, switch.counters
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
-        self.pre = switch.pre
+        self.filters, self.direct_registers = switch.filters, switch.direct_registers
+        self.pre, self.port_metadata = switch.pre, switch.port_metadata
         self.queued = QueuedSwitch(switch, config)
         self._nothing_leaves()
 
     def _nothing_leaves(self) -> None:
+        self._reached_ps = 0
         self._times: Times = np.zeros(0, np.int64)
         self._leaving = PacketBatch.empty()  # in the order of their times
+
+    def hold(self, ports: Collection[int]) -> None:
+        """Let nothing leave by these ports for :data:`HOLD_US`: their links take no more now."""
+        for port in ports:
+            self.queued.tm.pause(port, (self.now_us + HOLD_US) * PS_PER_US)
 
     @property
     def stats(self) -> SwitchStats:
@@ -77,9 +88,11 @@ class PacedSwitch:
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Take in what has arrived by :attr:`now_us`; returns what has left by then, in that order."""
-        now_ps = self.now_us * PS_PER_US
-        if len(batch):
-            self.queued.receive_batch(np.full(len(batch), now_ps, np.int64), batch)
+        now_ps = max(self.now_us * PS_PER_US, self._reached_ps)
+        if len(batch):  # one after the other, so that no frame finds those in its queue that a free line has sent
+            arrivals = now_ps + np.arange(len(batch), dtype=np.int64)
+            self.queued.receive_batch(arrivals, batch)
+            now_ps = self._reached_ps = int(arrivals[-1])
         times, frames = self.queued.advance_batch(now_ps)
         if len(times):
             times = np.concatenate([self._times, times])

@@ -11,9 +11,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import AUTO, interface_opener, parse_link
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from offramp_p4.debug.debugger import Debugger
     from offramp_p4.debug.server import DebugServer
     from offramp_p4.ports.base import Port
+    from offramp_p4.ports.dpdk.workers import Workers
     from offramp_p4.ports.forwarder import Forwarder
     from offramp_p4.runtime.bounded import BoundedCompiler
     from offramp_p4.runtime.device import Device
@@ -67,6 +69,7 @@ class Running:
     ports: Mapping[int, Port]
     server: Server
     compiler: BoundedCompiler
+    bfrt: Server | None = None
     debugger: Debugger | None = None
     debugging: DebugServer | None = None
 
@@ -83,6 +86,8 @@ class Running:
             if self.debugging is not None:
                 self.debugging.close()
             self.server.stop()
+            if self.bfrt is not None:
+                self.bfrt.stop()
             self.compiler.close()
 
     def stop(self) -> None:
@@ -115,7 +120,7 @@ def build(settings: Settings) -> Running:
 
         debugger = Debugger()
     make = SwitchMaker(
-        settings.engine,
+        "native" if settings.on_devices else settings.engine,
         seed=settings.seed,
         cpu_port=settings.cpu_port,
         drop_port=settings.drop_port,
@@ -139,43 +144,67 @@ def build(settings: Settings) -> Running:
 
         debugging = DebugServer(settings.debug, attaching(debugger))
     try:
-        ports, server = _open(settings, device)
+        opened = _open(settings, device)
     except OfframpError:
         if debugging is not None:
             debugging.close()
         raise
-    forwarder = Forwarder(device, ports)
-    server.start()
+    forwarder = Forwarder(device, opened.ports, opened.workers)
+    opened.server.start()
+    if opened.bfrt is not None:
+        opened.bfrt.start()
     if settings.program is None:
         compiler.warm()  # a controller is going to push one
-    return Running(device, forwarder, ports, server, compiler, debugger, debugging)
+    return Running(device, forwarder, opened.ports, opened.server, compiler, opened.bfrt, debugger, debugging)
 
 
-def _open(settings: Settings, device: Device) -> tuple[dict[int, Port], Server]:
-    """The ports and the server; all of them, or none stays open."""
+class _Opened(NamedTuple):
+    """What a switch listens on."""
+
+    ports: dict[int, Port]
+    workers: Workers | None
+    server: Server
+    bfrt: Server | None
+
+
+def _open(settings: Settings, device: Device) -> _Opened:
+    """Ports, the threads of some of them, the servers of P4Runtime and BF-RT: all of them, or none stays open."""
     from offramp_p4.ports.capture import CapturedPort
     from offramp_p4.runtime.server import Server
     from offramp_p4.runtime.service import Service
 
     ports: dict[int, Port] = {}
+    workers: Workers | None = None
+    servers: list[Server] = []
     share = max(RINGS_BYTES // max(1, len(settings.ports)), LEAST_RING_BYTES)
     try:
+        if settings.on_devices:
+            from offramp_p4.ports.dpdk.opening import open_devices
+
+            ports, workers = open_devices(settings)
         for number, spec in settings.ports.items():
+            if number in ports:
+                continue
             ports[number] = open_port(spec, share, settings.transport)
             if settings.pcap is not None:
                 ports[number] = CapturedPort(ports[number], Path(settings.pcap))
-        server = Server(
-            Service(device),
-            settings.address,
-            settings.tls,
-            insecure=settings.insecure,
-            max_message=settings.max_message,
-        )
+        serve = partial(Server, tls=settings.tls, insecure=settings.insecure, max_message=settings.max_message)
+        servers.append(serve(Service(device), settings.address))
+        if settings.bfrt is not None:
+            from offramp_p4.bfrt.service import BfrtService
+            from offramp_p4.bfrt.stores.ports import FrontPanel
+
+            panel = FrontPanel(ports, device.environment.links, device.cpu_port)
+            servers.append(serve(BfrtService(device, panel), settings.bfrt))
     except OfframpError:
+        for server in servers:
+            server.stop()
+        if workers is not None:
+            workers.close()
         for port in ports.values():
             port.close()
         raise
-    return ports, server
+    return _Opened(ports, workers, servers[0], servers[1] if len(servers) > 1 else None)
 
 
 def run(settings: Settings, ready: Callable[[Running], None], ending: Callable[[], None] = lambda: None) -> Running:

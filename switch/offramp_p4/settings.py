@@ -17,6 +17,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import MEBIBYTES
 from offramp_base.transport.links import AUTO, TRANSPORTS
+from offramp_p4.ports.dpdk.devices import is_device
 from offramp_p4.tm.config import MAX_PORT, TmConfig
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class Settings(Preprocessor):
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
+        bfrt: of the BF-RT server; None: there is none.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
         log_like_bmv2: the log has bmv2's lines in place of trees.
@@ -120,8 +122,8 @@ class Settings(Preprocessor):
     ports: Annotated[
         Mapping[int, str],
         Field(
-            "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF or "
-            "af_xdp:IF",
+            "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF, "
+            "af_xdp:IF, memif:PATH[,client] or dpdk:DEVICE[,ARGUMENTS]",
             key="interface",
             short="-i",
             item=parse_port,
@@ -131,12 +133,28 @@ class Settings(Preprocessor):
     transport: Annotated[
         str, Field("Opens links that are bare interfaces, auto by af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
+    cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
+    spread: Annotated[
+        str,
+        Field(
+            "What decides which of these threads has a packet",
+            choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
+        ),
+    ] = "port"
+    huge_pages: Annotated[bool, Field("Give DPDK huge pages, which cards want and virtual devices do not")] = False
     cpu_port: Annotated[int | None, Field("Packets to this port go to the controller", least=0, most=MAX_PORT)] = None
     drop_port: Annotated[int, Field("egress_spec that drops")] = 511
     pcap: Annotated[str | None, Field("Capture what each port receives and sends to files in this folder")] = None
     address: Annotated[
         str, Field("P4Runtime server: HOST:PORT or unix:PATH", key="grpc_server_addr", group="P4Runtime")
     ] = "127.0.0.1:9559"
+    bfrt: Annotated[
+        str | None,
+        Field(
+            "Serve BF-RT too, for TNA programs: HOST:PORT or unix:PATH, with the same certificates and limits",
+            key="bfrt_server_addr",
+        ),
+    ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
     grpc_key: Annotated[str | None, Field("Its private key, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
@@ -182,8 +200,26 @@ class Settings(Preprocessor):
             raise SettingsError("debug", "expected without a traffic manager", self.debug)
         if self.debug is not None and (self.log is not None or self.traces is not None):
             raise SettingsError("debug", "expected without {log} and {traces}", self.debug)
+        if self.on_devices:
+            self._check_devices()
+        elif self.cores > 1:
+            raise SettingsError("cores", "expected with ports of DPDK's, such as memif:PATH", self.cores)
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
+
+    def _check_devices(self) -> None:
+        """Whether everything goes with threads that run machine code by themselves."""
+        if self.engine == "python":
+            raise SettingsError("engine", "expected native, or auto: ports of DPDK's run machine code", self.engine)
+        for name in ("tm", "debug", "log", "traces", "pcap"):
+            if getattr(self, name) is not None:
+                what = "a traffic manager" if name == "tm" else f"{{{name}}}"
+                raise SettingsError("ports", f"expected without {what} where ports are DPDK's")
+
+    @property
+    def on_devices(self) -> dict[int, str]:
+        """The ports whose links are devices of DPDK's."""
+        return {number: link for number, link in self.ports.items() if is_device(link)}
 
     @property
     def tls(self) -> Tls | None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm.stages import Deliver, Stages
     from offramp_p4.tna.filter_state import FilterState
     from offramp_p4.trace.model import PacketTrace
+    from offramp_p4.trace.recorder import Recorder
 
 __all__ = ["Digest", "Switch", "SwitchStats"]
 
@@ -65,6 +66,8 @@ class Switch:
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
+        direct_registers: what a TNA program's direct registers are and begin with, by control-plane name.
+        port_metadata: what TNA's parsers find before the packet, by port.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
             and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
@@ -129,11 +132,18 @@ class Switch:
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
         self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
+        self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
+        self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
         run = self._pipeline.run
         self._run = run if debugger is None else debugger.packets(run)
         if debugger is not None:
             debugger.loaded(self, getattr(self._pipeline, "dropped", None))
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Where the switch writes what happens to packets; None without traces."""
+        return getattr(self._pipeline, "recorder", None)
 
     @property
     def stats(self) -> SwitchStats:

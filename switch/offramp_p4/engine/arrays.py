@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
     from offramp_p4.engine.generator import Builder, Generator
 
-DIRECT: Final = {"counters": "DirectCounter", "meters": "DirectMeter", "registers": "DirectRegister"}
+DIRECT: Final = {
+    "counters": ("DirectCounter",),
+    "meters": ("DirectMeter",),
+    "registers": ("DirectRegister",),
+    "filters": ("DirectLpf", "DirectWred"),
+}
 """Table properties, and the externs that belong to a table by them."""
 Colours = tuple[int, int, int]
 """The values of green, yellow and red in an architecture's enum."""
@@ -70,9 +75,9 @@ def direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
     """
     found: dict[ir.ExternInstance, ir.Table] = {}
     for table in program.tables:
-        for name, kind in DIRECT.items():
+        for name, kinds in DIRECT.items():
             instance = table.properties.get(name)
-            if not isinstance(instance, ir.ExternInstance) or instance.extern != kind:
+            if not isinstance(instance, ir.ExternInstance) or instance.extern not in kinds:
                 continue
             if instance in found:
                 raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
@@ -104,7 +109,7 @@ def _count(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def _entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
+def entry_of(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     """Write ``entry``, the one that its table has hit, or 0; returns the name."""
     i = instance(e)
     table = target.table_of.get(i)
@@ -114,7 +119,7 @@ def _entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
 
 
 def _count_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
-    entry = _entry(target, g, e)
+    entry = entry_of(target, g, e)
     with g.indented(f"if {entry}:"):
         g.line(f"{entry}.packets += 1")
         g.line(f"{entry}.bytes += {_bytes(target, g, e)}")
@@ -133,7 +138,7 @@ def _execute(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
 
 def _execute_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
     state: MeterState = target.states[instance(e)]
-    entry, colour = _entry(target, g, e), g.temporary("0", "colour")
+    entry, colour = entry_of(target, g, e), g.temporary("0", "colour")
     with g.indented(f"if {entry}:"):
         with g.indented(f"if {entry}.meter is None:"):
             g.line(f"{entry}.meter = {g.bind(MeterCell, 'MeterCell')}()")

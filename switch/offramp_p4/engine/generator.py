@@ -86,6 +86,10 @@ class Target(Protocol):
     value_sets: Mapping[ir.ValueSet, ValueSetState]
     steps: Steps
 
+    @property
+    def clears_headers(self) -> bool:
+        """Whether a header that becomes valid has all fields 0, or those that were written before."""
+
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
         """Write what a miss does to the resources of the default entry; ``state`` is the name of the table's."""
 

@@ -66,9 +66,12 @@ def _header_op(g: Generator, e: ir.HeaderOp, at: lvalues.LValue, t: Type) -> Non
     elif not isinstance(t, Header):
         raise Unsupported(e.pos, f"{e.op} on {t}")
     elif e.op == "setValid":
-        # As in bmv2, a header that becomes valid has all fields 0.
+        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them as they are.
         with g.indented(f"if not m[{where}]:"):
-            g.line(f"m[{where}:{lvalues.plus(where, t.slots)}] = (1, {zeros(t.slots - 1)})")
+            if g.target.clears_headers:
+                g.line(f"m[{where}:{lvalues.plus(where, t.slots)}] = (1, {zeros(t.slots - 1)})")
+            else:
+                g.line(f"m[{where}] = 1")
             g.line(f"m[{GROWTH}] += {byte_count(t, where)}")
             lvalues.drop_rivals(g, at)
     else:

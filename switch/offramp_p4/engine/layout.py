@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
 from typing import Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
+from offramp_p4.engine.placement import Placement, Span
 from offramp_p4.types import Stack, strip
 
 Memory = list[Any]
@@ -22,25 +21,16 @@ GROWTH: Final = 4  # bytes of headers made valid minus bytes made invalid
 RESERVED: Final = 5
 
 
-class Layout:
-    """Assigns cells once: every variable has a fixed base, because P4 has no recursion.
-
-    A control or parser that is applied at one place only, with arguments in places that do not overlap, works
-    directly on its caller's cells: copying in and out would make no difference.
+class Layout(Placement):
+    """Assigns cells once.
 
     Attributes:
-        shared: blocks whose parameters are their caller's cells.
-        size: cells in use so far.
         void: cells that stay zero, behind all others: what a stack's element out of range reads.
     """
 
     def __init__(self, program: ir.Program) -> None:
-        self.size = RESERVED
-        self.shared: set[walk.Block] = set()
+        super().__init__(program, RESERVED)
         self._void_slots = 1
-        self._base: dict[ir.Var, int] = {}
-        calls = [call for block in walk.blocks(program.main) for call in walk.applies_in(block)]
-        self._sites = Counter(call.target for call in calls)
 
     @property
     def void(self) -> int:
@@ -61,16 +51,6 @@ class Layout:
     def need_void(self, cells: int) -> None:
         """Ask for at least so many cells of zeros."""
         self._void_slots = max(self._void_slots, cells)
-
-    def place_block(self, block: walk.Block, bases: list[int | None]) -> None:
-        """Place a block's parameters at ``bases`` (None: cells of their own), then the blocks it applies."""
-        for param, base in zip(block.params, bases, strict=True):
-            if base is None:
-                self.base(param)
-            else:
-                self._base[param] = base
-        for call in walk.applies_in(block):
-            self._place_callee(call)
 
     def place_params(self, params: list[ir.Var]) -> int:
         """Give the parameters adjacent cells, in order; returns the first."""
@@ -95,24 +75,9 @@ class Layout:
         """Memory for a fresh packet: all zero, all headers invalid."""
         return [0] * (self.size + self._void_slots)
 
-    def _place_callee(self, call: ir.ApplyCall) -> None:
-        if call.target in self.shared:
-            return
-        bases: list[int | None] = [None] * len(call.args)
-        if self._sites[call.target] == 1:
-            spans = [self._span(arg) for arg in call.args]
-            if all(spans) and not _overlap([s for s in spans if s]):
-                bases = [s[0] if s and s[1] > s[0] else None for s in spans]
-                self.shared.add(call.target)
-        self.place_block(call.target, bases)
-
-    def _span(self, arg: ir.Arg) -> tuple[int, int] | None:
-        if arg.expr is None:
-            return None
-        base = self.static(arg.expr) if arg.expr.type.slots else 0
-        return None if base is None else (base, base + arg.expr.type.slots)
-
-
-def _overlap(spans: list[tuple[int, int]]) -> bool:
-    spans = sorted(s for s in spans if s[1] > s[0])
-    return any(start < end for (_, end), (start, _) in pairwise(spans))
+    def span(self, expr: ir.Expr) -> Span | None:
+        """The cells of an expression: None if they are not known before run time, (0, 0) if it has none."""
+        if not expr.type.slots:
+            return 0, 0
+        base = self.static(expr)
+        return None if base is None else (base, base + expr.type.slots)

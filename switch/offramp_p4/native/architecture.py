@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -27,10 +28,25 @@ if TYPE_CHECKING:
     from offramp_p4.native.state.objects import NativeState
 
 RUN: Final = "rt.run_batch"
+BURST: Final = "rt.run_burst"
 GATHER: Final = "rt.gather"
 RECEIVE: Final = "rt.receive"
 RECEIVE_BATCH: Final = "rt.receive_batch"
 ADVANCE: Final = "rt.advance"
+
+
+class Way(Enum):
+    """How packets go through a program.
+
+    Attributes:
+        BATCH: arrays of packets run to completion, and whole frames leave.
+        QUEUED: with a traffic manager between ingress and egress.
+        BURST: as BATCH, but frames lie anywhere, and what leaves refers to them; v1model only.
+    """
+
+    BATCH = "batch"
+    QUEUED = "queued"
+    BURST = "burst"
 
 
 @dataclass(frozen=True)
@@ -70,17 +86,19 @@ class Architecture:
 
     Attributes:
         objects: makes the state of a program's objects.
-        translate: makes the module of a program; with True, with a traffic manager between ingress and egress.
-            The plan is the same with it and without, and whichever switch of the program the objects are of.
+        ways: those that it has.
+        translate: makes the module of a program for one way of packets.
+            The plan is the same for all, and whichever switch of the program the objects are of.
     """
 
     objects: Callable[[ir.Program], NativeState]
-    translate: Callable[[ir.Program, NativeState, bool], Module]
+    translate: Callable[[ir.Program, NativeState, Way], Module]
+    ways: frozenset[Way] = frozenset({Way.BATCH, Way.QUEUED})
 
 
 _MODULES: Final = {"V1Switch": "v1model", "Switch": "tna", "MultiParserSwitch": "tna", "PSA_Switch": "portable"}
 """The modules of this package by the package that a program's ``main`` is of."""
-_BUILT: Final[WeakKeyDictionary[ir.Program, dict[bool, Module]]] = WeakKeyDictionary()
+_BUILT: Final[WeakKeyDictionary[ir.Program, dict[Way, Module]]] = WeakKeyDictionary()
 """What programs have been translated to: a network of switches runs few programs."""
 
 
@@ -97,13 +115,13 @@ def architecture(program: ir.Program) -> Architecture:
     return found
 
 
-def build(program: ir.Program, objects: NativeState, *, queued: bool = False) -> Module:
-    """Translate a program, once; ``queued``: with a traffic manager between ingress and egress.
+def build(program: ir.Program, objects: NativeState, way: Way = Way.BATCH) -> Module:
+    """Translate a program, once for each way.
 
     Raises:
         Unsupported: it uses something that the native engine or its architecture does not execute.
     """
     built = _BUILT.setdefault(program, {})
-    if queued not in built:
-        built[queued] = architecture(program).translate(program, objects, queued)
-    return built[queued]
+    if way not in built:
+        built[way] = architecture(program).translate(program, objects, way)
+    return built[way]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4.native.emitter import Emitter
@@ -15,8 +17,26 @@ def add(g: Emitter, address: Value, amount: Value) -> None:
     g.tags.mark(g.b.store(total, address), "Counts")
 
 
+HIT: Final = 1 << 62
+"""Beside the packets of an entry: it has been hit, whether or not that was counted."""
+
+
 def count_entry(g: Emitter, words: int, entry: Value, length: Value) -> None:
     """Count a packet for an entry, counted from 1, of the table at ``words``; remember that it has been counted."""
+    both = _touched(g, words, entry)
+    add(g, both, i64(1))
+    add(g, g.at(both, 8), length)
+
+
+def touch_entry(g: Emitter, words: int, entry: Value) -> None:
+    """Remember that an entry was hit, and count nothing."""
+    both = _touched(g, words, entry)
+    before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
+    g.tags.mark(g.b.store(g.b.or_(before, i64(HIT)), both), "Counts")
+
+
+def _touched(g: Emitter, words: int, entry: Value) -> Value:
+    """The counts of an entry, which is now one of those that have been counted."""
     both = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(g.b.sub(entry, i64(1)), i64(16)))
     before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
     with g.when(g.b.icmp_unsigned("==", before, const(I64, 0)), likely=False):
@@ -24,5 +44,4 @@ def count_entry(g: Emitter, words: int, entry: Value, length: Value) -> None:
         place = g.at(g.pointer(words + offset(Table.touched)), g.b.mul(number, i64(8)))
         g.tags.mark(g.b.store(entry, place), "Words")
         g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + Table.touches)), "Words")
-    add(g, both, i64(1))
-    add(g, g.at(both, 8), length)
+    return both

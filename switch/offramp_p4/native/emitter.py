@@ -75,6 +75,10 @@ class Target(Protocol):
     faults: frozenset[tuple[str, str]]
     """Those of the externs that may end the parser with an error."""
 
+    @property
+    def clears_headers(self) -> bool:
+        """Whether a header that becomes valid has all fields 0, or those that were written before."""
+
     def table(self, table: ir.Table) -> TablePlan:
         """How a table is found in the context."""
 

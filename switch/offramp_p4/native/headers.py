@@ -108,9 +108,10 @@ def _header_op(g: Emitter, e: ir.HeaderOp, at: lvalues.MemoryLValue, t: Type) ->
     elif not isinstance(t, Header):
         raise Unsupported(e.pos, f"{e.op} on {t}")
     elif e.op == "setValid":
-        # As in bmv2, a header that becomes valid has all fields 0.
+        # As in bmv2, a header that becomes valid has all fields 0; a Tofino leaves them as they are.
         with g.when(g.b.not_(lvalues.is_valid(g, at.address))):
-            g.clear(at.address, shape(t).size)
+            if g.target.clears_headers:
+                g.clear(at.address, shape(t).size)
             lvalues.set_validity(g, at.address, 1)
             grow(g, g.b.add, byte_count(g, t, at.address))
             lvalues.drop_rivals(g, at)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import logging
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -20,6 +19,7 @@ from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
 from offramp_p4.native.architecture import GATHER, RUN, Chip, architecture, build
+from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address
@@ -29,6 +29,7 @@ from offramp_p4.records import Digest, SwitchStats
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
     from offramp_p4 import ir
+    from offramp_p4.native.cores import Cores
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -111,7 +112,8 @@ class NativeSwitch:
         objects.attach(self._context, self._module.plan, Chip(seed, cpu_port, tuple(recirculation_ports)))
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
-        self._lock = threading.Lock()
+        self._lock = PacketLock()
+        self._cores: Cores | None = None
         objects.changes.serve(self._lock, self._show_changes)
         self._unsent: list[Digest] = []
         self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
@@ -121,6 +123,8 @@ class NativeSwitch:
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
         self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
+        self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
+        self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
 
     @property
@@ -153,6 +157,34 @@ class NativeSwitch:
         from offramp_p4.native.joint import NativeJoint
 
         return NativeJoint(self, config, mark)
+
+    def spread(self, count: int, pause: Callable[[], object], resume: Callable[[], object]) -> Cores:
+        """Contexts for threads that run packets on ``count`` cores, between a ``resume`` and the next ``pause``.
+
+        This object may still be used as before. :meth:`settle` is to be called from time to time: then the control
+        plane's changes, the threads' counts and digests take effect.
+        """
+        from offramp_p4.native.cores import Cores
+
+        cores = Cores(self, count)
+        self._lock.pause, self._lock.resume = pause, resume
+        with self._lock:
+            self._cores = cores
+            self._prepare()
+        return cores
+
+    def settle(self) -> None:
+        """Show other threads what has changed, and take over what they have counted and sent."""
+        with self._running():
+            pass
+        self._send_digests()
+
+    def gather_cores(self) -> None:
+        """Other threads run no packets of this switch any more; what they have counted is taken over."""
+        with self._lock:
+            self._collect()
+            self._cores = None
+            self._lock.pause = self._lock.resume = nothing
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
@@ -192,7 +224,7 @@ class NativeSwitch:
 
     def _settle(self) -> None:
         """Bring what has been counted by packets that came one by one up to date."""
-        if self._unsettled:
+        if self._unsettled or self._cores is not None:
             with self._lock:
                 self._collect()
 
@@ -207,15 +239,17 @@ class NativeSwitch:
 
     def _prepare(self) -> None:
         """Show machine code what has changed, and the time."""
-        self._show_changes()
         words = self._context.words
         words[at.Context.now_us] = self.now_us
         words[at.Context.logging] = _MESSAGES.isEnabledFor(logging.INFO)
+        self._show_changes()
 
     def _show_changes(self) -> None:
-        if self._unsettled and self._objects.changed:
+        if (self._unsettled or self._cores is not None) and self._objects.changed:
             self._collect()  # counts are by the numbers that entries still have
         self._objects.sync()
+        if self._cores is not None:
+            self._cores.show()
 
     def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
         """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""
@@ -231,12 +265,12 @@ class NativeSwitch:
         self._objects.check_ports(ports)
         return data, lengths, ports
 
-    def _read_digests(self) -> None:
-        used = self._context.words[at.Context.digests.start]
+    def _read_digests(self, context: Context) -> None:
+        used = context.words[at.Context.digests.start]
         if not used:
             return
-        raw = self._context.buffer(at.Context.digests)[:used].tobytes()
-        self._context.empty(at.Context.digests)
+        raw = context.buffer(at.Context.digests)[:used].tobytes()
+        context.empty(at.Context.digests)
         if self.on_digest is not None:
             self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
@@ -251,7 +285,10 @@ class NativeSwitch:
     def _collect(self) -> None:
         """Counts, digests, log messages and failed checks of what has just run."""
         self._unsettled = False
-        self._read_digests()
+        contexts = [self._context]
+        if self._cores is not None:
+            self._cores.collect()
+            contexts = self._cores.contexts
         words = self._context.words
         counts = words[slice(*at.STATS)]
         for name, count in zip(_STATS, counts.tolist(), strict=True):
@@ -259,10 +296,14 @@ class NativeSwitch:
                 setattr(self._stats, name, getattr(self._stats, name) + count)
         counts[:] = 0
         self._objects.collect()
-        if not words[at.Context.events.used]:
-            return
-        raw = self._context.buffer(at.Context.events).tobytes()
-        self._context.empty(at.Context.events)
+        for context in contexts:
+            self._read_digests(context)
+            if context.words[at.Context.events.used]:
+                self._read_events(context)
+
+    def _read_events(self, context: Context) -> None:
+        raw = context.buffer(at.Context.events).tobytes()
+        context.empty(at.Context.events)
         for kind, values in read_records(self._module.events, raw):
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))

@@ -50,6 +50,8 @@ class PortableTarget:
     colours = COLOURS
     length = LENGTH
 
+    clears_headers: Final = True
+
     def __init__(
         self,
         program: ir.Program,

@@ -36,6 +36,10 @@ class Port(Protocol):
         """So much is kept that the switch should take in nothing more until it is gone."""
 
     @property
+    def busy(self) -> bool:
+        """Frames are kept because the link takes no more now."""
+
+    @property
     def up(self) -> bool:
         """Whether what the port is attached to is there and has a carrier."""
 

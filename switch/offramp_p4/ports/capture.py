@@ -57,6 +57,11 @@ class CapturedPort:
         return self._port.congested
 
     @property
+    def busy(self) -> bool:
+        """Of the port."""
+        return self._port.busy
+
+    @property
     def up(self) -> bool:
         """Of the port."""
         return self._port.up

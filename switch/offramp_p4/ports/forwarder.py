@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -17,11 +18,18 @@ from offramp_p4.ports.alarm import Alarm
 from offramp_p4.ports.base import Port
 from offramp_p4.runtime.device import Device
 
+if TYPE_CHECKING:
+    from offramp_p4.native import NativeSwitch
+    from offramp_p4.ports.dpdk.workers import Workers
+    from offramp_p4.runtime.pipeline import Pipeline
+
 TICK_S = 1.0
 CONGESTED_WAIT_S = 0.1
 MAX_INJECTED = 4096
 """Batches of the controller that wait for the switch."""
 NOTICE_WAIT_S = 0.005
+SETTLE_S = 0.01
+"""How long digests of packets that other threads run may wait, and a new pipeline for them."""
 
 
 class Forwarder:
@@ -30,13 +38,21 @@ class Forwarder:
     Every turn takes a fair share from each port that has frames, so that no port waits for another's load,
     and gives all of them to the switch at once. While a lossless port is congested nothing is taken in.
 
+    Args:
+        device: the switch.
+        ports: by number.
+        workers: threads that move the frames of some of the ports by themselves; closed with the ports.
+
     Attributes:
         unknown: frames dropped because they were sent to a port that does not exist.
     """
 
-    def __init__(self, device: Device, ports: Mapping[int, Port]) -> None:
+    def __init__(self, device: Device, ports: Mapping[int, Port], workers: Workers | None = None) -> None:
         self._device = device
         self._ports = dict(ports)
+        self._workers = workers
+        self._pipeline: Pipeline | None = None  # that the workers run
+        self._next_settling = 0.0
         self._injected: deque[PacketBatch] = deque()
         self._room = threading.Semaphore(MAX_INJECTED)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -69,14 +85,32 @@ class Forwarder:
                     for port in self._ports.values():
                         port.tick(now)
                     self._device.set_links({number: port.up for number, port in self._ports.items()})
-                self._turn(max(0.0, next_tick - now))
+                if self._workers is not None and now >= self._next_settling:
+                    self._next_settling = now + SETTLE_S
+                    self._settle(self._workers)
+                self._turn(max(0.0, min(next_tick, self._next_settling or next_tick) - now))
         finally:
             ending()
             self._device.inject = self._device.discard
+            if self._workers is not None:
+                self._device.threads = False
+                self._workers.close()
             for port in self._ports.values():
                 port.close()
             self._alarm.close()
             os.close(self._wake)
+
+    def _settle(self, workers: Workers) -> None:
+        """Have the workers run the device's pipeline, and take over what they have for the control plane."""
+        pipeline = self._device.pipeline
+        if pipeline is not self._pipeline and pipeline is not None:
+            assert pipeline.switch.engine == "native"
+            with self._device.exclusive():
+                workers.run(cast("NativeSwitch", pipeline.switch), self._device.start_ns)
+            self._pipeline = pipeline
+            self._device.threads = True
+        self._device.settle()
+        self._device.send_notices()
 
     def _turn(self, timeout_s: float) -> None:
         congested = any(port.congested for port in self._ports.values())
@@ -98,6 +132,8 @@ class Forwarder:
         if due_s is not None and due_s < timeout_s:
             self._alarm.set(due_s)
             poll.register(self._alarm, select.POLLIN)
+        if self._workers is not None:
+            poll.register(self._workers, select.POLLIN)
         parts: list[PacketBatch] = []
         for descriptor, events in poll.poll(timeout_s * 1000):
             if descriptor == self._wake:
@@ -105,6 +141,9 @@ class Forwarder:
                 continue
             if descriptor == self._alarm.fileno():
                 self._alarm.clear()
+                continue
+            if self._workers is not None and descriptor == self._workers.fileno():
+                self._take_exceptions(self._workers)
                 continue
             number = owners[descriptor]
             if events & select.POLLOUT:
@@ -115,9 +154,16 @@ class Forwarder:
                 parts.append(batch)
         arrived = PacketBatch.concatenate(parts)
         if len(arrived) or self._device.due_s == 0.0:
-            self._distribute(self._device.process(arrived))
+            self._distribute(self._device.process(arrived, self._busy()))
         else:
             self._device.send_notices()
+
+    def _busy(self) -> list[int]:
+        """Ports whose links take no more now, whatever waits for them."""
+        waiting = [number for number, port in self._ports.items() if port.busy]
+        for number in waiting:
+            self._ports[number].flush()
+        return [number for number in waiting if self._ports[number].busy]
 
     def _take_injected(self) -> list[PacketBatch]:
         os.eventfd_read(self._wake)
@@ -126,6 +172,13 @@ class Forwarder:
             taken.append(self._injected.popleft())
             self._room.release()
         return taken
+
+    def _take_exceptions(self, workers: Workers) -> None:
+        """Send frames on that workers cannot."""
+        out = workers.exceptions()
+        if self._pipeline is not None:
+            out = self._device.leave(self._pipeline, out)
+        self._distribute(out)
 
     def _distribute(self, out: PacketBatch) -> None:
         for number in np.unique(out.ports).tolist():

@@ -80,6 +80,11 @@ class InterfacePort:
         return False
 
     @property
+    def busy(self) -> bool:
+        """The kernel takes no more: the interface is slower than what is sent, by ``tc`` or by its line."""
+        return bool(self._kept)
+
+    @property
     def up(self) -> bool:
         """Whether the interface is there, up, and has a carrier."""
         return self._socket is not None and has_carrier(self._ifname)

@@ -63,6 +63,11 @@ class UdpPort:
         return False
 
     @property
+    def busy(self) -> bool:
+        """Frames are kept because the socket takes no more now."""
+        return bool(self._kept)
+
+    @property
     def up(self) -> bool:
         """Always: a socket has no carrier."""
         return True

@@ -54,7 +54,7 @@ class UnixPort:
         self._open()
 
     def _open(self) -> None:
-        refuse_others(self._path)
+        refuse_others(self._path, self.name)
         self._listener = bind(Address(socket.AF_UNIX, str(self._path)), Access(), "port", socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
         self._listener.listen(_WAITING)
@@ -118,6 +118,11 @@ class UnixPort:
         return self._kept_bytes > HIGH_WATER and not self._stalled()
 
     @property
+    def busy(self) -> bool:
+        """Frames are kept because the host takes no more now."""
+        return bool(self._kept) and not self._stalled()
+
+    @property
     def up(self) -> bool:
         """Always: a socket has no carrier."""
         return True
@@ -178,8 +183,8 @@ class UnixPort:
         self._kept_bytes = 0
 
 
-def refuse_others(path: Path) -> None:
-    """Say what is there, where that is not a socket that nobody listens on any more.
+def refuse_others(path: Path, name: str) -> None:
+    """Say what is there, where that is not a socket that nobody listens on any more; ``name`` is of the port.
 
     Raises:
         OfframpError: somebody does, or it is no socket.
@@ -187,12 +192,12 @@ def refuse_others(path: Path) -> None:
     if not path.exists():
         return
     if not path.is_socket():
-        raise OfframpError(f"unix:{path}: the file exists and is no socket")
+        raise OfframpError(f"{name}: the file exists and is no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             return
         except OSError as error:
-            raise OfframpError(f"unix:{path}: {error.strerror}") from None
-        raise OfframpError(f"unix:{path}: another switch listens there")
+            raise OfframpError(f"{name}: {error.strerror}") from None
+        raise OfframpError(f"{name}: another switch listens there")

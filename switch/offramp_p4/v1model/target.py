@@ -36,6 +36,8 @@ class V1Target:
         field_lists: cells of metadata that copies preserve, by number of the list.
     """
 
+    clears_headers: Final = True
+
     def __init__(
         self,
         program: ir.Program,

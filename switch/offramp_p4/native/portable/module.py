@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Architecture, Module
+from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.plan import Plan
@@ -44,7 +44,7 @@ _PASSES: Final[dict[str, Any]] = {
 """What a packet does at each step in time."""
 
 
-def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativePortable)
     paths = program.types.get("PSA_PacketPath_t")
@@ -56,7 +56,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
     plan, digests, events = Plan(program, objects), list[Record](), list[Record]()
     module = ll.Module(program.file)
     fields, supplied = dict[str, tuple[int, int]](), dict(_PASSES)
-    supplied["place"] = hold if queued else wait_for_egress
+    supplied["place"] = hold if way is Way.QUEUED else wait_for_egress
     library = Library(module, AliasTags(module), fields, supplied)
     size, targets = 0, dict[str, PsaTarget]()
     for direction, signatures in (("ingress", INGRESS), ("egress", EGRESS)):
@@ -69,7 +69,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
     spans = {PATHS.index(path): targets[half].cells.span(role) for path, (half, role) in MADE.items()}
     supplied["carried_at"] = _by_path(g, "carried_at", {path: at for path, (at, _) in spans.items()})
     supplied["carried_size"] = _by_path(g, "carried_size", {path: n for path, (_, n) in spans.items()})
-    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if way is Way.QUEUED else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, digests, events)
 

@@ -3,37 +3,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import Value, i64
 from offramp_p4 import ir
 from offramp_p4.native import arrays, core
-from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.portable import functions
 from offramp_p4.native.portable.cells import Cells
 from offramp_p4.native.runtime.program import LENGTH
+from offramp_p4.native.target import DirectTarget
 from offramp_p4.native.v1model import diagnostics
 from offramp_p4.portable.target import COLOURS, DPDK
 
 if TYPE_CHECKING:
     from offramp_p4.engine.walk import Block
+    from offramp_p4.native.emitter import Emitter
     from offramp_p4.native.layout import Layout
-    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.plan import Plan
     from offramp_p4.native.records import Record
     from offramp_p4.native.state.objects import NativePortable
     from offramp_p4.portable.thread import Signature
 
 
-class PsaTarget:
+class PsaTarget(DirectTarget):
     """Everything that the machine code of one half of a program refers to.
 
     Attributes:
         direction: ``ingress`` or ``egress``.
         blocks: its parser, control and deparser.
         digests, events: how to read the records in the buffers of these names; of both halves.
-        states, table_of, length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
+        length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
     """
 
     colours = COLOURS
@@ -49,44 +49,20 @@ class PsaTarget:
         digests: list[Record],
         events: list[Record],
     ) -> None:
-        self.layout, self.direction, self.blocks = layout, direction, blocks
-        self.plan, self.digests, self.events = plan, digests, events
-        self.states, self.table_of = objects.of, objects.table_of
-        self.actions = plan.actions
+        super().__init__(plan, layout, objects.of, objects.table_of)
+        self.direction, self.blocks = direction, blocks
+        self.digests, self.events = digests, events
         self.cells = Cells(layout, blocks)
-        self._own: dict[object, int] = {}
-        self._direct = set(objects.table_of.values())
-        self.faults = core.FAULTS
         own = {
             **core.BUILDERS,
             **arrays.builders(self),
             **functions.builders(self),
             **diagnostics.checks(self),
         }
-        self.externs: Mapping[tuple[str, str], Builder] = {
+        self.externs = {
             **own,
             **{(extern, f"dpdk_{method}"): own[extern, method] for extern, method in DPDK},
         }
-        self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = core.AGGREGATES
-
-    def cell(self, owner: object) -> int:
-        """The offset of a word that belongs to an extern instance or a table; 0 in a fresh packet."""
-        if owner not in self._own:
-            self._own[owner] = self.layout.reserve(8)
-        return self._own[owner]
-
-    def table(self, table: ir.Table) -> TablePlan:
-        """How a table is found in the context."""
-        return self.plan.tables[table]
-
-    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """The same for a value set."""
-        return self.plan.value_sets[value_set]
-
-    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
-        """Keep the entry for the direct externs that its action calls."""
-        if table in self._direct:
-            g.store_number(entry, g.cell(self.cell(table)), 64)
 
     def on_miss(self, g: Emitter, table: ir.Table) -> None:
         """The default action's direct externs work on the default entry, which is the first."""

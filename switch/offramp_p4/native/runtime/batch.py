@@ -26,6 +26,16 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
 
 
 @native
+def run_burst(ctx: Context, frames: Words, lengths: Ints, ports: Ints, count: int) -> int:
+    """Run a burst of packets by their addresses; they leave as :class:`~.context.Leaving` says."""
+    for i in range(count):
+        ctx.origin = frames[i]
+        ctx.number = i
+        _run(ctx, frames[i], lengths[i], ports[i])
+    return 0
+
+
+@native
 def _run(ctx: Context, frame: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps

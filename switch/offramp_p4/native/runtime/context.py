@@ -65,6 +65,16 @@ class Meter(Record):
     last_us: int
 
 
+class Leaving(Record):
+    """A frame of a burst that leaves: the next bytes of OUT, and what follows them in the frame that came in."""
+
+    port: int
+    head: int  # bytes of OUT
+    number: int  # of the frame in the burst
+    skipped: int  # bytes of that frame before the rest; below 0: OUT has all
+    rest: int
+
+
 class Context(Record):
     """Everything of one switch that machine code and Python share."""
 
@@ -135,7 +145,9 @@ class Context(Record):
     free: Annotated[Words, 64]  # addresses of free blocks of 2^n bytes, n below 64
     max_steps: int
     steps: int  # that the current packet may still make; below 0: it has used them up
-    reserved: Annotated[Words, 5]
+    origin: int  # address of the frame of a burst that has come in
+    number: int  # and its place in the burst
+    reserved: Annotated[Words, 3]
 
     # Tofino.
     chip_ports: int  # of all pipes

@@ -9,9 +9,7 @@ from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Memory, Words, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import (
-    Context,
-)
+from offramp_p4.native.runtime.context import Context, Leaving
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.program import (
     CHECK_FAILED,
@@ -52,6 +50,7 @@ from offramp_p4.native.runtime.program import (
     reset_metadata,
     restore_fields,
     save_fields,
+    send,
     start_memory,
     transfer_fields,
     verify,
@@ -196,6 +195,54 @@ def leave(ctx: Context, m: Memory, port: int) -> None:
         ctx.out.used = start
         _failed(ctx)
         return
+    send(ctx, m, port, start)
+
+
+@native
+def send_whole(ctx: Context, m: Memory, port: int, start: int) -> None:
+    """Put the rest of the frame behind its headers, and note where it goes."""
+    length = _whole(ctx, m, start)
+    if m[RECIRCULATE] != 0:
+        _recirculate(ctx, m, start, length)
+        return
+    ctx.packets_out += 1
+    record = Words(append(ctx, offset(Context.index), 16))
+    record[0] = port
+    record[1] = length
+
+
+@native
+def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
+    """Leave the rest of the frame where it came in, and note what it is; what has waited leaves as a whole."""
+    skipped = -1
+    rest = 0
+    if m[RECIRCULATE] != 0:
+        _recirculate(ctx, m, start, _whole(ctx, m, start))
+        return
+    if ctx.frame != ctx.origin:
+        head = _whole(ctx, m, start)
+    else:
+        skipped = m[CURSOR]
+        rest = m[LENGTH] - skipped
+        head = ctx.out.used - start
+        if head + rest > m[TRUNCATE]:
+            ctx.truncated += 1
+            if head > m[TRUNCATE]:
+                head = m[TRUNCATE]
+                ctx.out.used = start + head
+            rest = m[TRUNCATE] - head
+    ctx.packets_out += 1
+    leaving = Leaving(append(ctx, offset(Context.index), 8 * Leaving.WORDS))
+    leaving.port = port
+    leaving.head = head
+    leaving.number = ctx.number
+    leaving.skipped = skipped
+    leaving.rest = rest
+
+
+@native
+def _whole(ctx: Context, m: Memory, start: int) -> int:
+    """Put the rest of the frame behind its headers in OUT, which begin at START; the bytes of both."""
     rest = m[LENGTH] - m[CURSOR]
     copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
     length = ctx.out.used - start
@@ -203,15 +250,15 @@ def leave(ctx: Context, m: Memory, port: int) -> None:
         length = m[TRUNCATE]
         ctx.out.used = start + length
         ctx.truncated += 1
-    if m[RECIRCULATE] != 0:
-        ctx.recirculations += 1
-        ctx.out.used = start
-        _wait(ctx, m, ctx.out.data + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
-        return
-    ctx.packets_out += 1
-    record = Words(append(ctx, offset(Context.index), 16))
-    record[0] = port
-    record[1] = length
+    return length
+
+
+@native
+def _recirculate(ctx: Context, m: Memory, start: int, length: int) -> None:
+    """Have the frame that begins at START in OUT wait for another pass."""
+    ctx.recirculations += 1
+    ctx.out.used = start
+    _wait(ctx, m, ctx.out.data + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
 
 
 @native

@@ -93,6 +93,12 @@ def deliver(ctx: Context, m: Memory, port: int) -> None:
 
 
 @supplied
+def send(ctx: Context, m: Memory, port: int, start: int) -> None:
+    """Send what egress has left, with the headers that begin at START in OUT."""
+    raise NotImplementedError
+
+
+@supplied
 def start_memory(m: Memory) -> None:
     """Make the memory that of a fresh packet."""
     raise NotImplementedError

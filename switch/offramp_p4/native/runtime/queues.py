@@ -56,7 +56,7 @@ class Port(Record):
     """A port. Behind it are the ring of its weighted queues that hold something, and its queues."""
 
     number: int
-    rate: int  # bits a second; 0: none
+    rate: int  # bits per second; 0: none
     free_ps: int  # when the gap after the last frame ends
     fraction: int  # of a picosecond, in units of 1 / RATE
     scheduled: int  # it is in the heap, or one of its frames is at the head

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from offramp_p4.native.lock import PacketLock
+
 if TYPE_CHECKING:
     from offramp_p4.native.state.tables import NativeTable
 
@@ -44,11 +46,11 @@ class Changes:
         self.dirty: set[NativeTable] = set()
         self.slow: set[NativeTable] = set()
         self.pending = 0
-        self._running = threading.Lock()
+        self._running = PacketLock()
         self._show: Callable[[], Callable[[], None] | None] = lambda: None
         self._waiting = 0
 
-    def serve(self, running: threading.Lock, show: Callable[[], None]) -> None:
+    def serve(self, running: PacketLock, show: Callable[[], None]) -> None:
         """Say which lock is held while packets run, and what shows all changes to machine code under it.
 
         ``show`` is a method, whose object is not kept alive.

@@ -74,6 +74,10 @@ class Context:
         self._held[word] = array
         self.words[word] = address(array)
 
+    def held(self, word: int) -> Any:
+        """The array whose address a word has; None if it has none."""
+        return self._held.get(word)
+
     def hold_function(self, word: int, function: Callable[[int, int], object]) -> None:
         """Set a word to the address of a C function that calls ``function``; it must not raise."""
         made = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(function)

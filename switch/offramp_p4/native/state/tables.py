@@ -11,6 +11,7 @@ import numpy.typing as npt
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native.actions import Actions
+from offramp_p4.native.counts import HIT
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.changes import LARGE, MARGIN, Changes
@@ -178,9 +179,39 @@ class NativeTable(TableState):
         for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
             entry = self._by_number[number - 1]
             assert entry is not None
-            entry.packets += packets
+            entry.packets += packets & ~HIT
             entry.bytes += volume
             entry.last_hit_us = now_us
+
+    @property
+    def changed_by_packets(self) -> bool:
+        """Whether packets change what other packets read: direct meters or registers."""
+        return self._metered or self._with_registers
+
+    def count_in(self, context: Context) -> None:
+        """Have packets of another core counted in that core's context."""
+        if self._search is None or not self._counted:
+            return
+        for place, array in ((at.Table.counts, self._counts), (at.Table.touched, self._touched)):
+            word = self._base + offset(place)
+            held = context.held(word)
+            if held is None or len(held) != len(array):
+                context.hold(word, np.zeros_like(array))
+
+    def absorb(self, context: Context) -> None:
+        """Take over what another core's packets have counted, for :meth:`collect`."""
+        touches = int(context.words[self._base + at.Table.touches])
+        if not touches:
+            return
+        context.words[self._base + at.Table.touches] = 0
+        counts = context.held(self._base + offset(at.Table.counts))
+        numbers = context.held(self._base + offset(at.Table.touched))[:touches]
+        fresh = numbers[self._counts[numbers - 1, 0] == 0]
+        before = int(self._context.words[self._base + at.Table.touches])
+        self._touched[before : before + len(fresh)] = fresh
+        self._context.words[self._base + at.Table.touches] = before + len(fresh)
+        self._counts[numbers - 1] += counts[numbers - 1]
+        counts[numbers - 1] = 0
 
     def _collect_registers(self) -> None:
         bits, _ = self._register

@@ -17,7 +17,7 @@ from offramp_p4.native.runtime.tna import program as names
 from offramp_p4.native.shape import aligned, bits_of, number_type
 from offramp_p4.native.tna.cells import intrinsic_type
 from offramp_p4.native.tna.target import TnaTarget
-from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.metadata import UNSET_PORT, unset_types
 from offramp_p4.tna.thread import ERROR_BITS, MASK48, NO_MATCH, reads
 
 KIND: Final = ll.FunctionType(I32, [PTR, PTR, I64, I64, I64])
@@ -52,6 +52,8 @@ def _start(g: Emitter, target: TnaTarget, made: Value, *, ingress: bool) -> None
     set_field(g, names.WIRE_LENGTH.name, made.args[3])
     time = g.b.and_(g.b.mul(g.word(Context.now_us), i64(1000)), i64(MASK48))
     _write_field(g, target, "parser", "global_tstamp", time)
+    for name, value in unset_types(target.cells.structure("deparser")).items():
+        _write_field(g, target, "deparser", name, i64(value))
     if ingress:
         _write_field(g, target, "tm", "ucast_egress_port", i64(UNSET_PORT))
 

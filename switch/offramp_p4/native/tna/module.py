@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, const, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Architecture, Module
+from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.records import Record
@@ -37,7 +37,7 @@ _PASSES: Final[dict[str, Any]] = {
 """What a packet does at each step in time."""
 
 
-def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativeTofino)
     found = pipes(program)
@@ -58,9 +58,9 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             made.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
         supplied[f"run_{direction}"] = _dispatch(g, direction, made)
-    supplied["deliver"] = hold if queued else leave
+    supplied["deliver"] = hold if way is Way.QUEUED else leave
     write_headers(g, program, port_metadata_bytes(program), supplied)
-    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if way is Way.QUEUED else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, digests, [])
 

@@ -24,8 +24,9 @@ from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes
 from offramp_p4.native.tna.trees import NativeTrees
+from offramp_p4.source import Unsupported
 from offramp_p4.tna.blocks import pipes
-from offramp_p4.tna.filter_state import FilterState
+from offramp_p4.tna.filter_state import DIRECT_FILTERS, FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
 from offramp_p4.tna.objects import Objects, TofinoRegister
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
@@ -72,6 +73,8 @@ class NativeTofino(NativeState, Objects):
 
     def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
+        if i.extern in DIRECT_FILTERS:
+            raise Unsupported(i.pos, f"a filter for each entry of a table ({i.extern}) in machine code")
         state = super().make(i)
         if isinstance(state, TofinoRegister):
             return NativeTofinoRegister(state)

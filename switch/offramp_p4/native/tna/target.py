@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.native.llvm import Value
 from offramp_p4 import ir
-from offramp_p4.native import arrays, core
-from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
+from offramp_p4.native import arrays, core, counts
 from offramp_p4.native.runtime.tna.program import WIRE_LENGTH
+from offramp_p4.native.target import DirectTarget
 from offramp_p4.native.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.native.tna.cells import Cells
+from offramp_p4.state.table import supports_timeout
 from offramp_p4.tna.target import COLOURS
 
 if TYPE_CHECKING:
+    from offramp_p4.native.emitter import Emitter
     from offramp_p4.native.layout import Layout
-    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.records import Record
     from offramp_p4.native.tna.plan import TnaPlan
     from offramp_p4.tna.blocks import Gress
@@ -26,18 +26,21 @@ if TYPE_CHECKING:
 _FAULTS: Final = frozenset({("ParserCounter", "set"), ("ParserCounter", "push"), ("", "port_metadata_unpack")})
 
 
-class TnaTarget:
+class TnaTarget(DirectTarget):
     """Everything that the machine code of one gress refers to.
 
     Attributes:
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
         deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
         digests: how to read the records in the buffer of this name; of all gresses.
-        states, table_of, length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
+        length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
     """
 
     colours = COLOURS
     length = WIRE_LENGTH
+    faults = core.FAULTS | _FAULTS
+    clears_headers = False
+    plan: TnaPlan
 
     def __init__(
         self,
@@ -49,17 +52,12 @@ class TnaTarget:
         objects: Objects,
         digests: list[Record],
     ) -> None:
-        self.program, self.layout, self.gress = program, layout, gress
-        self.plan, self.objects, self.digests = plan, objects, digests
-        self.states, self.table_of = objects.of, objects.table_of
-        self.actions = plan.actions
+        super().__init__(plan, layout, objects.of, objects.table_of)
+        self.program, self.gress, self.objects, self.digests = program, gress, objects, digests
         self.cells = Cells(program, layout, gress, direction)
         self.port_metadata_bytes = port_metadata_bytes(program)
         self.deposits: list[checksums.Deposit] = []
-        self._own: dict[object, int] = {}
-        self._direct = set(objects.table_of.values())
-        self.faults = core.FAULTS | _FAULTS
-        self.externs: Mapping[tuple[str, str], Builder] = {
+        self.externs = {
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
@@ -69,30 +67,17 @@ class TnaTarget:
             **registers.builders(self),
             **requests.builders(self),
         }
-        self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = {
+        self.aggregates = {
             **core.AGGREGATES,
             **parsing.aggregates(self),
             **registers.aggregates(self),
         }
 
-    def cell(self, owner: object) -> int:
-        """The offset of a word that belongs to an extern instance or a table; 0 in a fresh packet."""
-        if owner not in self._own:
-            self._own[owner] = self.layout.reserve(8)
-        return self._own[owner]
-
-    def table(self, table: ir.Table) -> TablePlan:
-        """How a table is found in the context."""
-        return self.plan.tables[table]
-
-    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """The same for a value set."""
-        return self.plan.value_sets[value_set]
-
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
-        """Keep the entry for the direct externs that its action calls."""
-        if table in self._direct:
-            g.store_number(entry, g.cell(self.cell(table)), 64)
+        """Keep the entry for the direct externs that its action calls, and note that it was hit."""
+        super().on_hit(g, table, entry)
+        if supports_timeout(table):
+            counts.touch_entry(g, self.plan.tables[table].words, entry)
 
     def on_miss(self, g: Emitter, table: ir.Table) -> None:
         """Nothing: TNA's direct externs are called by actions."""

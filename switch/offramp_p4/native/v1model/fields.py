@@ -9,8 +9,9 @@ from typing import Any
 from offramp_base.errors import OfframpError
 from offramp_base.native.llvm import Value, const
 from offramp_p4 import ir
+from offramp_p4.engine.placement import Span
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.layout import Layout, Span
+from offramp_p4.native.layout import Layout
 from offramp_p4.native.shape import offsets, shape
 from offramp_p4.types import Structure, Type, strip
 

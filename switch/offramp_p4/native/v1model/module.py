@@ -9,15 +9,16 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
+from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
-from offramp_p4.native.architecture import Architecture, Module
+from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.layout import Layout, Span
+from offramp_p4.native.layout import Layout
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
-from offramp_p4.native.runtime.batch import gather, run_batch
-from offramp_p4.native.runtime.pipeline import leave
+from offramp_p4.native.runtime.batch import gather, run_batch, run_burst
+from offramp_p4.native.runtime.pipeline import leave, send_head, send_whole
 from offramp_p4.native.runtime.queued import hold, pass_egress, pass_first, pass_recirculated, pass_waiting
 from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
@@ -30,10 +31,15 @@ from offramp_p4.v1model.metadata import UNLIMITED
 
 assert RULES
 
+_ENTRIES: Final = {
+    Way.BATCH: (run_batch, gather),
+    Way.QUEUED: (receive, receive_batch, advance, gather),
+    Way.BURST: (run_burst,),
+}
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 
 
-def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module:
+def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, V1Objects)
     blocks = _blocks(program)
@@ -50,7 +56,8 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
         layout.place_block(block, [bases[kind] for kind in signature])
     module = ll.Module(program.file)
     supplied: dict[str, Any] = {
-        "deliver": hold if queued else leave,
+        "deliver": hold if way is Way.QUEUED else leave,
+        "send": send_head if way is Way.BURST else send_whole,
         "arrive": pass_first,
         "come_back": pass_recirculated,
         "depart": pass_egress,
@@ -61,7 +68,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
     size = _supply(g, target, supplied)
-    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
+    for entry in _ENTRIES[way]:
         library.function(entry, exported=True)
     return Module(str(module), plan, size, target.digests, target.events)
 
@@ -135,4 +142,4 @@ def _packed_size(kept: list[Span]) -> int:
     return aligned(sum(end - at for at, end in kept), 8)
 
 
-ARCHITECTURE: Final = Architecture(V1Objects, translate)
+ARCHITECTURE: Final = Architecture(V1Objects, translate, frozenset(Way))

@@ -3,26 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import Value
 from offramp_p4 import ir
 from offramp_p4.native import core
-from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
+from offramp_p4.native.target import Target
 from offramp_p4.native.v1model import arrays, checksums, diagnostics, requests
 from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import field_lists
 
 if TYPE_CHECKING:
-    from offramp_p4.native.layout import Span
-    from offramp_p4.native.lookup import TablePlan
+    from offramp_p4.engine.placement import Span
+    from offramp_p4.native.emitter import Emitter
     from offramp_p4.native.plan import Plan
     from offramp_p4.native.records import Record
     from offramp_p4.v1model.objects import Objects
 
 
-class V1Target:
+class V1Target(Target):
     """Everything that the machine code of a v1model program refers to.
 
     Attributes:
@@ -31,28 +30,18 @@ class V1Target:
     """
 
     def __init__(self, plan: Plan, objects: Objects, cells: Cells, parser: ir.ParserInstance) -> None:
-        self.plan, self.objects, self.cells = plan, objects, cells
-        self.actions = plan.actions
+        super().__init__(plan)
+        self.objects, self.cells = objects, cells
         self.field_lists: dict[int, list[Span]] = field_lists(parser.params[2].type, cells.user)
         self.digests: list[Record] = []
         self.events: list[Record] = []
-        self.externs: Mapping[tuple[str, str], Builder] = {
+        self.externs = {
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
             **requests.builders(self),
             **diagnostics.builders(self),
         }
-        self.faults = core.FAULTS
-        self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = core.AGGREGATES
-
-    def table(self, table: ir.Table) -> TablePlan:
-        """How a table is found in the context."""
-        return self.plan.tables[table]
-
-    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """The same for a value set."""
-        return self.plan.value_sets[value_set]
 
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
         """Write what a hit does to direct counters and meters."""

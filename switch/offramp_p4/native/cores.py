@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several cores that run the packets of one switch: a context for each, over tables that they share.
+
+The first core has the switch's own context. Each further one has buffers, packet memories and counts of its own, and a
+copy of every other word, renewed when the switch settles. What it has counted is added to the switch's then, so that
+sums are exact. Programs whose packets change what other packets read have one core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from offramp_base.native.compiler import MachineCode
+from offramp_base.native.records import offset
+from offramp_p4.native.architecture import BURST, RUN, Way, architecture, build
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.arrays import NativeCounter
+from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.tables import NativeTable
+
+if TYPE_CHECKING:
+    from offramp_p4.native.switch import NativeSwitch
+
+_SHARED: Final = (
+    (at.Context.drop_port, at.Context.logging + 1),
+    (offset(at.Context.crc16), offset(at.Context.crc32) + 1),
+    (offset(at.Context.groups), at.Context.now_ps),
+    (at.Context.max_steps, at.Context.max_steps + 1),
+    (at.Context.chip_ports, at.Context.loop_count + 1),
+    (offset(at.Context.port_data), at.Context.port_data_count + 1),
+    (offset(at.Context.pruned), offset(at.Context.pruned) + at.Table.WORDS),
+)
+"""Words before those of a program's objects, from the first to the one behind the last, that cores have in common."""
+_OWN: Final = (at.Table.hits, at.Table.misses, offset(at.Table.counts), offset(at.Table.touched), at.Table.touches)
+"""Words of a table that each core has for itself."""
+
+
+def one_core(switch: NativeSwitch) -> str:
+    """Why packets of the switch's program cannot run on several cores at once; empty if they can."""
+    for kind, states in (
+        ("register", switch.registers),
+        ("meter", switch.meters),
+        ("filter", switch.filters),
+    ):
+        if states:
+            return f"its packets share the {kind} {next(iter(states))}"
+    for name, table in switch.tables.items():
+        if isinstance(table, NativeTable) and table.changed_by_packets:
+            return f"its packets change entries of the table {name}"
+    return ""
+
+
+class Cores:
+    """The contexts of a switch on ``count`` cores, and the machine code that runs a burst of packets.
+
+    Attributes:
+        switch: the switch.
+        contexts: of each core.
+        run: the address of ``run_burst``; of ``run_batch`` where the architecture has no bursts.
+        whole: whether it is the latter.
+    """
+
+    def __init__(self, switch: NativeSwitch, count: int) -> None:
+        self.switch = switch
+        self.whole = Way.BURST not in architecture(switch.program).ways
+        way, entry = (Way.BATCH, RUN) if self.whole else (Way.BURST, BURST)
+        module = build(switch.program, switch._objects, way)
+        self._code = MachineCode(module.text, switch.cache)
+        self.run = self._code.address(entry)
+        size, first = module.plan.size, switch._context
+        self.contexts = [first]
+        self._tables = [t for t in switch._objects.tables.values() if isinstance(t, NativeTable)]
+        bases = np.array([plan.words for plan in module.plan.tables.values()], np.int64)
+        shared = np.zeros(size, np.bool_)
+        for start, stop in (*_SHARED, (at.Context.WORDS, size)):
+            shared[start:stop] = True
+        self._counters = {
+            word: switch._objects.of[instance]
+            for instance, word in module.plan.arrays.items()
+            if isinstance(switch._objects.of[instance], NativeCounter)
+        }
+        own = [*(int(base) + word for base in bases for word in _OWN), *self._counters]
+        shared[own] = False
+        self._shared = np.flatnonzero(shared)
+        self._sums = np.array([*range(*at.STATS), *(int(b) + w for b in bases for w in _OWN[:2])], np.int64)
+        for number in range(1, count):
+            context = Context(
+                size,
+                module.memory_size,
+                seed=number,
+                drop_port=int(first.words[at.Context.drop_port]),
+                max_passes=int(first.words[at.Context.max_passes]),
+            )
+            self.contexts.append(context)
+            for word, counter in self._counters.items():
+                context.hold(word, np.zeros_like(counter.rows))
+
+    def show(self) -> None:
+        """Show all cores what the switch's context has; no packet runs."""
+        for context in self.contexts[1:]:
+            context.words[self._shared] = self.contexts[0].words[self._shared]
+            for table in self._tables:
+                table.count_in(context)
+
+    def collect(self) -> None:
+        """Add what the other cores have counted to the switch's counts; no packet runs."""
+        first = self.contexts[0]
+        for context in self.contexts[1:]:
+            first.words[self._sums] += context.words[self._sums]
+            context.words[self._sums] = 0
+            for table in self._tables:
+                table.absorb(context)
+            for word, counter in self._counters.items():
+                rows = context.held(word)
+                counter.rows += rows
+                rows[:] = 0

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the targets of all architectures do alike for the emitter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_p4.native import core
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+    from offramp_base.native.llvm import Value
+    from offramp_p4 import ir
+    from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
+    from offramp_p4.native.layout import Layout
+    from offramp_p4.native.lookup import TablePlan
+    from offramp_p4.native.plan import Plan
+
+
+class Target:
+    """Where a program's tables are found, and which of its externs are known.
+
+    Attributes:
+        plan: where everything is in the context.
+        actions: the numbers of the actions.
+        externs, aggregates: what emits the calls of externs, by extern and method.
+        faults: of these, the ones that may leave a block.
+        clears_headers: whether a header that becomes valid has all fields 0, or those that were written before.
+    """
+
+    externs: Mapping[tuple[str, str], Builder]
+    aggregates: Mapping[tuple[str, str], AggregateBuilder] = core.AGGREGATES
+    faults = core.FAULTS
+    clears_headers = True
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.actions = plan.actions
+
+    def table(self, table: ir.Table) -> TablePlan:
+        """How a table is found in the context."""
+        return self.plan.tables[table]
+
+    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
+        """The same for a value set."""
+        return self.plan.value_sets[value_set]
+
+
+class DirectTarget(Target):
+    """The same where counters, meters and registers of a table are externs that its actions call.
+
+    Attributes:
+        layout: of one packet's memory.
+        states, table_of: of :class:`~offramp_p4.native.arrays.ArraysTarget`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        layout: Layout,
+        states: Mapping[ir.ExternInstance, Any],
+        table_of: Mapping[ir.ExternInstance, ir.Table],
+    ) -> None:
+        super().__init__(plan)
+        self.layout, self.states, self.table_of = layout, states, table_of
+        self._own: dict[object, int] = {}
+        self._direct: Collection[ir.Table] = set(table_of.values())
+
+    def cell(self, owner: object) -> int:
+        """The offset of a word that belongs to an extern instance or a table; 0 in a fresh packet."""
+        if owner not in self._own:
+            self._own[owner] = self.layout.reserve(8)
+        return self._own[owner]
+
+    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+        """Keep the entry for the direct externs that its action calls."""
+        if table in self._direct:
+            g.store_number(entry, g.cell(self.cell(table)), 64)

@@ -72,7 +72,7 @@ TRANSPORT: Final = Group(
 OFFRAMP: Final = Group(
     "Take the communication of distributed training off the host.",
     {
-        **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "reproduce", "token", "schema")},
+        **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "allreduce", "reproduce", "token", "schema")},
         "plan": "offramp_cli.switchgnn.plan:plan",
         "train": TRAIN,
         "switch": SWITCH,

@@ -106,9 +106,13 @@ class MachineCode:
 
     def function(self, name: str, result: Any, *params: Any) -> Any:
         """A ctypes function; the GIL is released while it runs."""
-        address = self._engine.get_function_address(name)
+        return ctypes.CFUNCTYPE(result, *params)(self.address(name))
+
+    def address(self, name: str) -> int:
+        """The address of a function, for other machine code."""
+        address: int = self._engine.get_function_address(name)
         assert address, name
-        return ctypes.CFUNCTYPE(result, *params)(address)
+        return address
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
     "u32": _Field.TYPE_UINT32,
     "u64": _Field.TYPE_UINT64,
+    "float": _Field.TYPE_FLOAT,
     "i32": _Field.TYPE_INT32,
     "i64": _Field.TYPE_INT64,
     "bool": _Field.TYPE_BOOL,
@@ -108,7 +109,8 @@ class Package:
 
     def _enum(self, name: str, values: str) -> None:
         outer, _, inner = name.rpartition(".")
-        made = self.messages[outer].enum_type.add(name=inner)
+        owner = self.messages[outer] if outer else self.proto
+        made = owner.enum_type.add(name=inner)
         for pair in values.split():
             key, _, number = pair.partition("=")
             made.value.add(name=key, number=int(number))

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# <linux/if_packet.h>; Python names none of these.
-_QDISC_BYPASS, _IGNORE_OUTGOING = 20, 23
+_IGNORE_OUTGOING: Final = 23  # <linux/if_packet.h>; Python does not name it
 _ETH_P_ALL: Final = 3
 
 
 class AfPacketSocket:
     """A promiscuous packet socket on one interface that hears what arrives, not what it sends.
 
+    What is sent passes the interface's queueing discipline, as from any other program: ``tc`` can shape and delay it.
     Frames arrive in a ring of ``ring_bytes`` shared with the kernel, where each takes a slot of the MTU and more.
     Frames longer than the interface's MTU (a NIC that merges packets makes such) are dropped and count as malformed.
 
@@ -49,8 +49,7 @@ class AfPacketSocket:
         try:
             self.socket.setblocking(False)
             self._ring = ring.Ring(self.socket, longest_frame(self.socket, ifname), ring_bytes)
-            for option in (_QDISC_BYPASS, _IGNORE_OUTGOING):
-                self.socket.setsockopt(SOL_PACKET, option, 1)
+            self.socket.setsockopt(SOL_PACKET, _IGNORE_OUTGOING, 1)
             make_promiscuous(self.socket, index)
             # Bound last: before this the socket hears nothing, so no frame of another interface slips in.
             self.socket.bind((ifname, _ETH_P_ALL))

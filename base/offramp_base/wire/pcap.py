@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet captures in libpcap's format (pcap-savefile(5)), microseconds, Ethernet."""
+"""Packet captures of Ethernet in libpcap's format (pcap-savefile(5)): written little-endian and in microseconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from offramp_base.errors import OfframpError
 _HEAD: Final = struct.Struct("<IHHiIII")
 _RECORD: Final = struct.Struct("<IIII")
 _MAGIC: Final = 0xA1B2C3D4
+_MAGIC_NS: Final = 0xA1B23C4D
+_MAGIC_NG: Final = b"\x0a\x0d\x0d\x0a"
 _ETHERNET: Final = 1
+_LINK_TYPE: Final = 0x03FFFFFF
+"""Bits of the last field that say what kind of link it was; those above are about a frame check sequence."""
 
 
 class Writer:
@@ -45,17 +49,43 @@ def write(path: Path, frames: Iterable[tuple[int, bytes]]) -> None:
 
 
 def read(path: Path) -> list[tuple[int, bytes]]:
-    """The frames of a capture that may still be growing: an incomplete last one is left out."""
-    data = path.read_bytes() if path.exists() else b""
+    """The frames of a capture that may still be growing, with their times in microseconds.
+
+    Nothing of a file that is not there yet, or has no complete head; an incomplete last frame is left out.
+
+    Raises:
+        OfframpError: it cannot be read, is of another format, or a capture of another link than Ethernet.
+    """
+    try:
+        data = path.read_bytes() if path.exists() else b""
+    except (OSError, ValueError) as error:
+        raise OfframpError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) < _HEAD.size:
+        return []
+    order, unit = _order_and_unit(path, data)
+    if struct.unpack_from(order + "I", data, 20)[0] & _LINK_TYPE != _ETHERNET:
+        raise OfframpError(f"{path}: expected a capture of Ethernet frames")
+    record = struct.Struct(order + "IIII")
     frames, at = [], _HEAD.size
-    while at + _RECORD.size <= len(data):
-        seconds, us, size, _ = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
+    while at + record.size <= len(data):
+        seconds, part, size, _ = record.unpack_from(data, at)
+        at += record.size
         if at + size > len(data):
             break
-        frames.append((seconds * 1_000_000 + us, data[at : at + size]))
+        frames.append((seconds * 1_000_000 + part // unit, data[at : at + size]))
         at += size
     return frames
+
+
+def _order_and_unit(path: Path, data: bytes) -> tuple[str, int]:
+    """Byte order of a capture's numbers, and how many of its units of time make a microsecond."""
+    for order in "<>":
+        magic = struct.unpack_from(order + "I", data)[0]
+        if magic in (_MAGIC, _MAGIC_NS):
+            return order, 1 if magic == _MAGIC else 1000
+    if data.startswith(_MAGIC_NG):
+        raise OfframpError(f"{path}: is in the format pcapng; expected pcap (editcap -F pcap converts it)")
+    raise OfframpError(f"{path}: expected a capture in the format pcap")
 
 
 def _head() -> bytes:

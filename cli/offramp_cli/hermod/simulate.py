@@ -29,7 +29,13 @@ _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 class HermodSettings:
     """What is simulated, and by which policies."""
 
-    job: Annotated[str, Field("A YAML or TOML file, a model of table 5.5, or a folder of Chakra traces", group="Job")]
+    job: Annotated[
+        str,
+        Field(
+            "A YAML or TOML file, a model of table 5.5, or Chakra traces: FOLDER, or FOLDER/PREFIX",
+            group="Job",
+        ),
+    ]
     gpus: Annotated[int | None, Field("In place of the job's; more of them are more replicas")] = None
     nic_gbps: Annotated[float | None, Field("In place of the job's")] = None
     iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
@@ -143,8 +149,10 @@ class _Source:
 
 
 def _source(settings: HermodSettings, setup: Setup) -> _Source:
+    from offramp.hermod.chakra import is_trace
+
     folder = Path(settings.job)
-    if folder.is_dir():
+    if is_trace(folder):
         return _traces(folder, settings.nic_gbps, setup)
     return _job(settings.job, settings.gpus, settings.nic_gbps, setup)
 
@@ -178,7 +186,7 @@ def _numbers(outcomes: dict[str, FlowResult], tokens: int) -> dict[str, Any]:
         name: {
             "iteration_s": o.iteration_s,
             "tokens_per_s": tokens / o.iteration_s if tokens else None,
-            "speedup": base / o.iteration_s,
+            "speedup": base / o.iteration_s if o.iteration_s else 1.0,
             "events": o.events,
         }
         for name, o in outcomes.items()

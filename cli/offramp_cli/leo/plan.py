@@ -135,7 +135,9 @@ def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
             )
     console.print(table)
     full = ", ".join(routes.resources[r] for r in found.bottlenecks) or "nothing"
-    console.print(f"\nAll paths together sustain {found.rate_mrps:.3f} million requests a second; then {full} is full.")
+    console.print(
+        f"\nAll paths together sustain {found.rate_mrps:.3f} million requests per second; then {full} is full."
+    )
 
 
 def _show_steps(console: Console, resolved: Resolved) -> None:

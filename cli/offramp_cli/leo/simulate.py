@@ -86,6 +86,10 @@ class LeoSettings:
     sweep: Annotated[
         int, Field("Instead: this many random settings, the default rule against others", group="Sweep")
     ] = 0
+    kind: Annotated[
+        tuple[str, ...],
+        Field("Class of a sweep's settings, or all; repeat. Then rules that learn nothing are the rivals"),
+    ] = ()
     processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
     seed: Annotated[int, Field("Moves everything random")] = 0
 
@@ -98,7 +102,7 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
     if settings.sweep:
         from offramp_cli.leo.sweep import report
 
-        found = report(console, settings.sweep, settings.requests, seed, settings.processes)
+        found = report(console, settings.sweep, settings.requests, seed, settings.processes, settings.kind)
         outputs.write("offramp.simulate.leo.sweep/1", found)
         return
     from offramp_sim.figures.plot import draw

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp nic bench``: SwitchGNN's frames a second, by the agent and in Python."""
+"""``offramp nic bench``: SwitchGNN's frames per second, by the agent and in Python."""
 
 from __future__ import annotations
 

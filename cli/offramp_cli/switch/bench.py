@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
+from offramp_cli.stages import stages
+from offramp_cli.switch.bench_rows import Rows
 
 if TYPE_CHECKING:
     from offramp_p4.bench.rates import Rate
@@ -38,29 +41,42 @@ class BenchSettings:
     seconds: Annotated[float, Field("Time to run packets in each measurement", least=0)] = 2.0
     bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
     veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
+    within: Annotated[float, Field("Seconds after which no further measurement begins", least=0)] = 140.0
     seed: Annotated[int, Field("Of packets and table entries", least=0)] = 0
 
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")
 def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None:
-    """Measure packets and passes a second of both engines, and of bmv2 in the same run."""
-    from rich.progress import track
+    """Measure packets and passes a second of both engines, and of bmv2 in the same run.
 
+    Each row is printed as soon as it is measured.
+    """
     from offramp_p4.reference import missing
 
+    started = time.monotonic()
     rates: list[Rate] = []
-    skipped: dict[str, str] = {}
+    out = show.console(wrap=False)
+    rows = Rows(out)
     absent = missing()
     if settings.bmv2 and absent:
-        skipped["bmv2"] = f"not on PATH: {', '.join(absent)}"
-    plan = _plan(_workloads(settings, macros), settings.seconds, settings.bmv2 and not absent, settings.veth)
-    for name, run in track(plan, "measuring", transient=True):
-        try:
-            rates.append(run())
-        except OfframpError as error:
-            skipped[name] = str(error)
-    _show(rates, skipped)
-    numbers = {"method": METHOD, "skipped": skipped, "rates": [rate.to_json() for rate in rates]}
+        rows.skip("bmv2", f"not on PATH: {', '.join(absent)}")
+    with stages(show.console(errors=True)) as stage:
+        stage("packets")
+        plan = _plan(_workloads(settings, macros), settings.seconds, settings.bmv2 and not absent, settings.veth)
+        for at, (name, run) in enumerate(plan):
+            if time.monotonic() - started > settings.within:
+                left = show.count(len(plan) - at, "measurement")
+                rows.skip(left, f"{settings.within:g} s are over (--within), next was {name}")
+                break
+            stage(name)
+            try:
+                rates.append(run())
+            except OfframpError as error:
+                rows.skip(name, str(error))
+            else:
+                rows.add(rates[-1])
+    out.print(METHOD)
+    numbers = {"method": METHOD, "skipped": rows.skipped, "rates": [rate.to_json() for rate in rates]}
     result.write("offramp.switch.bench/1", numbers)
 
 
@@ -84,30 +100,10 @@ def _plan(workloads: list[Workload], seconds: float, bmv2: bool, veth: bool) -> 
 
     plan: list[tuple[str, Callable[[], Rate]]] = []
     for workload in workloads:
-        plan += [(f"{workload.name}, {engine}", partial(measure, workload, engine, seconds)) for engine in ENGINES]
-        if bmv2:
+        if bmv2:  # before the others, whose rows say how many times as fast they are
             plan.append((f"{workload.name}, bmv2", partial(measure_bmv2, workload, seconds)))
-        if veth:
-            switches = [*ENGINES, *(["bmv2"] if bmv2 else [])]
-            plan += [(f"{workload.name}, {s}, veth", partial(measure_veth, workload, s, seconds)) for s in switches]
+        plan += [(f"{workload.name}, {engine}", partial(measure, workload, engine, seconds)) for engine in ENGINES]
+    switches = [*(["bmv2"] if bmv2 else []), *ENGINES] if veth else []
+    for workload in workloads:
+        plan += [(f"{workload.name}, {s}, veth", partial(measure_veth, workload, s, seconds)) for s in switches]
     return plan
-
-
-def _show(rates: list[Rate], skipped: dict[str, str]) -> None:
-    from rich.table import Table
-
-    table = Table("workload", "links", "switch", "packets/s", "passes/s", "ns/pass", "x bmv2", "load s")
-    for column in table.columns[3:]:
-        column.justify = "right"
-    slowest = {(r.workload, r.links): r.passes_per_s for r in rates if r.switch == "bmv2"}
-    for r in rates:
-        yardstick = slowest.get((r.workload, r.links))
-        ratio = "" if yardstick is None else f"{r.passes_per_s / yardstick:,.1f}"
-        load = "" if r.load_s is None else f"{r.load_s:.2f}"
-        numbers = f"{r.packets_per_s:,.0f}", f"{r.passes_per_s:,.0f}", f"{r.ns_per_pass:,.0f}"
-        table.add_row(r.workload, r.links, r.switch, *numbers, ratio, load)
-    out = show.console(wrap=False)
-    out.print(table)
-    for name, reason in skipped.items():
-        out.print(f"{name}: not measured: {reason}", markup=False)
-    out.print(METHOD)

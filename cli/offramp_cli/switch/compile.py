@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch compile``: bmv2's JSON and P4Info of a program, as p4c makes them."""
+"""``offramp switch compile``: bmv2's JSON, P4Info and ``bf-rt.json`` of a program, as p4c makes them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ class Files:
     p4runtime_files: Annotated[
         tuple[str, ...], Field("File for the P4Info: text, or by its end .bin or .json; repeat", group=OUTPUT)
     ] = ()
+    bf_rt_schema: Annotated[
+        Path | None, Field("File for BF-RT's description of a TNA program, bf-rt.json", group=OUTPUT, written=True)
+    ] = None
 
 
 @command("offramp_p4.settings:Source", Files, example="switch compile program.p4 -o program.json")
 def compile(source: Source, files: Files) -> None:  # noqa: A001
-    """Compile a v1model program for bmv2.
+    """Compile a v1model program for bmv2, or describe any program's tables.
 
     The JSON runs on simple_switch and simple_switch_grpc, and on this switch.
     """
     from offramp_p4.dropin.p4c import write_outputs
 
     infos = [Path(name) for text in files.p4runtime_files for name in text.split(",")]
-    write_outputs(source.load(), files.out, infos)
+    write_outputs(source.load(), files.out, infos, bfrt=files.bf_rt_schema)
 
 
 def _without_p4c(words: list[str]) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,8 @@ from offramp_cli.switch.stf import read_stf
 from offramp_p4.settings import parse_packet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from offramp_p4.settings import Source
     from offramp_p4.trace import PacketTrace
 
@@ -29,31 +32,49 @@ class TraceSettings:
     ] = ()
     stf: Annotated[Path | None, Field("STF file, whose packets and table commands are used")] = None
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
+    every: Annotated[
+        bool,
+        Field("Show each way that a --packet can take, whatever members selectors pick", key="all"),
+    ] = False
     seed: Annotated[int, Field("Moves everything random")] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:
         if not self.packet and self.stf is None:
             raise SettingsError("packet", "expected PORT:HEX, or {stf} FILE")
+        if self.every and not self.packet:
+            raise SettingsError("every", "expected with {packet}")
 
 
 @command("offramp_p4.settings:Source", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233")
 def trace(source: Source, settings: TraceSettings, result: Result) -> None:
     """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops.
 
-    The JSON is a line for each packet.
+    The JSON is a line for each packet, or with --all for each of its ways.
     """
     from offramp_p4.stf.replay import replay
     from offramp_p4.switch import Switch
+    from offramp_p4.trace.alternatives import alternatives
     from offramp_p4.trace.render import tree
 
     traces: list[PacketTrace] = []
-    switch = Switch(source.load(), seed=settings.seed, trace=traces.append)
-    for file in (settings.entries, settings.stf):
-        if file is not None:
-            replay(switch, read_stf(file), str(file))
-    for port, frame in settings.packet:
-        switch.process_one(port, frame)
+    program = source.load()
+    files = [(file, read_stf(file)) for file in (settings.entries, settings.stf) if file is not None]
+
+    def prepared(sink: Callable[[PacketTrace], object], packets: int) -> Switch:
+        """A switch that has run the files and so many of the packets."""
+        switch = Switch(program, seed=settings.seed, trace=sink)
+        for file, commands in files:
+            replay(switch, commands, str(file))
+        for port, frame in settings.packet[:packets]:
+            switch.process_one(port, frame)
+        return switch
+
+    if settings.every:
+        for number, packet in enumerate(settings.packet):
+            traces += alternatives(partial(prepared, packets=number), packet)
+    else:
+        prepared(traces.append, len(settings.packet))
     out = show.console(wrap=False)
     for each in () if settings.quiet else traces:
         out.print(tree(each))

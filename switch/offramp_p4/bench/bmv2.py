@@ -24,6 +24,8 @@ from offramp_p4.reference import run
 _GUESS_PPS: Final = 15_000
 _QUIET_S: Final = 10.0
 """Longer than until the first sum of many packets leaves."""
+LIMIT_S: Final = 25.0
+"""A bmv2 that takes longer is given up."""
 
 
 def measure_bmv2(workload: Workload, seconds: float) -> Rate:
@@ -44,11 +46,20 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
     passes = oracle.stats.passes - before
     ports = sorted({*batch.ports.tolist(), *expected.ports.tolist()})
     departures = run(
-        workload.source, like, packets, ports, include=workload.include, defines=workload.defines, quiet_s=_QUIET_S
+        workload.source,
+        like,
+        packets,
+        ports,
+        include=workload.include,
+        defines=workload.defines,
+        quiet_s=_QUIET_S,
+        limit_s=LIMIT_S,
     )
     wanted = Counter({frame: copies * count for frame, count in Counter(expected).items()})
     if Counter((d.port, d.frame) for d in departures) != wanted:
-        raise OfframpError(f"bmv2: {len(departures)} frames left, and not all as the {wanted.total()} of our engines")
+        raise OfframpError(
+            f"bmv2: {len(departures)} frames left within {LIMIT_S:g} s, not all as the {wanted.total()} of our engines"
+        )
     if len(departures) < 2:
         raise OfframpError("bmv2: fewer than two frames left: there is nothing to time")
     times = np.sort(np.array([d.us for d in departures]))

@@ -43,7 +43,7 @@ _INTERFACES: Final = Path("/proc/self/net/dev")
 class Trial:
     """One play of batches. ``packets`` were sent in ``seconds``; of those that should return ``lost`` did not.
 
-    ``limit`` is the window in packets, or the pace in packets a second (0: none).
+    ``limit`` is the window in packets, or the pace in packets per second (0: none).
     """
 
     limit: int

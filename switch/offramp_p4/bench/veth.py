@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
@@ -27,16 +27,18 @@ from offramp_p4.reference import SimpleSwitch
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
 
-_PLAYER_S: Final = 120.0
+LIMIT_S: Final = 25.0
+"""A host whose packets take longer to return, beside the seconds that it is to send, is given up."""
 
 
-def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
+def measure_veth(workload: Workload, switch: str, seconds: float, limit_s: float = LIMIT_S) -> Rate:
     """Play the workload through ``switch`` (an engine, or ``bmv2``) on veth pairs; the best trial counts.
 
     The answers to the first batch are compared with those of our engines.
 
     Raises:
-        OfframpError: no right to make interfaces, the switch does not run the program, or it lost frames.
+        OfframpError: no right to make interfaces, the switch does not run the program, or it lost frames or took
+            ``limit_s`` longer than ``seconds``.
     """
     batches = list(_chunks(workload.batches)) if workload.repeatable else workload.batches
     oracle = make_switch(workload.program)
@@ -51,7 +53,7 @@ def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
         folder = Path(name)
         player.save(folder / "batches.npz", batches, answers, workload.repeatable)
         run = _with_bmv2 if switch == "bmv2" else _with_ours
-        played = in_namespace(lambda: run(workload, switch, ports, folder, seconds))
+        played = in_namespace(lambda: run(workload, switch, ports, folder, _Time(seconds, limit_s)))
     if played.wrong:
         raise OfframpError(f"{switch} over veth: {played.wrong}")
     good = [trial for trial in played.trials if not trial.lost]
@@ -62,13 +64,20 @@ def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
     return Rate(workload.name, switch, "veth", best.packets, round(best.packets * per_packet), best.seconds)
 
 
+class _Time(NamedTuple):
+    """How long packets are sent, and how much longer all may take."""
+
+    seconds: float
+    limit_s: float
+
+
 def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
     for batch in batches:
         for at in range(0, len(batch), player.GRAIN):
             yield batch.select(slice(at, at + player.GRAIN))
 
 
-def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:
+def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
     """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile."""
     settings = Settings(
         program=str(workload.source),
@@ -85,13 +94,13 @@ def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Pa
         mover = threading.Thread(target=running.forward, name="forwarder")
         mover.start()
         try:
-            return _play(folder, seconds)
+            return _play(folder, time)
         finally:
             running.stop()
             mover.join()
 
 
-def _with_bmv2(workload: Workload, _: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:
+def _with_bmv2(workload: Workload, _: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
     like = make_switch(workload.program)
     fresh(like, workload)
     interfaces = {port: f"s{port}" for port in ports}
@@ -99,12 +108,16 @@ def _with_bmv2(workload: Workload, _: str, ports: Sequence[int], folder: Path, s
         _links(ports),
         SimpleSwitch(workload.source, like, interfaces, folder, include=workload.include, defines=workload.defines),
     ):
-        return _play(folder, seconds)
+        return _play(folder, time)
 
 
-def _play(folder: Path, seconds: float) -> player.Played:
-    command = [sys.executable, "-m", player.__name__, str(folder / "batches.npz"), str(seconds)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PLAYER_S + seconds)
+def _play(folder: Path, time: _Time) -> player.Played:
+    command = [sys.executable, "-m", player.__name__, str(folder / "batches.npz"), str(time.seconds)]
+    limit_s = time.seconds + time.limit_s
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise OfframpError(f"the packets took longer than {limit_s:.0f} s") from None
     if done.returncode:
         raise OfframpError(f"player: {(done.stderr.strip().splitlines() or ['ended'])[-1]}")
     return player.parse(done.stdout)

@@ -135,8 +135,15 @@ def _outputs(line: Words, source: Path, program: str) -> tuple[Path | None, list
     return (Path(out) if out else None), infos
 
 
-def write_outputs(program: ir.Program, document: Path | None, infos: Sequence[Path], *, form: str = "text") -> None:
-    """Write bmv2's JSON and P4Info; nothing is written if anything is refused.
+def write_outputs(
+    program: ir.Program,
+    document: Path | None,
+    infos: Sequence[Path],
+    *,
+    form: str = "text",
+    bfrt: Path | None = None,
+) -> None:
+    """Write bmv2's JSON, P4Info and ``bf-rt.json``; nothing is written if anything is refused.
 
     Raises:
         OfframpError: the program is refused, or a file cannot be written.
@@ -145,12 +152,16 @@ def write_outputs(program: ir.Program, document: Path | None, infos: Sequence[Pa
     from offramp_p4.runtime.p4info import generate
 
     outputs: list[tuple[Path, bytes]] = []
-    if document is not None or not infos:
+    if document is not None or not (infos or bfrt):
         text = document_text(program).encode()
         outputs += [] if document is None else [(document, text)]
     if infos:
         info = generate(program)
         outputs += [(path, p4info_bytes(info, p4info_form(path, form))) for path in infos]
+    if bfrt is not None:
+        from offramp_p4.bfrt.describe import describe
+
+        outputs.append((bfrt, describe(program).json().encode()))
     for path, data in outputs:
         try:
             path.write_bytes(data)

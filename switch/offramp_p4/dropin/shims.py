@@ -18,7 +18,8 @@ PROGRAMS: Final = {
     "p4c-bm2-ss": "p4c",
 }
 """The launchers, and the modules of :mod:`offramp_p4.dropin` whose ``main`` they call."""
-_MARK: Final = "# offramp switch shims"
+MARK: Final = "# offramp switch shims"
+"""The line by which a launcher is known."""
 
 
 def write_shims(folder: Path, search: list[str] | None = None) -> list[Path]:
@@ -34,7 +35,7 @@ def write_shims(folder: Path, search: list[str] | None = None) -> list[Path]:
     """
     scripts = {folder / name: _script(name, module, search or []) for name, module in PROGRAMS.items()}
     for path in scripts:
-        if path.exists() and _MARK not in path.read_text(errors="replace"):
+        if path.exists() and MARK not in path.read_text(errors="replace"):
             raise OfframpError(f"{path}: is there, and not one of ours")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,6 +50,6 @@ def write_shims(folder: Path, search: list[str] | None = None) -> list[Path]:
 def _script(name: str, module: str, search: list[str]) -> str:
     paths = f"sys.path[:0] = {search!r}\n" if search else ""
     return (
-        f"#!/bin/sh\n{_MARK}\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\nimport sys\n{paths}"
+        f"#!/bin/sh\n{MARK}\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\nimport sys\n{paths}"
         f"from offramp_p4.dropin.{module} import main\nsys.exit(main(program={name!r}))\n"
     )

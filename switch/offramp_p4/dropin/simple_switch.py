@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from offramp_p4.serve import Running
     from offramp_p4.settings import Settings
+    from offramp_p4.tm.config import TmConfig
 
 GRPC: Final = "simple_switch_grpc"
 P4RUNTIME: Final = 9559
@@ -57,6 +58,10 @@ _ALIASES: Final = {
 _LEVELS: Final = {"trace": 10, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 60}
 _ANYWHERE: Final = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what bmv2 is asked for, not where we listen
 JSON_VERSION: Final = "2.24"
+QUEUE_PACKETS: Final = 64
+"""What a queue of bmv2 holds until it is told otherwise."""
+MAX_QUEUES: Final = 64
+"""More is a mistake in writing: each takes memory, and priorities have three bits."""
 
 
 def main(words: Sequence[str] | None = None, program: str = "simple_switch") -> int:
@@ -130,9 +135,20 @@ def settings(line: Words, program: str) -> Settings:
         cpu_port=line.number("--cpu-port"),
         drop_port=511 if line.number("--drop-port") is None else line.number("--drop-port") or 0,
         pcap=None if pcap is None else pcap or ".",
+        tm=_queues(line),
         log_like_bmv2=True,
         log="-" if "--log-console" in line.options else line.last("--log-file"),
     )
+
+
+def _queues(line: Words) -> TmConfig:
+    """A traffic manager as bmv2's: one queue for each port unless ``--priority-queues`` says more."""
+    from offramp_p4.tm.config import QueueConfig, TmConfig
+
+    queues = line.number("--priority-queues")
+    if queues is not None and not 1 <= queues <= MAX_QUEUES:
+        raise OfframpError(f"--priority-queues {queues}: expected 1 to {MAX_QUEUES}")
+    return TmConfig.uniform(queues=queues or 1, queue=QueueConfig(limit_packets=QUEUE_PACKETS))
 
 
 def _address(line: Words, program: str) -> str:

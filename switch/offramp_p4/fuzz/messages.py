@@ -125,7 +125,7 @@ def _scalar(rng: Random, field: Any, ids: Sequence[int]) -> Any:
         field.CPPTYPE_ENUM: lambda: rng.choice([v.number for v in field.enum_type.values]),
         field.CPPTYPE_FLOAT: rng.random,
         field.CPPTYPE_DOUBLE: rng.random,
-        field.CPPTYPE_INT32: lambda: rng.choice((number, -1, -(1 << 31))),
+        field.CPPTYPE_INT32: lambda: rng.choice((number & 0x7FFFFFFF, -1, -(1 << 31))),
         field.CPPTYPE_INT64: lambda: rng.choice((number, -1, -(1 << 63), (1 << 63) - 1)),
     }
     return kinds.get(field.cpp_type, lambda: number)()

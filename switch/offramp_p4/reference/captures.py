@@ -41,6 +41,7 @@ def run(
     include: Iterable[Path] = (),
     defines: Mapping[str, str] | None = None,
     quiet_s: float = _QUIET_S,
+    limit_s: float = _LIMIT_S,
 ) -> list[Departure]:
     """Compile and run a program in bmv2 with the state of ``like``; what leaves, in order.
 
@@ -53,6 +54,7 @@ def run(
         include: folders for p4c's preprocessor.
         defines: its macros.
         quiet_s: time without a frame after which the last one has left.
+        limit_s: time after which no further frame is waited for.
 
     Raises:
         OfframpError: p4c or bmv2 is missing or refuses something.
@@ -76,7 +78,7 @@ def run(
             reads_s = bmv2.started_s + wait_s
             if time.monotonic() > reads_s:
                 raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")
-            return _collect(folder, ports, bmv2, reads_s, quiet_s)
+            return _collect(folder, ports, bmv2, reads_s, (quiet_s, limit_s))
 
 
 def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports: Sequence[int]) -> None:
@@ -87,10 +89,13 @@ def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports
         pcap.write(folder / f"p{port}_in.pcap", sent)
 
 
-def _collect(folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float, quiet_s: float) -> list[Departure]:
-    """Wait until the output files have stopped growing, from when bmv2 reads its input."""
+def _collect(
+    folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float, waits: tuple[float, float]
+) -> list[Departure]:
+    """Wait until the output files have stopped growing, from when bmv2 reads its input, or until the limit."""
+    quiet_s, limit_s = waits
     files = {port: folder / f"p{port}_out.pcap" for port in ports}
-    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, reads_s + quiet_s
+    deadline, sizes, quiet_since = time.monotonic() + limit_s, -1, reads_s + quiet_s
     while time.monotonic() < deadline and bmv2.running:
         now = sum(path.stat().st_size for path in files.values() if path.exists())
         if now != sizes:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from offramp_base.errors import OfframpError
+from offramp_p4.dropin.shims import MARK
 from offramp_p4.reference.commands import commands
 from offramp_p4.reference.compiled import write_compiled
 
@@ -24,7 +25,13 @@ _START_S: Final = 20.0
 
 def missing() -> list[str]:
     """What of p4c and bmv2 is not on PATH."""
-    return [tool for tool in TOOLS if shutil.which(tool) is None]
+    return [tool for tool in TOOLS if shutil.which(tool) is None or (tool == "simple_switch" and _is_ours(tool))]
+
+
+def _is_ours(tool: str) -> bool:
+    """Whether it is a launcher of ``offramp switch shims``, which would be compared with itself."""
+    with Path(shutil.which(tool) or tool).open("rb") as file:
+        return MARK.encode() in file.read(200)
 
 
 def available() -> bool:

@@ -36,7 +36,7 @@ DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size
 
 @dataclass(slots=True)
 class TableEntry:
-    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter`` and ``register`` its direct others.
+    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter``, ``register`` and ``filter`` its others.
 
     ``idle_timeout_ns`` is its time to live without a hit (0: for ever), ``last_hit_us`` when it was last hit; only
     tables with ``support_timeout`` note hits.
@@ -51,6 +51,7 @@ class TableEntry:
     bytes: int = 0
     meter: MeterCell | None = None
     register: int | None = None
+    filter: list[int] | None = None
     idle_timeout_ns: int = 0
     last_hit_us: int = 0
 
@@ -302,9 +303,9 @@ class TableState:
 
 
 def supports_timeout(table: ir.Table) -> bool:
-    """Whether the table has v1model's property ``support_timeout = true``."""
-    wanted = table.properties.get("support_timeout")
-    return isinstance(wanted, ir.Const) and bool(wanted.value)
+    """Whether the table has v1model's property ``support_timeout``, or TNA's ``idle_timeout``, as true."""
+    wanted = (table.properties.get(name) for name in ("support_timeout", "idle_timeout"))
+    return any(isinstance(value, ir.Const) and bool(value.value) for value in wanted)
 
 
 def constant(expr: ir.Expr) -> int:

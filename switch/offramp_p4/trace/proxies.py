@@ -99,6 +99,11 @@ class _Profile:
         self._state, self._recorder = state, recorder
 
     def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
+        chooser = self._recorder.chooser
+        members = self._state.groups.get(action.id, ()) if isinstance(action, Group) else ()
+        if chooser is not None and members:
+            different = list(dict.fromkeys(members))  # a weight is a member that is there several times
+            hash_value = members.index(different[chooser.choose(len(different))])
         chosen = self._state.resolve(action, hash_value)
         detail = self._recorder.last.detail
         detail["member"] = str(action)

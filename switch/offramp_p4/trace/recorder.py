@@ -3,15 +3,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from offramp_p4.trace.model import Event
 
 
+class MemberChooser(Protocol):
+    """Decides which member of a group a look-up gets, in place of the hash."""
+
+    def choose(self, count: int) -> int:
+        """The position of one of so many members."""
+
+
 class Recorder:
-    """Collects events; an event that has been entered takes those that follow until it is left."""
+    """Collects events; an event that has been entered takes those that follow until it is left.
+
+    Attributes:
+        chooser: in place of the hash of action selectors; None: the hash decides.
+    """
 
     def __init__(self) -> None:
+        self.chooser: MemberChooser | None = None
         self._stack: list[list[Event]] = [[]]
 
     def start(self, events: list[Event]) -> list[list[Event]]:

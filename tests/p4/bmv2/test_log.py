@@ -12,7 +12,10 @@ import pytest
 from offramp_p4.bmv2.read import from_json
 from offramp_p4.bmv2.write import to_json
 from offramp_p4.frontend import load
+from offramp_p4.maker import SwitchMaker
+from offramp_p4.paced import PacedSwitch
 from offramp_p4.switch import Switch
+from offramp_p4.tm import TmConfig
 from offramp_p4.trace.bmv2_lines import lines
 from offramp_p4.trace.model import PacketTrace
 
@@ -52,3 +55,16 @@ def test_a_compiled_program_is_traced_too() -> None:
     Switch(program, trace=traces.append).process_one(1, bytes(64))
     text = "\n".join(line for trace in traces for line in lines(trace, NOW))
     assert "Applying table 'I.flows'" in text
+
+
+def test_a_program_that_reads_queues_gets_queues_and_any_other_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    traces: list[object] = []
+    make = SwitchMaker(tm=TmConfig.uniform(), trace=traces.append)
+    queues = Path(__file__).parents[1] / "tm" / "queues.p4"
+    make(load(REFLECTOR)).process_one(1, bytes(64))
+    assert len(traces) == 1
+    switch = make(load(queues))
+    assert isinstance(switch, PacedSwitch)
+    switch.process_one(1, bytes(64))
+    assert len(traces) == 1
+    assert "no traces: the program reads what queues do" in caplog.text

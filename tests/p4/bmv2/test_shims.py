@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from offramp_cli.app import app
 from offramp_p4.dropin import p4c, simple_switch
 from offramp_p4.dropin.shims import PROGRAMS, write_shims
 from offramp_p4.dropin.words import read_words
+from offramp_p4.reference import missing
 
 FOLDER = Path(__file__).parents[1] / "stf"
 REFLECTOR = Path(__file__).parents[3] / "p4" / "examples" / "reflector.p4"
@@ -142,3 +145,44 @@ def test_every_launcher_has_a_main() -> None:
 
     for module in PROGRAMS.values():
         assert callable(importlib.import_module(f"offramp_p4.dropin.{module}").main)
+
+
+def test_queues_are_bmv2_s() -> None:
+    made, line = settings("--no-p4", "--priority-queues", "8")
+    assert made.tm is not None
+    assert [queue.limit_packets for queue in made.tm.default.queues] == [64] * 8
+    assert "--priority-queues" not in line.unknown
+    plain, _ = settings("--no-p4")
+    assert plain.tm is not None
+    assert len(plain.tm.default.queues) == 1
+    with pytest.raises(OfframpError, match="--priority-queues 0: expected 1 to"):
+        settings("--no-p4", "--priority-queues", "0")
+
+
+def test_the_launchers_are_not_taken_for_bmv2(shims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(shims))
+    assert missing() == ["simple_switch"]
+
+
+def processor_s(command: list[str | Path], until: str, folder: Path) -> float:
+    """Of a process from its start to a word that it prints, and then to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert any(until in line for line in process.stdout)
+        process.send_signal(signal.SIGKILL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_cached_program_runs_for_little_more_than_what_its_libraries_take(shims: Path, tmp_path: Path) -> None:
+    """Beside another process in the same run, whose time a busy machine stretches just as much."""
+    assert p4c.main(["-o", str(tmp_path / "r.json"), str(REFLECTOR)]) == 0
+    start: list[str | Path] = [shims / "simple_switch", "--thrift-port", "0", "r.json"]
+    libraries = "import grpc, numpy, llvmlite.binding, google.protobuf.text_format; print('imported', flush=True)"
+    processor_s(start, "Thrift server", tmp_path)  # into the cache
+    ratios = []
+    for _ in range(3):
+        imports = processor_s([sys.executable, "-c", libraries], "imported", tmp_path)
+        ratios.append(processor_s(start, "Thrift server", tmp_path) / imports)
+    assert min(ratios) < 6

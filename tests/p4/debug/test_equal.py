@@ -10,9 +10,10 @@ import pytest
 from offramp_p4.debug.breakpoints import Breakpoint
 from offramp_p4.debug.debugger import Debugger
 from offramp_p4.debug.stops import How, Stop
-from offramp_p4.frontend import load
+from offramp_p4.frontend import load, load_text
 from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
+from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4
 FOLDERS = [Path(__file__).parents[1] / "stf", Path(__file__).parent, Path(__file__).parents[3] / "p4/examples"]
@@ -36,6 +37,18 @@ class Stepping:
 
     def loaded(self) -> None:
         """Breakpoints do not matter."""
+
+
+class Noting(Stepping):
+    """Lets every packet go on, and notes why it was held."""
+
+    def __init__(self, debugger: Debugger) -> None:
+        super().__init__(debugger)
+        self.texts: list[str] = []
+
+    def stopped(self, stop: Stop) -> None:
+        self.texts.append(stop.text)
+        self.debugger.go()
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda path: path.stem)
@@ -72,3 +85,14 @@ def test_code_without_a_debugger_knows_nothing_of_it() -> None:
     assert "here = at_" in Switch(program, debugger=debugger).source
     assert Switch(program).source == before
     assert "at_1(m" not in before
+
+
+def test_what_a_tofino_drops_is_held() -> None:
+    program = load_text(tna("tm.ucast_egress_port = 3; if (hdr.h.a == 1) { dprsr.drop_ctl = 1; }"), "prog.p4")
+    debugger = Debugger()
+    switch, client = Switch(program, debugger=debugger), Noting(debugger)
+    assert debugger.enter(client)
+    debugger.drops = True
+    assert switch.process_one(0, packet(a=2)) == [(3, packet(a=2))]
+    assert switch.process_one(0, packet(a=1)) == []
+    assert client.texts == ["drop_ctl is 1 after ingress"]

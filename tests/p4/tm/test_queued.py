@@ -15,7 +15,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load
-from offramp_p4.paced import PacedSwitch
+from offramp_p4.paced import HOLD_US, PacedSwitch
 from offramp_p4.queued import QueuedSwitch
 from offramp_p4.state import CloneSession, Replica
 from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
@@ -211,3 +211,28 @@ def test_a_paced_switch_gives_frames_when_the_line_has_sent_them_and_catches_up_
     paced.reset()
     assert paced.next_us is None
     assert len(paced.process_one(1, order(5))) == 0
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_port_whose_link_takes_no_more_keeps_its_frames_and_no_other_port_waits(engine: str) -> None:
+    config = TmConfig.uniform(queues=1, queue=QueueConfig(limit_packets=4))
+    switch = PacedSwitch(PROGRAM, config, engine)
+    switch.now_us = 10
+    switch.hold([5])
+    out = switch.process(PacketBatch.of([(1, order(port)) for port in (5, 6, 5, 5, 5, 5, 5)]))
+    assert out.ports.tolist() == [6]
+    assert switch.next_us == 10 + HOLD_US
+    switch.now_us = 10 + HOLD_US
+    late = list(switch.process(PacketBatch.empty()))
+    assert [port for port, _ in late] == [5] * 4  # what the queue holds; the others were dropped
+    assert [report(frame)[2] for _, frame in late] == [0, 1, 2, 3]  # the depth that each found
+    assert all(report(frame)[1] == HOLD_US for _, frame in late)
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_frames_of_one_batch_find_nothing_that_a_free_line_has_sent(engine: str) -> None:
+    switch = PacedSwitch(PROGRAM, TmConfig.uniform(queues=1, queue=QueueConfig(limit_packets=2)), engine)
+    for now_us in (3, 3, 4):  # twice at one time: the clock is coarse
+        switch.now_us = now_us
+        out = list(switch.process(PacketBatch.of([(1, order(5))] * 50)))
+        assert [report(frame)[2] for _, frame in out] == [0] * 50

@@ -96,3 +96,35 @@ def test_interfaces_are_paced_and_tail_dropped(tmp_path: Path) -> None:
             assert 60 <= len(collect(h2)) < 100  # the queue, and what the line took meanwhile
             h1.close()
             h2.close()
+
+
+@pytest.mark.netns
+def test_a_link_that_tc_has_made_slow_fills_the_queue_that_the_program_sees(tmp_path: Path) -> None:
+    """As Mininet's links with a bandwidth do; blind to qdiscs that drop instead of waiting."""
+    namespaces.require()
+    with namespaces.Namespace() as namespace:
+        namespace.veth("h1", "s1")
+        namespace.veth("h2", "s2")
+        namespace.run("tc", "qdisc", "add", "dev", "s2", "root", "tbf", "rate", "8mbit", "burst", "4kb", "limit", "4mb")
+        running = EmbeddedSwitch(
+            PROGRAM,
+            [1, 2],
+            workdir=tmp_path,
+            interfaces=["s1", "s2"],
+            launcher=namespace.command,
+            tm=TmConfig.uniform(),
+        )
+        with running:
+            h1, h2 = (namespace.call(lambda n=n: open_io(n)) for n in ("h1", "h2"))
+            start = time.monotonic()
+            for _ in range(40):
+                h1.send(PacketBatch.of(frames(2, 0, 10)))
+                time.sleep(0.002)
+            got = collect(h2)
+            h1.close()
+            h2.close()
+    assert len(got) == 400
+    assert got[-1][0] - start > 390 * SIZE * 8 / 8_000_000
+    depths = [int.from_bytes(frame[12:16], "big") for _, frame in got]
+    assert depths[0] == 0
+    assert max(depths) > 20

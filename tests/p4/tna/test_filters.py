@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_p4 import PlainSwitch
+from offramp_p4 import PlainSwitch, make_switch
 from offramp_p4.frontend import load_text
 from offramp_p4.source import Unsupported
-from offramp_p4.state import StateError
-from offramp_p4.tna.filter_state import FilterState, decay_of, filtered, left_after
+from offramp_p4.state import ActionData, Exact, StateError, TableEntry
+from offramp_p4.tna.filter_state import FilterState, configure, decay_of, filtered, left_after, new_cell
 from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
@@ -106,3 +106,31 @@ def test_what_is_refused() -> None:
         low_pass(rise_ns=1).filters["pipe.I.l"].configure(4, rise_ns=1)
     with pytest.raises(Unsupported, match="Lpf of bit<48>"):
         switch("bit<48> v = l.execute(48w1, hdr.h.a);", "Lpf<bit<48>, bit<8>>(4) l;")
+
+
+DIRECT = """
+    DirectLpf<bit<32>>() l; DirectWred<bit<32>>(8w77, 8w11) r;
+    action smooth() { hdr.h.w = l.execute(hdr.h.w); }
+    action early() { hdr.h.b = r.execute(hdr.h.w); }
+    table t { key = { hdr.h.a: exact; } actions = { smooth; NoAction; } default_action = NoAction; filters = l; }
+    table u { key = { hdr.h.a: exact; } actions = { early; NoAction; } default_action = NoAction; filters = r; }
+"""
+
+
+def test_every_entry_has_a_filter_of_its_own() -> None:
+    program = load_text(tna(FORWARD + "u.apply(); t.apply();", local=DIRECT), "prog.p4")
+    with pytest.raises(Unsupported, match=r"a filter for each entry of a table .* in machine code"):
+        make_switch(program, "native")
+    s = make_switch(program, "auto")
+    for a in (1, 2):
+        for table, action in (("pipe.I.t", "I.smooth"), ("pipe.I.u", "I.early")):
+            entry = TableEntry((Exact(a),), ActionData(action))
+            s.tables[table].insert(entry)
+            entry.filter = new_cell()
+            configure(entry.filter, rise_ns=10_000, low=100 * a, high=200 * a)
+    s.process_one(0, packet(a=1, w=0))
+    s.now_us = 10
+    (_, smoothed), (_, other) = (s.process_one(0, packet(a=a, w=250))[0] for a in (1, 2))
+    assert int.from_bytes(smoothed[4:], "big") == int(250 * (1 - math.exp(-1)))
+    assert other[1] == 11  # below the lower threshold; the other is between both, or not, by chance
+    assert s.process_one(0, packet(a=3, w=5))[0][1] == packet(a=3, w=5)

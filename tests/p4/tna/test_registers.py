@@ -260,8 +260,6 @@ def test_ingress_and_egress_share_the_stages() -> None:
 
 REFUSED = [
     ("Register<bit<12>, bit<8>>(4) reg;", "a register of bit<12>: one word of 1, 8, 16, 32 or 64 bits, or two equal"),
-    ("DirectLpf<bit<32>>() l;", "a low-pass filter for each entry of a table (DirectLpf)"),
-    ("DirectWred<bit<32>>(1, 0) w;", "random early detection for each entry of a table (DirectWred)"),
 ]
 
 

@@ -14,8 +14,8 @@ import grpc
 import pytest
 
 from offramp.bfrt.info import BfrtInfo
-from offramp.bfrt.schema import bf, rpc
 from offramp.bfrt.session import BfrtSession
+from offramp_base.bfrt.schema import bf, rpc
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.connection import GrpcConnection
 from offramp_base.p4rt.schema import v1

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of ``offramp switch bench``, printed row by row: a measurement that is stopped leaves what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp_p4.bench.rates import Rate
+
+_NUMBERS: Final = ("packets/s", "passes/s", "ns/pass", "x bmv2", "load s")
+_WORKLOAD: Final = 24
+_WIDTHS: Final = (12, 12, 10, 8, 7)
+
+
+class Rows:
+    """Rows below a heading, which is printed at once.
+
+    Args:
+        out: where they are printed.
+
+    Attributes:
+        skipped: what was not measured, and why.
+    """
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._bmv2: dict[tuple[str, str], float] = {}
+        self.skipped: dict[str, str] = {}
+        self._print("workload", "links", "switch", _NUMBERS)
+
+    def skip(self, name: str, reason: str) -> None:
+        """Print that something was not measured."""
+        self.skipped[name] = reason
+        self._out.print(f"{name}: not measured: {reason}", markup=False)
+
+    def add(self, rate: Rate) -> None:
+        """Print a measurement; one of bmv2 is what later ones are compared with."""
+        of = rate.workload, rate.links
+        if rate.switch == "bmv2":
+            self._bmv2[of] = rate.passes_per_s
+        ratio = f"{rate.passes_per_s / self._bmv2[of]:,.1f}" if of in self._bmv2 else ""
+        load = "" if rate.load_s is None else f"{rate.load_s:.2f}"
+        speeds = (f"{each:,.0f}" for each in (rate.packets_per_s, rate.passes_per_s, rate.ns_per_pass))
+        self._print(*of, rate.switch, (*speeds, ratio, load))
+
+    def _print(self, workload: str, links: str, switch: str, numbers: Sequence[str]) -> None:
+        columns = [text.rjust(width) for text, width in zip(numbers, _WIDTHS, strict=True)]
+        self._out.print(f"{workload:<{_WORKLOAD}}  {links:<6}  {switch:<6}", *columns, markup=False)

@@ -104,6 +104,7 @@ from offramp.dgs.run import train_dgs
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.load import load as load_graph
 from offramp.graph.partition import partition
+from offramp.torch.offload import OFFLOADS
 from offramp.train.run import train
 from offramp.train.settings import TrainSettings
 
@@ -127,6 +128,7 @@ assert close(losses(propagator="gathered")[0], exact[0], 1e-4)
 plain, half = losses(schedule="g3"), losses(schedule="g3", codec="half")
 assert 2 * half[1] == plain[1]
 assert plain[0] != half[0] and close(plain[0], half[0], 1e-2)
+assert OFFLOADS.get("alone").kinds == ("all_reduce",)
 result = train_dgs(graph, DgsSettings("karate", workers=2, sampler="first", fanout=(2,), epochs=2, batch=4))
 assert result.totals()["edges_sampled"] > 0
 """

@@ -69,6 +69,7 @@ def test_it_holds_the_switch_and_what_that_stands_on(wheel: zipfile.ZipFile) -> 
         for path in (ROOT / floor / package).rglob("*")
         if path.suffix in {".py", ".p4", ".typed"}
     }
+    sources |= {f"offramp_p4/portsrc/{path.name}" for path in (ROOT / "smartnic/ports").iterdir()}
     assert names == sources
     held = {Path(name).name for name in wheel.namelist() if "/licenses/" in name}
     assert held == {"LICENSE", "NOTICE"}

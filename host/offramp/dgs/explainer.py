@@ -108,15 +108,20 @@ def terms(
     return Terms(
         prediction=-(target * torch.log_softmax(scores, 1)).sum(1).mean(),
         size=size,
-        entropy=coefficients.entropy * entropy(m).mean(),
+        entropy=coefficients.entropy * entropy(nodes).mean(),
         feature_size=coefficients.feature_size * s.mean(),
-        feature_entropy=coefficients.feature_entropy * entropy(s).mean(),
+        feature_entropy=coefficients.feature_entropy * entropy(columns).mean(),
     )
 
 
-def entropy(p: torch.Tensor) -> torch.Tensor:
-    """Entropy of a coin that shows heads with probability ``p``, in nats."""
-    return -torch.xlogy(p, p) - torch.xlogy(1 - p, 1 - p)
+def entropy(x: torch.Tensor) -> torch.Tensor:
+    """Entropy of a coin that shows heads with probability ``sigmoid(x)``, in nats.
+
+    Computed before the sigmoid, whose float32 is exactly 1 from 17 on: the logarithm of the other side would have no
+    gradient there, and masks go on from explanation to explanation until they are that certain.
+    """
+    softplus = torch.nn.functional.softplus
+    return torch.sigmoid(x) * softplus(-x) + torch.sigmoid(-x) * softplus(x)
 
 
 def initial(remotes: int, features: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:

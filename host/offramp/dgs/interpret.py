@@ -14,6 +14,7 @@ from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.masks import Masks
 from offramp.dgs.minibatch import SampledView
 from offramp.dgs.sampling import Numbering, SampledNeighbours
+from offramp.dgs.signals import with_signal
 from offramp.graph.csr import IntArray
 from offramp.models.neighbourhood import as_features, stacked
 from offramp_base.errors import OfframpError
@@ -58,6 +59,9 @@ class Interpreter:
             places: ``(r,)`` of the halo that are explained, ascending; the others get their mean.
             rows: ``(r, F)`` features of these.
             version: of the masks.
+
+        Raises:
+            OfframpError: the model's weights or the rows are no numbers, and so are the masks.
         """
         shard, settings = self.shard, self.shard.settings
         if not len(places):
@@ -84,7 +88,9 @@ class Interpreter:
         self._loop, self._nodes[places], self._columns = learned[:1], learned[1:], start[1].detach()
         nodes = np.full(len(shard.halo), float(self.explanation.nodes[1:].mean()), np.float32)
         nodes[places] = self.explanation.nodes[1:].numpy()
-        return Masks(version, nodes, self.explanation.features.numpy().copy())
+        masks = Masks(version, nodes, self.explanation.features.numpy().copy())
+        masks.check(len(shard.halo), shard.width)
+        return with_signal(masks, shard)
 
     def predictions(self, remotes: IntArray, rows: Any) -> npt.NDArray[np.float32]:
         """``(n, C)`` class probabilities of the local vertices, from local edges and those to known remote ones."""

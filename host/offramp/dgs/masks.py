@@ -57,8 +57,5 @@ class Masks:
 
 
 def weights(nodes: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Weights for a node mask: at least :data:`LEAST`, all 1 where the mask is zero or not a number throughout."""
-    useful = np.isfinite(nodes) & (nodes > 0)
-    if not useful.any():
-        return np.ones_like(nodes)
-    return np.where(useful, np.maximum(nodes, np.float32(LEAST)), np.float32(LEAST))
+    """Weights for a node mask: at least :data:`LEAST`, all 1 where the mask is zero throughout."""
+    return np.maximum(nodes, np.float32(LEAST)) if nodes.any() else np.ones_like(nodes)

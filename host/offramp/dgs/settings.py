@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from offramp.dgs.rules import SAMPLERS, Rule
 from offramp.dgs.sampling import ALL
+from offramp.dgs.signals import SIGNALS
 from offramp.graph.settings import GraphSettings
 from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
 from offramp_base.numerals import whole_number
@@ -83,7 +84,8 @@ class DgsSettings(GraphSettings):
     later (by default at once inline, after a third of the period beside), and training waits for them then; with
     :data:`FREE` whenever they are ready. ``explain`` says whether a process beside the trainer makes them.
     ``explain_features`` are those that were received, or all that are missing are fetched. ``explain_scope`` pools all
-    local vertices into one, or those of each class.
+    local vertices into one, or those of each class. ``signal`` puts another mask in
+    the explanation's place, made from it.
 
     With ``topology`` owned a worker has the edges of its own vertices and asks others for theirs; replicated, all have
     all. ``masks`` is a file of masks to begin with.
@@ -144,6 +146,7 @@ class DgsSettings(GraphSettings):
             "Local vertices are pooled into one", choices={"classes": "for each class", "pooled": "for all; the thesis"}
         ),
     ] = "classes"
+    signal: Annotated[str, Field("dgs: what stands for importance", choices=SIGNALS)] = "explained"
     masks: Annotated[str | None, Field("dgs: begin with the masks in this file")] = None
 
     def __post_init__(self) -> None:
@@ -178,7 +181,8 @@ class DgsSettings(GraphSettings):
         if self.lag == FREE and self.explain == "inline":
             raise SettingsError("lag", "goes with {explain} beside only", "free")
         if not self.rule.masked:
-            for field, given in (("masks", self.masks is not None), ("node_mask", not self.node_mask)):
+            unlike = {"masks": self.masks, "node_mask": not self.node_mask, "signal": self.signal != "explained"}
+            for field, given in unlike.items():
                 if given:
                     raise SettingsError(field, "goes with {sampler} dgs only", getattr(self, field))
         if self.model == "gat" and self.rule.weighs:

@@ -111,6 +111,8 @@ class _Case:
     reliefs: int
     trials: int
     seed: int
+    plain: bool = False
+    """A start as it is, beside the walks, none of which may end above it."""
 
 
 def search(
@@ -151,7 +153,8 @@ def search_all(
     for mine, count in zip(cases, iterations, strict=True):
         results = tuple(islice(walks, len(mine)))
         best = min(results, key=lambda walk: walk.makespan)
-        found.append(Found(best.machine, best.makespan, count, results))
+        walked = tuple(walk for case, walk in zip(mine, results, strict=True) if not case.plain)
+        found.append(Found(best.machine, best.makespan, count, walked))
     return found
 
 
@@ -201,7 +204,9 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
         limit = replace(how.how, steps=steps, beta=beta, simulations=max(2, trials // 3))
         cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, reliefs, trials, how.seed + i))
-    return cases
+    still = replace(how.how, steps=0)
+    plain = [_Case(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in _starts(problem)]
+    return cases + plain
 
 
 def _walk(case: _Case) -> Explored:

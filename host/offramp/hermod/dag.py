@@ -86,6 +86,8 @@ class Dag:
         workers, stages: of the pipeline; worker ``rank * replicas + replica``.
         iterations: how many are in it.
         layers, micro_batches, interleaved: what the priorities are made of.
+        captured: whether it is somebody's trace, of which an iteration ends with its last task; of our own DAGs it ends
+            with its last computation, as in the thesis, since what is left overlaps with the next one.
     """
 
     tasks: list[Task]
@@ -95,6 +97,7 @@ class Dag:
     layers: int
     micro_batches: int
     interleaved: bool
+    captured: bool = False
 
     def coflows(self) -> Iterator[tuple[int, Coflow]]:
         """All coflows with their indices."""

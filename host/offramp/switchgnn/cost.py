@@ -26,8 +26,8 @@ class Rates:
     Attributes:
         link_bps: of each worker's link, in each direction.
         delay_s: propagation from a worker to the switch.
-        passes_pps: packets a second through the pipeline, recirculated ones included.
-        host_pps: packets a second that a worker sends and takes, together.
+        passes_pps: packets per second through the pipeline, recirculated ones included.
+        host_pps: packets per second that a worker sends and takes, together.
         round_s: what a round takes beyond its packets and four propagations.
         overlap: whether links, pipeline and hosts work at the same time; a software switch shares its cores with them.
     """

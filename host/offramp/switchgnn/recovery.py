@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from offramp.backoff import Backoff
 from offramp_base.errors import OfframpError
 
 _SOFT = 4
@@ -35,36 +36,6 @@ class Recovery:
             )
         if self.reupload and not self.acks:
             raise OfframpError("recovery: reupload needs acks, which tell what has arrived")
-
-
-class Backoff:
-    """A time-out that doubles whenever it fires, up to a cap; times in seconds on the caller's clock."""
-
-    def __init__(self, first_s: float, cap_s: float) -> None:
-        self._first_s = first_s
-        self._cap_s = cap_s
-        self._interval_s = first_s
-        self._due_s: float | None = None
-
-    @property
-    def due_s(self) -> float | None:
-        """When the time-out is over; None before the first look at the clock."""
-        return self._due_s
-
-    def restart(self) -> None:
-        """Something new came: wait for the shortest time again, counted from the next look at the clock."""
-        self._interval_s = self._first_s
-        self._due_s = None
-
-    def fires(self, now_s: float) -> bool:
-        """Whether the time-out is over; the next one begins then."""
-        if self._due_s is None:
-            self._due_s = now_s + self._interval_s
-        if now_s < self._due_s:
-            return False
-        self._interval_s = min(2 * self._interval_s, self._cap_s)
-        self._due_s = now_s + self._interval_s
-        return True
 
 
 class RetryTimer:

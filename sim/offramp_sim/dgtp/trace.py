@@ -31,7 +31,7 @@ class FlowRun:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Rates in bytes a second, by edge, from ``start`` until the next moment."""
+    """Rates in bytes per second, by edge, from ``start`` until the next moment."""
 
     start: float
     rates: dict[int, float]

@@ -23,15 +23,22 @@ class Timed:
     """What a run took.
 
     Attributes:
-        epochs: after the warm-up.
+        epochs: of which time is taken, those after the warm-up.
         payload_bytes: that all workers sent, the warm-up included.
+        ran: epochs, the warm-up included.
         loss, test_accuracy: of the last epoch.
     """
 
     epochs: list[Epoch]
     payload_bytes: int
+    ran: int
     loss: float
     test_accuracy: float
+
+    @property
+    def epoch_bytes(self) -> float:
+        """Mean of what all workers sent in an epoch."""
+        return self.payload_bytes / self.ran
 
     @property
     def epoch_s(self) -> float:
@@ -54,4 +61,4 @@ def run_timed(graph: Graph, settings: TrainSettings) -> Timed:
     assert result is not None, "not under torchrun"
     last = result.epochs[-1]
     sent = sum(worker.payload_up for worker in result.workers)
-    return Timed(result.epochs[WARM_UP:], sent, last.loss, last.test_accuracy)
+    return Timed(result.epochs[WARM_UP:], sent, len(result.epochs), last.loss, last.test_accuracy)

@@ -26,8 +26,8 @@ class Costs:
     """What a bin takes.
 
     Attributes:
-        load_bps, unload_bps: bytes a second between host and device.
-        send_bps: bytes a second of a worker's network card, one message after the other.
+        load_bps, unload_bps: bytes per second between host and device.
+        send_bps: bytes per second of a worker's network card, one message after the other.
         latency_s: of a message.
         start_s: of each bin's computation.
         target_s: for each target.

@@ -16,6 +16,7 @@ from offramp_base.errors import OfframpError
 Words = npt.NDArray[np.int64]
 PS: Final = 1000
 MOST_REQUESTS: Final = 10_000_000
+_LONG: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Load:
         skew: Zipf exponent of the keys.
         network_us: least and most of the time that a request and its answer spend on the network.
         spread: 0: a step takes what its table says; up to 1: that part of it is exponential around the same mean.
+        long: share of the requests that take ten times as long as the others, around the same mean.
         burst: requests that come at once.
         shares: of the tenants' requests, by their number.
     """
@@ -43,6 +45,7 @@ class Load:
     skew: float = 0.99
     network_us: tuple[float, float] = (3.0, 9.0)
     spread: float = 0.0
+    long: float = 0.0
     burst: int = 1
     shares: Sequence[float] = (1.0,)
 
@@ -54,6 +57,7 @@ class Load:
             (self.window < 1, f"window: {self.window}: expected at least 1"),
             (self.burst < 1, f"burst: {self.burst}: expected at least 1"),
             (not 0 <= self.spread <= 1, f"spread: {self.spread}: expected 0 to 1"),
+            (not 0 <= self.long <= 1, f"long: {self.long}: expected 0 to 1"),
             (not 0 <= low <= high < 1e6, f"network: {low:g} to {high:g} us: expected a range from 0"),
             (self.keys < 0 or self.skew < 0, "keys and skew: expected 0 or more"),
             (
@@ -113,5 +117,8 @@ def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
     if load.spread:
         drawn = (1 - load.spread) + load.spread * rng.exponential(1, (n, steps))
         factors = np.rint(np.minimum(drawn, 64) * unit).astype(np.int64)
+    if load.long:
+        long = np.where(rng.random((n, 1)) < load.long, _LONG, 1.0) / (1 + (_LONG - 1) * load.long)
+        factors = np.rint(factors * long).astype(np.int64)
     words = (arrivals, chosen, keys, owners, networks, factors)
     return Drawn(*(np.ascontiguousarray(np.rint(w), np.int64) for w in words))

@@ -26,9 +26,14 @@ def place_of(ctx: Context, request: int) -> int:
 
 @native
 def duration(ctx: Context, request: int) -> int:
-    """How long the request's step takes, ps."""
+    """How long the request's step at a resource takes if it begins now, ps."""
+    place = place_of(ctx, request)
     factor = ctx.factors[request * ctx.most_steps + ctx.step[request]]
-    return (ctx.times[place_of(ctx, request)] * factor) >> UNIT_SHIFT
+    time = (ctx.times[place] * factor) >> UNIT_SHIFT
+    resource = ctx.places[place]
+    if ctx.slow_from[resource] <= ctx.now and ctx.now < ctx.slow_until[resource]:
+        return time * ctx.slow_by[resource]
+    return time
 
 
 @native

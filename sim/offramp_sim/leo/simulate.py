@@ -46,6 +46,22 @@ class Rule:
         return self.policy.value if self.only is None else f"only path {self.only}"
 
 
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """A resource that starts slowly, hangs or fails for a while: its steps that begin then take longer.
+
+    Attributes:
+        resource: its index.
+        from_us, until_us: when.
+        factor: a whole number, by which steps take longer.
+    """
+
+    resource: int
+    from_us: float
+    until_us: float
+    factor: int
+
+
 @dataclass(frozen=True, eq=False)
 class QueueModelResult:
     """Times in ns, a row for each request.
@@ -127,6 +143,7 @@ def simulate(
     weights: Sequence[float] = (1.0,),
     one_selector: bool = False,
     tolerance: Tolerance | None = None,
+    slowdowns: Sequence[Slowdown] = (),
 ) -> QueueModelResult:
     """Serve a load by a rule.
 
@@ -139,6 +156,7 @@ def simulate(
         weights: of the tenants at every link and node.
         one_selector: tenants share one, which sees all; else each has its own.
         tolerance: of the selectors.
+        slowdowns: at most one of each resource.
 
     Raises:
         OfframpError: impossible settings, or llvmlite is missing.
@@ -161,6 +179,10 @@ def simulate(
     words = RecordArrays(at.Context)
     for field, array in _arrays(routes, drawn, weights, addresses, max(rule.ahead, 1)).items():
         words.give(field, np.asarray(array, np.int64))
+    for slow in slowdowns:
+        words[at.Context.slow_from][slow.resource] = round(slow.from_us * 1e6)
+        words[at.Context.slow_until][slow.resource] = round(slow.until_us * 1e6)
+        words[at.Context.slow_by][slow.resource] = slow.factor
     context = words.fields
     context.requests, context.steps_ahead = n, rule.ahead
     context.window = load.window if load.rate_mrps is None else 0
@@ -213,7 +235,15 @@ def _arrays(
     }
 
 
-_OF_RESOURCES: Final[Any] = (at.Context.busy, at.Context.virtual, at.Context.worked, at.Context.backlog)
+_OF_RESOURCES: Final[Any] = (
+    at.Context.busy,
+    at.Context.virtual,
+    at.Context.worked,
+    at.Context.backlog,
+    at.Context.slow_from,
+    at.Context.slow_until,
+    at.Context.slow_by,
+)
 _OF_REQUESTS: Final[Any] = (
     at.Context.step,
     at.Context.came,

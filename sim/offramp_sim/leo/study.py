@@ -145,7 +145,7 @@ def panels(study: Study, rows: Sequence[dict[str, Any]]) -> list[Curves]:
             continue
         xs = [load.rate_mrps if is_open else load.window for load in loads]
         names = {describe(load) for load in loads}
-        x = "million requests a second offered" if is_open else "requests at a time"
+        x = "million requests per second offered" if is_open else "requests at a time"
         for title, what, unit in (
             ("throughput", "throughput_mrps", "million requests/s"),
             ("median from arrival to answer", "median_us", "us"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most requests a second that a rule serves without its queues growing."""
+"""The most requests per second that a rule serves without its queues growing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default rule on random settings, beside the greedy ones and, where that can be computed, the optimum."""
+"""The default rule on random settings of each class, beside other rules and, where it is known, the optimum."""
 
 from __future__ import annotations
 
@@ -9,37 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.leo.selection.capacity import capacity
 from offramp.leo.selection.policies import Policy
-from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
-from offramp.leo.selection.table import Dependency
 from offramp.sweep import sweep
+from offramp_sim.leo.classes import MIXED, Setting, make_setting
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
 
 _AHEAD: Final = 8
 _EXACT_REQUESTS: Final = 6000
 _GREEDY: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E)
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Paths, and a load on them.
-
-    Attributes:
-        number: of the setting, which is also its seed.
-        routes, load: what is simulated.
-        offered: rate that comes, or would come if nothing waited, over what all paths sustain.
-        single: what the best path alone sustains, over what all do.
-        exact: whether the optimum is computed.
-    """
-
-    number: int
-    routes: Routes
-    load: Load
-    offered: float
-    single: float
-    exact: bool
+SIMPLE: Final = (Policy.OUTSTANDING, Policy.WEIGHTED)
+"""Rules that learn nothing, which the default one must not fall behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +27,13 @@ class Evaluation:
     """What a setting has shown; costs are mean JCTs in an open loop, times between answers in a closed one.
 
     Attributes:
-        number, offered, single: of the setting.
+        kind, number, offered, single: of the setting.
         is_open: whether its loop is.
         costs: by rule, ns.
         throughput_mrps: by rule.
     """
 
+    kind: str
     number: int
     offered: float
     single: float
@@ -64,6 +45,11 @@ class Evaluation:
     def against_greedy(self) -> float:
         """Cost over that of the better greedy rule."""
         return self.costs[Policy.LOOKAHEAD] / min(self.costs[p] for p in _GREEDY)
+
+    @property
+    def against_simple(self) -> float:
+        """Cost over that of the better of the rules that learn nothing."""
+        return self.costs[Policy.LOOKAHEAD] / min(self.costs[p] for p in SIMPLE)
 
     @property
     def against_optimum(self) -> float | None:
@@ -79,69 +65,58 @@ class Evaluation:
         return self.throughput_mrps[Policy.LOOKAHEAD] / max(self.throughput_mrps[p] for p in _GREEDY)
 
 
-def make_setting(number: int, requests: int) -> Setting:
-    """A setting from its number: two to four paths, with links of their own or in common, and parallel nodes."""
-    rng = np.random.default_rng(number)
-    paths = int(rng.choice([2, 2, 2, 3, 4]))
-    service = rng.uniform(100, 500, paths)
-    rest = rng.uniform(1000, 3000, paths) * rng.choice([1.0, 1.0, 2.0])
-    parallel = rng.choice([1, 1, 1, 2, 4], paths)
-    shared = rng.uniform(10, 60) if rng.random() < 0.3 else 0.0
-    before = bool(rng.random() < 0.3)
-    low = float(rng.uniform(0, 6))
-    network = (low, low + float(rng.uniform(0, 9)))
-    steps = []
-    for p in range(paths):
-        node = [Step(p, float(service[p] * parallel[p]))]
-        node += [Step(paths, shared)] if shared else []
-        crossing = [Step(NETWORK, 1.0)]
-        steps.append([*(crossing if before else ()), *node, Step(DELAY, float(rest[p])), *(() if before else crossing)])
-    if rng.random() < 0.3:  # a link of its own before each node
-        steps = [[Step(paths + 1 + p, float(rng.uniform(20, 300))), *steps[p]] for p in range(paths)]
-        own = [f"link{p}" for p in range(paths)]
-    else:
-        own = []
-    names = tuple(f"p{p}" for p in range(paths))
-    resources = (*names, "link", *own)
-    capacities = (*parallel.tolist(), 1, *[1] * len(own))
-    routes = Routes(("request",), names, resources, [steps], (Dependency.NONE,), capacities)
-    whole = capacity(routes.table).rate_mrps
-    alone = max(capacity(routes.table, only=p).rate_mrps for p in range(paths))
-    offered = float(rng.uniform(0.1, 0.95))
-    load = Load(requests, rate_mrps=offered * whole, network_us=network)
-    simple = paths <= 3 and not shared and not own and parallel.max() == 1 and not before
-    if rng.random() < 0.4:
-        offered = float(rng.uniform(0.2, 2.0))
-        trip = float(np.nanmin(routes.table.base)) / 1e3 + sum(network) / 2
-        load = Load(requests, window=max(1, round(offered * whole * trip)), network_us=network)
-        simple = False
-    return Setting(number, routes, load, offered, alone / whole, simple)
-
-
-def evaluate(case: tuple[int, int]) -> Evaluation:
-    """Run all rules on the setting of this number with so many requests."""
+def evaluate(case: tuple[str, int, int]) -> Evaluation:
+    """Run all rules on the setting of this class and number with so many requests."""
     setting = make_setting(*case)
-    rules = [Rule(Policy.LOOKAHEAD), *(Rule(p) for p in _GREEDY), Rule(Policy.OUTSTANDING), Rule(ahead=1)]
-    outcomes = {rule.name: simulate(setting.routes, setting.load, rule, seed=setting.number) for rule in rules}
+    rules = [Rule(p) for p in (Policy.LOOKAHEAD, *_GREEDY, *SIMPLE)]
+    outcomes = {rule.name: _run(setting, setting.load, rule) for rule in rules}
     costs = {name: _cost(setting.load, outcome) for name, outcome in outcomes.items()}
     if setting.exact:
         short = Load(_EXACT_REQUESTS, setting.load.rate_mrps, network_us=setting.load.network_us)
         both = [Rule(ahead=_AHEAD), Rule(Policy.LOOKAHEAD)]
-        best, ours = (_cost(short, simulate(setting.routes, short, rule, seed=setting.number)) for rule in both)
+        best, ours = (_cost(short, _run(setting, short, rule)) for rule in both)
         costs[both[0].name] = costs[Policy.LOOKAHEAD] * best / ours
     throughput = {name: outcome.throughput_mrps for name, outcome in outcomes.items()}
     is_open = setting.load.rate_mrps is not None
-    return Evaluation(setting.number, setting.offered, setting.single, is_open, costs, throughput)
+    return Evaluation(setting.kind, setting.number, setting.offered, setting.single, is_open, costs, throughput)
+
+
+def _run(setting: Setting, load: Load, rule: Rule) -> QueueModelResult:
+    return simulate(
+        setting.routes,
+        load,
+        rule,
+        seed=setting.number,
+        believed=setting.believed,
+        weights=setting.weights,
+        slowdowns=setting.slowdowns,
+    )
 
 
 def _cost(load: Load, outcome: QueueModelResult) -> float:
     return outcome.mean_jct_us * 1e3 if load.rate_mrps is not None else 1e3 / outcome.throughput_mrps
 
 
-def run_sweep(settings: int, requests: int, seed: int, processes: int | None = None) -> list[Evaluation]:
-    """Verdicts of so many settings."""
-    cases = [(seed * 1_000_000 + number, requests) for number in range(settings)]
+def run_sweep(
+    settings: int, requests: int, seed: int, processes: int | None = None, classes: Sequence[str] = (MIXED,)
+) -> list[Evaluation]:
+    """Verdicts of so many settings of each class."""
+    cases = [(kind, seed * 1_000_000 + number, requests) for kind in classes for number in range(settings)]
     return sweep(evaluate, cases, processes=processes, what="settings")
+
+
+def by_class(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, dict[str, float]]]:
+    """For each class the cost of the default rule over those of the others: median, 95th percentile, most."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for kind in dict.fromkeys(v.kind for v in evaluations):
+        these = [v for v in evaluations if v.kind == kind]
+        found[kind] = {
+            "simple": _spread([v.against_simple for v in these]),
+            **{p.value: _spread([v.costs[Policy.LOOKAHEAD] / v.costs[p] for v in these]) for p in SIMPLE},
+            "greedy": _spread([v.against_greedy for v in these]),
+            "exact": _spread([r for v in these if (r := v.against_optimum) is not None]),
+        }
+    return found
 
 
 def summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -161,5 +136,5 @@ def summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
 def _spread(values: Sequence[float]) -> dict[str, float]:
     if not values:
         return {"count": 0}
-    low, mid, high = np.quantile(values, [0, 0.5, 1])
-    return {"count": len(values), "least": float(low), "median": float(mid), "most": float(high)}
+    low, mid, high, most = (float(x) for x in np.quantile(values, [0, 0.5, 0.95, 1]))
+    return {"count": len(values), "least": low, "median": mid, "p95": high, "most": most}

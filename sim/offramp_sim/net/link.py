@@ -35,7 +35,7 @@ class Link:
     """A link from one port to another.
 
     Args:
-        rate_bps: bits a second, preamble and gap included.
+        rate_bps: bits per second, preamble and gap included.
         delay_ps: from the end of a frame's time on the line to its arrival.
         loss: probability that a frame is lost, drawn from ``random`` for each.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SwitchGNN's frames a second: the agent, the transport in Python, and DPDK's testpmd as the limit, on the same ports.
+"""SwitchGNN's frames per second: the agent, the transport in Python, and DPDK's testpmd as the limit, on equal ports.
 
 The other end of the link answers each upload with the result that a switch would send if every vertex were its own
 only neighbour (``offramp-nic-agent --reflect``), so the sums are the features, and nothing but the worker's own side

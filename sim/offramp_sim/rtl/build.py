@@ -19,6 +19,7 @@ from typing import Any, Final
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, register_maps
 from offramp_base.errors import OfframpError
+from offramp_sim.rtl.runtime import verilator_runtime
 
 SIMULATORS: Final = ("icarus", "verilator")
 TIMESCALE: Final = ("1ns", "1ps")
@@ -79,7 +80,11 @@ def build(design: Design, simulator: str) -> Path:
         if not (folder / ".complete").exists():
             _clear(folder)  # make would take a killed build's half-written objects for whole ones
             sources = [write_verilog(block, folder) for block in blocks] + files
-            _compile(design, simulator, sources, folder)
+            if simulator == "verilator":
+                with verilator_runtime(cache_folder() / f"runtime-{_runtime_digest()}", folder):
+                    _compile(design, simulator, sources, folder)
+            else:
+                _compile(design, simulator, sources, folder)
             (folder / ".complete").touch()
     return folder
 
@@ -166,6 +171,10 @@ def _tool_version(simulator: str) -> str:
     if simulator == "verilator":
         return f"{version('verilator')} {version('cocotb')}"
     return subprocess.run(["iverilog", "-V"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
+
+
+def _runtime_digest() -> str:
+    return hashlib.sha256(repr((_tool_version("verilator"), _MAKE)).encode()).hexdigest()[:16]
 
 
 def _digest(design: Design, files: list[Path], blocks: list[str], simulator: str) -> str:

@@ -26,13 +26,16 @@ _NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
 
 def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
     """SwitchGNN by recirculation and by replication; an IPv4 router with 10,000 routes for frames of these sizes."""
-    exchanges = [switchgnn(seed=seed), replicated_switchgnn(seed=seed)]
-    return [*exchanges, *(router(size, seed=seed) for size in frame_bytes)]
+    recirculated = switchgnn(seed=seed)
+    return [recirculated, _replicated(recirculated), *(router(size, seed=seed) for size in frame_bytes)]
 
 
 def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
     """The same packets, through the program that has the replication engine make the copies."""
-    recirculated = switchgnn(vertices, rounds, seed)
+    return _replicated(switchgnn(vertices, rounds, seed))
+
+
+def _replicated(recirculated: Workload) -> Workload:
     return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
 
 

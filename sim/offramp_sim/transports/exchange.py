@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from offramp_base.ending.children import ended_as, ends_with_parent
-from offramp_base.errors import OfframpError
+from offramp_base.ending.children import ends_with_parent
 from offramp_base.transport.links import TRANSPORTS
 from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.embedded import EmbeddedSwitch
+from offramp_sim.peers import answers, ask, peers
 
 if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
+    from multiprocessing.connection import Connection
 
     import numpy.typing as npt
 
@@ -76,81 +73,19 @@ def _measure(transport: str, seconds: float, vertices: int, seed: int) -> Exchan
         return _run(transport, switch.port_specs, job, features, seconds)
 
 
-class _Peer(NamedTuple):
-    """A worker process, and the pipe to it."""
-
-    process: BaseProcess
-    pipe: Connection
-
-
 def _run(transport: str, links: list[str], job: Job, features: npt.NDArray[np.int32], seconds: float) -> ExchangeRate:
-    patience = _START_S + 10 * seconds
-    with _workers(links, job, features) as peers:
-        _answers(peers, transport, patience)  # all links are open
-        _ask(peers, True, transport, patience)
+    patience, what = _START_S + 10 * seconds, f"exchange over {transport}"
+    expected = job.expected(features)
+    work = [(index, link, job.plans, features, expected) for index, link in enumerate(links)]
+    with peers(_worker, work) as group:
+        answers(group, what, patience)  # all links are open
+        ask(group, True, what, patience)
         times: list[float] = []
         while not times or sum(times) < seconds:
-            times.append(max(_ask(peers, True, transport, patience)))
-        counts = _ask(peers, False, transport, patience)
+            times.append(max(ask(group, True, what, patience)))
+        counts = ask(group, False, what, patience)
     frames, lost = (sum(count[at] for count in counts) for at in (0, 1))
     return ExchangeRate(transport, len(times), sum(times), float(np.median(times)), frames, lost)
-
-
-@contextmanager
-def _workers(links: list[str], job: Job, features: npt.NDArray[np.int32]) -> Iterator[list[_Peer]]:
-    """A process for each link; pipes hold them together, for a kill would leave semaphores behind."""
-    context = multiprocessing.get_context("spawn")  # the child belongs to this thread's namespace
-    expected = job.expected(features)
-    peers: list[_Peer] = []
-    try:
-        for index, link in enumerate(links):
-            ours, theirs = context.Pipe()
-            work = (theirs, index, link, job.plans, features, expected)
-            process = context.Process(target=_worker, args=work, daemon=True)
-            process.start()
-            theirs.close()
-            peers.append(_Peer(process, ours))
-        yield peers
-    finally:
-        for peer in peers:  # each has delivered, or is of no more use
-            peer.process.kill()
-            peer.process.join()
-            peer.pipe.close()
-
-
-def _ask(peers: list[_Peer], more: bool, transport: str, timeout_s: float) -> list[Any]:
-    """Let all workers do one more step, or say what they have counted; their answers."""
-    for peer in peers:
-        with suppress(BrokenPipeError):  # its answer says why
-            peer.pipe.send(more)
-    return _answers(peers, transport, timeout_s)
-
-
-def _answers(peers: list[_Peer], transport: str, timeout_s: float) -> list[Any]:
-    """One answer of each worker.
-
-    Raises:
-        OfframpError: a worker failed, died or does not answer.
-    """
-    pending = {peer.pipe: index for index, peer in enumerate(peers)}
-    answers: dict[int, Any] = {}
-    deadline = time.monotonic() + timeout_s
-    while pending:
-        heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
-        if not heard:
-            raise OfframpError(f"exchange over {transport}: worker {min(pending.values())} does not answer")
-        for pipe in heard:
-            assert isinstance(pipe, Connection)
-            index = pending.pop(pipe)
-            try:
-                answers[index] = pipe.recv()
-            except (EOFError, ConnectionError):
-                peers[index].process.join()
-                died = ended_as(f"worker {index}", peers[index].process.exitcode)
-                raise OfframpError(f"exchange over {transport}: {died}") from None
-            if isinstance(answers[index], str):
-                raise OfframpError(f"exchange over {transport}: {answers[index]}")
-    return [answers[index] for index in range(len(peers))]
 
 
 def _worker(

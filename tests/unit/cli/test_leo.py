@@ -83,6 +83,13 @@ def test_sweep(tmp_path: Path) -> None:
     assert len(json.loads(numbers.read_text())["verdicts"]) == 3
 
 
+def test_sweep_of_classes() -> None:
+    result = run("simulate", "leo", "--sweep", "2", "--requests", "1000", "--processes", "1", "--kind", "bursts",
+                 "--kind", "failures")  # fmt: skip
+    assert "bursts" in result.output
+    assert "worst against the simple rules" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -98,6 +105,7 @@ def test_sweep(tmp_path: Path) -> None:
         (["simulate", "leo", "--network", "x"], "--network x: expected two numbers"),
         (["simulate", "leo", "--tenant", "x"], "--tenant x: expected SHARE:WEIGHT"),
         (["simulate", "leo", "--cores", "2"], "--cores: expected files"),
+        (["simulate", "leo", "--sweep", "2", "--kind", "x"], "--kind x: expected all or one of mixed, bursts"),
         (["simulate", "leo", "--sweep", "-1"], "--sweep -1: expected at least 1"),
         (["simulate", "leo", "--policy", "exact:2", "--keys", "5"], "exact k=2: expected requests without shared keys"),
     ],

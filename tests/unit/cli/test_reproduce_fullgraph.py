@@ -44,3 +44,4 @@ def test_measured_figures(tmp_path) -> None:
             assert counted == by_law
     sent = {codec: run["payload_bytes"] for codec, run in found["sylvie/table3.9"]["data"].items()}
     assert sent["q1"] < sent["q2"] < sent["q4"] < sent["q8"] < sent["fp32"]
+    assert "MB" in found["sylvie/table3.9"]["ours"]["adaptive: bytes of an epoch"]

@@ -89,3 +89,15 @@ def test_errors_are_one_line(arguments, message):
     assert isinstance(result.exception, OfframpError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+@pytest.mark.parametrize("setup", ["testbed-reddit-ps", "heterogeneous"])
+def test_no_baseline_that_is_shown_is_ahead_of_the_plan(setup, tmp_path):
+    """One walk of no steps ends at the first feasible placement; colocation stands beside what is exported."""
+    alone = ["--walks", "1", "--steps", "0", "--trials", "0", "--reliefs", "0", "--iterations", "5"]
+    result = run(setup, *alone, "--processes", "1", "--policy", "oes", "--json", str(tmp_path / "n.json"))
+    assert result.exit_code == 0, result.exception
+    numbers = json.loads((tmp_path / "n.json").read_text())
+    seconds = {name: row["oes"] for name, row in numbers["seconds"].items()}
+    assert len(seconds) > 1
+    assert numbers["makespan_s"] == seconds["ours"] <= min(seconds.values())

@@ -13,6 +13,10 @@ from offramp.p4src import p4_root
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
 from offramp_cli.app import app
+from offramp_p4.frontend import load_pushed
+from offramp_p4.state import ActionData, Exact, Group, TableEntry
+from offramp_p4.switch import Switch
+from offramp_p4.trace.alternatives import alternatives
 
 PROGRAM = str(p4_root() / "examples/reflector.p4")
 TABLES = Path(__file__).parents[2] / "p4/stf/tables.p4"
@@ -42,6 +46,53 @@ def test_trace_of_an_stf_test_with_entries(tmp_path: Path) -> None:
     assert "table TestIngress.exactly" in shown
     with pytest.raises(OfframpError, match=r"entries\.stf:1: no table nowhere"):
         run("trace", TABLES, "--stf", TABLES.with_suffix(".stf"), "--entries", entries)
+
+
+SELECTED = """
+#include <v1model.p4>
+header h_t { bit<8> a; } struct headers { h_t h; } struct meta { }
+parser P(packet_in pkt, out headers hdr, inout meta m, inout standard_metadata_t s) {
+    state start { pkt.extract(hdr.h); transition accept; }
+}
+control V(inout headers hdr, inout meta m) { apply { } }
+control I(inout headers hdr, inout meta m, inout standard_metadata_t s) {
+    action to(bit<9> port) { s.egress_spec = port; }
+    action mark(bit<8> a) { hdr.h.a = a; }
+    action_selector(HashAlgorithm.crc16, 32w16, 32w14) ports;
+    action_selector(HashAlgorithm.crc16, 32w16, 32w14) marks;
+    table t { key = { hdr.h.a: exact; hdr.h.a: selector; } actions = { to; } implementation = ports; }
+    table u { key = { hdr.h.a: exact; hdr.h.a: selector; } actions = { mark; } implementation = marks; }
+    apply { t.apply(); if (s.egress_spec != 3) { u.apply(); } }
+}
+control E(inout headers hdr, inout meta m, inout standard_metadata_t s) { apply { } }
+control D(packet_out pkt, in headers hdr) { apply { pkt.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+def test_every_way_through_selectors() -> None:
+    program = load_pushed(SELECTED, "selected.p4")
+
+    def make(sink):
+        switch = Switch(program, trace=sink)
+        for profile, table, actions in (
+            ("I.ports", "I.t", [ActionData("I.to", (port,)) for port in (1, 2, 3)]),
+            ("I.marks", "I.u", [ActionData("I.mark", (value,)) for value in (7, 8)]),
+        ):
+            state = switch.profiles[profile]
+            for number, action in enumerate(actions, 1):
+                state.insert_member(number, action)
+            state.insert_group(1, [1, 1, *range(2, len(actions) + 1)])  # the first has weight 2
+            switch.tables[table].insert(TableEntry((Exact(5),), Group(1)))
+        return switch
+
+    traces = list(alternatives(make, (0, b"\5")))
+    sent = [span.output for trace in traces for span in trace.spans if span.output]
+    assert sorted(sent) == [(1, b"\7"), (1, b"\x08"), (2, b"\7"), (2, b"\x08"), (3, b"\5")]
+    with pytest.raises(OfframpError, match="--all: expected with --packet"):
+        run("trace", TABLES, "--stf", TABLES.with_suffix(".stf"), "--all")
+    code, shown = run("trace", PROGRAM, "--packet", "1:0102030405060708090a0b0c0800", "--all")
+    assert (code, shown.count("out at port 1")) == (0, 1)
 
 
 @pytest.mark.parametrize("packet", ["1", "x:00", "1:0", "600:00", "-1:00"])

@@ -3,22 +3,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from dgs_runs import auc, hubs, planted, settings
+from dgs_runs import auc, hubs, planted, settings, train
 from offramp.dgs.evaluator import ModelEvaluator
-from offramp.dgs.explainer import PUBLIC, Terms, initial, optimise, terms
+from offramp.dgs.explainer import PUBLIC, Terms, entropy, initial, optimise, terms
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.masks import Masks
 from offramp.dgs.shard import Shard, split
+from offramp.dgs.signals import SIGNALS, with_signal
+from offramp.graph.data import Graph
 from offramp.models import Model, make_model, model_widths
 from offramp.models.gat import Gat
 from offramp.models.gcn import Gcn
 from offramp.models.sage import Sage
 from offramp_base.errors import OfframpError
+from offramp_sim.reproduce.dgs.runs import stand_in
 
 X = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, -2.0]])
 TARGET = torch.tensor([[0.8, 0.2]])
@@ -75,6 +80,21 @@ def test_gradients_are_finite_differences() -> None:
     nodes = torch.randn(3, generator=rng, dtype=torch.float64, requires_grad=True)
     columns = torch.randn(2, generator=rng, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a, b: loss(a, b).total, (nodes, columns))
+
+
+@pytest.mark.parametrize("at", [17.0, 40.0, -105.0])
+def test_masks_that_are_certain_stay_numbers(at: float) -> None:
+    """The sigmoid is exactly 1 or 0 there in float32; masks that go on from explanation to explanation get that far."""
+    start = torch.full((3,), at), torch.full((2,), at)
+    masks = optimise(golden_model(), ExplanationGraph(np.array([7, 9])), X, TARGET, start, steps=3, threshold=0)
+    assert torch.isfinite(torch.cat([*start, masks.nodes, masks.features])).all()
+    assert np.isfinite(masks.loss)
+
+
+def test_entropy_is_that_of_the_coin() -> None:
+    x = torch.linspace(-8, 8, 33, dtype=torch.float64)
+    p = torch.sigmoid(x)
+    assert torch.allclose(entropy(x), -torch.xlogy(p, p) - torch.xlogy(1 - p, 1 - p))
 
 
 @pytest.mark.parametrize("kind", [Sage, Gcn, Gat])
@@ -225,3 +245,46 @@ def test_masks_of_another_length_are_refused() -> None:
         masks.check(3, 6)
     with pytest.raises(ValueError, match="read-only"):
         masks.nodes[0] = 0
+
+
+def test_a_model_whose_weights_are_no_numbers_has_no_masks() -> None:
+    """Said in a line: masks that nobody checks would make the traffic that of random sampling."""
+    graph = planted(n=60)[0]
+    shard = shards(graph)[0]
+    model = make_model(shard.settings, model_widths(shard.settings, graph.width, graph.classes))
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+    with pytest.raises(OfframpError, match=r"^node mask: expected values from 0 to 1$"):
+        Interpreter(shard, model).explain(np.arange(2), graph.features[shard.halo[:2]], 1)
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_signals_keep_the_mean_and_their_own_order(signal: str) -> None:
+    shard = shards(planted(n=200)[0], signal=signal)[0]
+    rng = np.random.default_rng(0)
+    before = Masks(3, rng.random(len(shard.halo), np.float32) ** 4, rng.random(shard.width, np.float32))
+    after = with_signal(before, shard)
+    after.check(len(shard.halo), shard.width)
+    assert after.nodes.mean() == pytest.approx(before.nodes.mean(), rel=0.02)
+    edges = np.bincount(shard.rows.indices, minlength=len(shard.owner))[shard.halo]
+    match signal:
+        case "explained":
+            assert after is before
+        case "shuffled":
+            assert sorted(after.nodes) == sorted(before.nodes)
+            assert (after.nodes != before.nodes).any()
+        case "constant":
+            assert len(np.unique(after.nodes)) == len(np.unique(after.features)) == 1
+        case "degree":
+            assert after.nodes[edges.argmax()] == after.nodes.max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [planted(n=150, columns=16)[0], hubs(n=200)[0], stand_in("Amazon", 0.3, 0)])
+def test_masks_are_numbers_after_200_epochs(graph: Graph) -> None:
+    """And traffic stays well below random sampling's, though they are certain long before."""
+    how = settings(workers=2, epochs=200, period=6, batch=64, partition="random", columns=1.0)
+    result = train(graph, how)
+    random = train(graph, replace(how, sampler="random", epochs=1)).epochs[-1].reported.ledger.total
+    assert all(np.isfinite(masks.nodes).all() and np.isfinite(masks.features).all() for masks in result.masks)
+    assert max(epoch.reported.ledger.total for epoch in result.epochs[20:]) < 0.7 * random

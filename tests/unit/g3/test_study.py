@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from offramp.graph.data import Graph
 from offramp.graph.generate import generate
+from offramp.sylvie.orchestrator import Control
+from offramp.train.settings import TrainSettings
+from offramp_sim.g3.measured import WARM_UP, Timed
 from offramp_sim.g3.study import COMPUTE_S, RATE_BPS, train_here
-from offramp_sim.reproduce.sylvie.accuracy import accuracies, task
+from offramp_sim.reproduce.sylvie import network
+from offramp_sim.reproduce.sylvie.accuracy import task, trained
 
 
 def test_runs_repeat_to_the_bit_and_time_is_that_of_the_bytes() -> None:
@@ -28,8 +34,29 @@ def test_runs_repeat_to_the_bit_and_time_is_that_of_the_bytes() -> None:
 @pytest.mark.slow
 def test_adaptive_widths_keep_what_one_bit_loses() -> None:
     """Within half a point of fp32 over five seeds, where one bit for all loses more than a point."""
-    found = accuracies(task(1, 0), ["fp32", "q1", "sylvie"])
-    mean = {codec: np.mean(values) for codec, values in found.items()}
+    found = trained(task(1, 0), ["fp32", "q1", "sylvie"])
+    mean = {codec: np.mean([100 * run.test_accuracy for run in runs]) for codec, runs in found.items()}
     assert mean["q1"] <= mean["fp32"] - 1
     assert abs(mean["sylvie"] - mean["fp32"]) <= 0.5
     assert mean["sylvie"] >= mean["q1"]
+
+
+@pytest.mark.parametrize("change", [{"codec": "sylvie"}, {"codec": "q1", "schedule": "adaptive"}])
+def test_adaptive_rows_of_the_tables_time_epochs_that_the_controller_has_decided(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a modelled clock; it decides from the eighth epoch on, when two rates five epochs apart are there."""
+    decided = {number for number in range(1, 100) if number > Control().lag + 2}
+
+    def on_threads(graph: Graph, settings: TrainSettings) -> Timed:
+        run = train_here(graph, replace(settings, propagator="p2p", link_bps=None))
+        return Timed(run.epochs[WARM_UP:], run.payload_bytes, len(run.epochs), 0.0, run.test_accuracy)
+
+    monkeypatch.setattr(network, "run_timed", on_threads)
+    timed = network._run(generate("sbm:n=200,k=4,degree=6,features=8", None, 0), replace(_tiny(), **change))
+    assert len(timed.epochs) >= 10
+    assert {epoch.epoch for epoch in timed.epochs} <= decided
+
+
+def _tiny() -> TrainSettings:
+    return replace(network.slow_network(0.01, 0), hidden=8, layers=2)

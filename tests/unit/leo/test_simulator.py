@@ -14,10 +14,11 @@ from offramp.leo.config.files import APPLICATIONS, HARDWARE
 from offramp.leo.selection import Dependency, Policy, Table
 from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
 from offramp_base.errors import OfframpError
+from offramp_sim.leo.classes import CLASSES
 from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Rule, simulate
+from offramp_sim.leo.simulate import Rule, Slowdown, simulate
 from offramp_sim.leo.study import misread
-from offramp_sim.leo.sweep import run_sweep, summary
+from offramp_sim.leo.sweep import by_class, run_sweep, summary
 
 
 def two(slow: float = 2500) -> Routes:
@@ -102,7 +103,7 @@ def promises(settings: int, seed: int) -> None:
     found = summary(run_sweep(settings, 20_000, seed, processes=1))
     assert found["against_greedy"]["most"] <= 1.03
     assert found["against_optimum"]["most"] <= 1.10
-    assert found["gain"]["least"] >= 1.18
+    assert found["gain"]["least"] >= 1.17
 
 
 def test_promises_on_some_settings() -> None:
@@ -113,6 +114,44 @@ def test_promises_on_some_settings() -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_promises_on_200_settings(seed: int) -> None:
     promises(200, seed)
+
+
+def against_simple(kind: str, settings: int, requests: int) -> dict[str, float]:
+    """Cost of the default rule over that of the better of ``outstanding`` and ``weighted``."""
+    return by_class(run_sweep(settings, requests, 0, processes=1, classes=(kind,)))[kind]["simple"]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_no_class_falls_behind_the_rules_that_learn_nothing(kind: str) -> None:
+    found = against_simple(kind, 6, 5000)
+    assert found["median"] <= 1.02
+    assert found["most"] <= (1.25 if kind == "failures" else 1.1)  # runs are short; 200 longer ones below
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CLASSES)
+def test_no_class_falls_behind_on_200_settings(kind: str) -> None:
+    assert against_simple(kind, 200, 20_000)["p95"] <= (1.1 if kind == "failures" else 1.05)
+
+
+def test_bursts_behind_a_jittering_network_do_not_mislead_the_default_rule() -> None:
+    """The key-value store's own topology: the network comes before the queues of each request."""
+    resolved = resolve(load_config(["off-path", "kvs"]))
+    load = Load(20_000, rate_mrps=3, burst=64)
+    runs = [simulate(resolved.routes, load, Rule(p)) for p in (Policy.LOOKAHEAD, Policy.OUTSTANDING, Policy.WEIGHTED)]
+    for measure in ("mean_jct_us", "p99_us"):
+        ours, *simple = (getattr(run, measure) for run in runs)
+        assert ours <= 1.05 * min(simple)
+
+
+def test_a_resource_that_is_slow_for_a_while() -> None:
+    routes = Routes.of(Table.disjoint([200], [200]))
+    load = Load(100, rate_mrps=1, network_us=(0, 0))
+    outcome = simulate(routes, load, Rule(), slowdowns=(Slowdown(0, 20, 40, 3),))
+    slow = (outcome.ended - outcome.jct >= 20e3) & (outcome.ended <= 40e3)
+    assert (outcome.jct[slow] >= 600).all()
+    assert slow.sum() > 5
+    assert (outcome.jct[outcome.came > 45e3] < 600).all()
 
 
 @pytest.mark.parametrize("wrong", [([200, 300], [300, 300]), ([200, 300], [120, 300]), ([200, 300], [100, 150])])

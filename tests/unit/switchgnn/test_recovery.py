@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from offramp.backoff import Backoff
 from offramp.switchgnn.endpoint import Endpoint
-from offramp.switchgnn.recovery import Backoff, Recovery, RetryTimer
+from offramp.switchgnn.recovery import Recovery, RetryTimer
 from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch

@@ -12,7 +12,18 @@ from typing import Any, Final
 
 VERSION: Final = "0.0.4"
 INVALID, METADATA, MEMORY_LOAD, MEMORY_STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(8)
-ALL_REDUCE, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER = 0, 2, 6, 7
+(
+    ALL_REDUCE,
+    REDUCE,
+    ALL_GATHER,
+    GATHER,
+    SCATTER,
+    BROADCAST,
+    ALL_TO_ALL,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    BARRIER,
+) = range(10)
 
 _SCALARS: Final = {
     "double": (3, 1),
@@ -38,7 +49,7 @@ _REPEATED, _OPTIONAL = 3, 1
 
 @cache
 def messages() -> Any:
-    """``Node``, ``GlobalMetadata``, ``AttributeProto``, made at run time in a pool of their own."""
+    """``Node``, ``GlobalMetadata``, ``AttributeProto``, ``IOInfo``, made at run time in a pool of their own."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     from offramp_base.p4rt.schema import message_class
@@ -71,6 +82,7 @@ def messages() -> Any:
         )
     attributes = ("attr", 10, _MESSAGE, _REPEATED, "AttributeProto")
     message("GlobalMetadata", ("version", 1, _STRING, _OPTIONAL, ""), ("attr", 2, *attributes[2:]))
+    message("IOInfo", ("values", 1, _STRING, _OPTIONAL, ""))
     message(
         "Node",
         ("id", 1, _UINT64, _OPTIONAL, ""),
@@ -80,6 +92,7 @@ def messages() -> Any:
         ("data_deps", 5, _UINT64, _REPEATED, ""),
         ("start_time_micros", 6, _UINT64, _OPTIONAL, ""),
         ("duration_micros", 7, _UINT64, _OPTIONAL, ""),
+        ("inputs", 8, _MESSAGE, _OPTIONAL, "IOInfo"),
         attributes,
     )
     pool = descriptor_pool.DescriptorPool()

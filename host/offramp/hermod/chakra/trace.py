@@ -25,8 +25,9 @@ class Node:
 
     Attributes:
         kind: number of the node's type (``schema.COMPUTE``, …).
-        waits: control and data dependencies.
+        waits: what has to be over before it begins.
         duration_us: microseconds.
+        inputs: values of its inputs as text, where a profiler has written them.
     """
 
     id: int
@@ -35,6 +36,7 @@ class Node:
     waits: list[int] = field(default_factory=list)
     duration_us: int = 0
     attributes: dict[str, Attribute] = field(default_factory=dict)
+    inputs: str = ""
 
 
 @dataclass(slots=True)
@@ -80,7 +82,8 @@ def read_trace(path: Path) -> Trace:
         raise OfframpError(f"{path}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OfframpError(f"{path}: not a Chakra execution trace") from None
-    return Trace([_read_node(node) for node in rest], first.version, _attributes(first.attr))
+    by_data = any(node.data_deps for node in rest)
+    return Trace([_read_node(node, by_data=by_data) for node in rest], first.version, _attributes(first.attr))
 
 
 def _from_wire(content: bytes) -> tuple[Any, list[Any]]:
@@ -143,6 +146,7 @@ def _node(node: Node) -> Any:
         type=node.kind,
         data_deps=node.waits,
         duration_micros=node.duration_us,
+        inputs={"values": node.inputs} if node.inputs else None,
         attr=_written(node.attributes),
     )
 
@@ -169,6 +173,11 @@ def _attributes(rows: Iterable[Any]) -> dict[str, Attribute]:
     return found
 
 
-def _read_node(node: Any) -> Node:
-    waits = list(dict.fromkeys([*node.ctrl_deps, *node.data_deps]))
-    return Node(node.id, node.name, node.type, waits, node.duration_micros, _attributes(node.attr))
+def _read_node(node: Any, *, by_data: bool) -> Node:
+    """A node that waits for its data, as in Chakra's own feeder.
+
+    Control dependencies count where the trace has no others: of captured ones they are the profiler's tree of calls.
+    """
+    waits = list(dict.fromkeys(node.data_deps if by_data else node.ctrl_deps))
+    inputs = node.inputs.values
+    return Node(node.id, node.name, node.type, waits, node.duration_micros, _attributes(node.attr), inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most requests a second that all paths together sustain: a linear program over shares of paths."""
+"""The most requests per second that all paths together sustain: a linear program over shares of paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Capacity:
     """What a host sustains.
 
     Attributes:
-        rate_mrps: million requests a second; infinite where nothing is ever busy.
+        rate_mrps: million requests per second; infinite where nothing is ever busy.
         shares: ``(types, paths)``, part of all requests.
         bottlenecks: indices of resources that are busy all the time.
     """

@@ -24,7 +24,7 @@ from offramp.leo.selection.layout import (
     row_of,
 )
 from offramp.leo.selection.learning import join, learn, part
-from offramp.leo.selection.scores import best_path, scaled, wait
+from offramp.leo.selection.scores import best_path, scaled, under_way, wait
 from offramp_base.native.subset import Words, inlined, native
 
 _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
@@ -73,6 +73,7 @@ def _start(memory: SelectorState, row: int, kind: int, path: int) -> None:
     scale = memory.scale
     counts = memory.count
     own.wait = wait(memory, pair)
+    own.counted = under_way(memory, pair)
     own.time = memory.seen
     own.sent = sent[memory.main[pair]]
     own.path = path

@@ -43,9 +43,10 @@ class Row(Record):
     wait: int  # wait that was expected
     time: int  # when it was sent
     sent: int  # SENT then
+    counted: int  # work under way then on its path
     older: int  # on its path
     newer: int
-    reserved: Annotated[Words, 6]
+    reserved: Annotated[Words, 5]
 
 
 class Entry(Record):
@@ -84,6 +85,8 @@ class SelectorState(Record):
     rule: int  # address of a rule that another package brings, or 0
     asked_type: int  # what it is asked: the type of a request, and the paths that it may take, a bit for each
     asked_paths: int
+    miss_model: int  # how far the waits expected by the model are off, mean
+    miss_count: int  # and those by the work under way
 
     # Where sections begin, and how long each is.
     allowed: Within[Words]  # types: a bit for each path
@@ -109,6 +112,7 @@ class SelectorState(Record):
     low_now: Within[Words]  # least time beyond T, of the last requests and of those before
     low_last: Within[Words]
     low_seen: Within[Words]
+    surplus: Within[Words]  # what waits come to beyond the work under way
     excess: Within[Words]  # mean of what waits come to beyond those expected
     pending: Within[Words]  # resources: work of all requests under way
     backlog: Within[Words]  # work that is expected to be left
@@ -124,11 +128,15 @@ class SelectorState(Record):
     expected: Within[Words]  # sums of the waits of some requests, as expected
     waited: Within[Words]  # and as they were
     samples: Within[Words]
+    rate_time: Within[Words]  # when a count of finished work began
+    rate_work: Within[Words]  # that was finished since
+    rate_count: Within[Words]  # by so many requests
+    overtaking: Within[Words]  # how often of late requests overtook each other before it
     rows: Within[Row]  # rows, each with its words side by side: a request touches them together
     buckets: Within[Words]  # buckets: first entry
     entries: Within[Entry]  # rows + 1 entries of keys, likewise
     started_rows: Within[Words]  # rows
-    reserved2: Annotated[Words, 2]
+    reserved2: Annotated[Words, 3]
 
 
 WINDOW: Final = 64

@@ -13,13 +13,19 @@ from offramp.leo.selection.layout import (
     SelectorState,
     row_of,
 )
+from offramp.leo.selection.scores import scaled
 from offramp_base.native.subset import native
 
 OFFSET_SHIFT = 6  # what one request adds to it
 AWAY_SHIFT = 10
 EXCESS_SHIFT = 9
+SURPLUS_SHIFT = 8
+MISS_SHIFT = 8
 PRIOR = 16  # requests
 SPELL = 256
+SHORT_SPELL = 64
+OVERTAKING_SHIFT = 5
+OVERTAKING = 24  # of 1024: more often than that, waits say nothing of how fast a resource is
 MEMORY = 512  # requests of busy spells that are remembered
 LEAST = UNIT // 16
 MOST = UNIT * 64
@@ -76,22 +82,47 @@ def _set_scale(memory: SelectorState, resource: int) -> None:
 @native
 def _lower_scale(memory: SelectorState, resource: int, expected: int, waited: int, load: int) -> None:
     """Waits that fall short of those expected, over many requests, tell of a resource that is faster."""
+    if memory.overtaking[resource] >= OVERTAKING:
+        return
     sums = memory.expected
     waits = memory.waited
     samples = memory.samples
     sums[resource] = sums[resource] + expected
     waits[resource] = waits[resource] + max(waited, 0)
     samples[resource] = samples[resource] + 1
-    if samples[resource] < SPELL:
+    if samples[resource] < SHORT_SPELL:
         return
-    if 2 * waits[resource] < sums[resource] and sums[resource] > SPELL // 4 * load:
+    if 2 * waits[resource] < sums[resource] and sums[resource] > SHORT_SPELL // 4 * load:
         _weigh(memory, resource, load)
         spent = memory.spent
-        spent[resource] = spent[resource] - (spent[resource] >> 4)
+        spent[resource] = spent[resource] - (spent[resource] >> 2)
         _set_scale(memory, resource)
     sums[resource] = 0
     waits[resource] = 0
     samples[resource] = 0
+
+
+@native
+def _overtakes(memory: SelectorState, resource: int, later: int, grown: int) -> bool:
+    """Whether requests overtake each other before a resource; the scale that they have taught is given up then.
+
+    ``later`` is the work between two requests and ``grown`` the time from the end of one to that of the other, both
+    below 0 where the second was sent first. In a queue, who comes later ends later. Where a network lies before it, or
+    servers take unlike times, that is not so, and the time between two ends is not that of the work in between.
+    """
+    overtaking = memory.overtaking
+    before = overtaking[resource]
+    if later == 0:
+        return before >= OVERTAKING
+    overtaking[resource] = before - (before >> OVERTAKING_SHIFT)
+    if (grown < 0 and later > 0) or (grown > 0 and later < 0):
+        overtaking[resource] = overtaking[resource] + (1 << OVERTAKING_SHIFT)
+    if overtaking[resource] < OVERTAKING:
+        return False
+    if before < OVERTAKING and memory.dealt[resource] > 0:
+        memory.spent[resource] = memory.dealt[resource]
+        memory.scale[resource] = UNIT
+    return True
 
 
 @native
@@ -105,19 +136,46 @@ def _learn_scale(memory: SelectorState, row: int, resource: int, waited: int, lo
     time = row_of(memory, row).time
     sent = row_of(memory, row).sent
     passed = time - times[resource]
-    if waits[resource] != NONE and passed < 0:
-        return
-    if waits[resource] != NONE and 2 * passed <= waits[resource] and sent > sents[resource]:
-        _weigh(memory, resource, load)
-        spent[resource] = spent[resource] + max(waited - waits[resource] + passed, 0)
-        dealt[resource] = dealt[resource] + sent - sents[resource]
-        if dealt[resource] > MEMORY * load:
-            spent[resource] = spent[resource] >> 1
-            dealt[resource] = dealt[resource] >> 1
-        _set_scale(memory, resource)
+    if waits[resource] != NONE:
+        grown = waited - waits[resource] + passed
+        mixed = _overtakes(memory, resource, sent - sents[resource], grown)
+        if passed < 0:
+            return
+        if not mixed and 2 * passed <= waits[resource] and sent > sents[resource]:
+            _weigh(memory, resource, load)
+            spent[resource] = spent[resource] + max(grown, 0)
+            dealt[resource] = dealt[resource] + sent - sents[resource]
+            if dealt[resource] > MEMORY * load:
+                spent[resource] = spent[resource] >> 1
+                dealt[resource] = dealt[resource] >> 1
+            _set_scale(memory, resource)
     times[resource] = time
     sents[resource] = sent
     waits[resource] = waited if waited > 4 * load else NONE
+
+
+@native
+def _bound_scale(memory: SelectorState, resource: int, load: int) -> None:
+    """A resource is no slower than the work that it is seen to do, by a quarter and more in a spell."""
+    since = memory.rate_time
+    work = memory.rate_work
+    count = memory.rate_count
+    if count[resource] == 0:
+        since[resource] = memory.seen
+        work[resource] = 0
+    else:
+        work[resource] = work[resource] + load
+    count[resource] = count[resource] + 1
+    if count[resource] <= SPELL:
+        return
+    count[resource] = 0
+    passed = memory.seen - since[resource]
+    believed = scaled(work[resource], memory.scale[resource])
+    if passed > 0 and passed < believed - (believed >> 2):
+        _weigh(memory, resource, load)
+        part = float(memory.dealt[resource]) * float(passed) / float(work[resource])
+        memory.spent[resource] = int(part)
+        _set_scale(memory, resource)
 
 
 @native
@@ -134,6 +192,31 @@ def _least(memory: SelectorState, path: int, beyond: int) -> int:
         now[path] = ENDLESS
         seen[path] = 0
     return least
+
+
+@native
+def _nearer(mean: int, error: int) -> int:
+    """A mean of errors without their signs after another one."""
+    return mean + _shifted(max(error, -error) - mean, MISS_SHIFT)
+
+
+@native
+def _compare(memory: SelectorState, row: int, path: int, waited: int) -> None:
+    """How far a wait is from what the model and from what the work under way have foretold.
+
+    What either misses on average counts as a price of the path, which fades; the rest says which foretells better.
+    """
+    excess = memory.excess
+    surplus = memory.surplus
+    by_model = waited - row_of(memory, row).wait - excess[path]
+    by_count = waited - row_of(memory, row).counted - surplus[path]
+    memory.miss_model = _nearer(memory.miss_model, by_model)
+    memory.miss_count = _nearer(memory.miss_count, by_count)
+    for other in range(memory.paths):
+        excess[other] = excess[other] - (excess[other] >> EXCESS_SHIFT)
+        surplus[other] = surplus[other] - (max(surplus[other], 0) >> SURPLUS_SHIFT)
+    excess[path] = max(excess[path] + _shifted(by_model, OFFSET_SHIFT), 0)
+    surplus[path] = surplus[path] + _shifted(by_count, OFFSET_SHIFT)
 
 
 @native
@@ -157,10 +240,9 @@ def learn(memory: SelectorState, row: int, pair: int, jct: int, e2e: int) -> Non
     expected = row_of(memory, row).wait
     _learn_scale(memory, row, main, beyond, load)
     _lower_scale(memory, main, expected, beyond, load)
-    excess = memory.excess
-    for other in range(memory.paths):
-        excess[other] = excess[other] - (excess[other] >> EXCESS_SHIFT)
-    more = excess[path] + _shifted(beyond - expected - excess[path], OFFSET_SHIFT)
-    excess[path] = max(more, 0)
+    first = memory.first
+    for i in range(first[pair], first[pair + 1]):
+        _bound_scale(memory, memory.resource[i], memory.load[i])
+    _compare(memory, row, path, beyond)
     if expected == 0:
         offset[path] = offset[path] + _shifted(beyond, OFFSET_SHIFT)

@@ -28,6 +28,8 @@ _IPIPE = Policy.IPIPE.code
 _UNIFORM = Policy.UNIFORM.code
 _WEIGHTED = Policy.WEIGHTED.code
 TRIAL = 512
+PATIENCE = 8
+CLEARLY = 2
 _ENDLESS = 0x7FFFFFFFFFFFFFFF
 
 
@@ -63,22 +65,39 @@ def wait(memory: SelectorState, pair: int) -> int:
 
 
 @native
+def under_way(memory: SelectorState, pair: int) -> int:
+    """Work of all requests under way at the links and nodes of a path, in ps."""
+    resources = memory.resource
+    pending = memory.pending
+    scale = memory.scale
+    total = 0
+    for i in range(memory.first[pair], memory.first[pair + 1]):
+        at = resources[i]
+        total += scaled(pending[at], scale[at])
+    return total
+
+
+@native
 def lateness(memory: SelectorState, path: int) -> int:
-    """How much later the oldest request under way is than the model and the network explain, ps."""
+    """How much later the oldest request under way is than the model, its usual error and the network explain, ps."""
     oldest = memory.oldest[path]
     longest = memory.away[path]
+    usual = PATIENCE * memory.miss_model
     if oldest == NONE or longest == 0:
         return 0
     pair = row_of(memory, oldest).type * memory.paths + path
     expected = memory.base[pair] + memory.offset[path] + row_of(memory, oldest).wait
-    return max(memory.seen - row_of(memory, oldest).time - expected - longest, 0)
+    return max(memory.seen - row_of(memory, oldest).time - expected - longest - usual, 0)
 
 
 @inlined
 def _lookahead(memory: SelectorState, pair: int, path: int) -> float:
     """T, the expected wait, and what the request will cost later ones at the resource where that is most.
 
-    The last is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
+    Where the model does not foretell waits clearly better than the work under way does, that work is the wait: it
+    counts what only answers tell, such as queues behind a jittering network or other tenants' requests.
+
+    The cost is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
     D (V + D / 2): one step of policy iteration (Hyytia, Penttinen, Aalto 2012).
     """
     first = memory.first
@@ -90,8 +109,10 @@ def _lookahead(memory: SelectorState, pair: int, path: int) -> float:
     work = memory.work
     scale = memory.scale
     gap = memory.gap
-    own = memory.base[pair] + memory.offset[path]
-    known = own + lateness(memory, path) + memory.excess[path]
+    own = memory.base[pair] + memory.offset[path] + lateness(memory, path)
+    if CLEARLY * memory.miss_model > memory.miss_count:
+        return float(own + under_way(memory, pair) + max(memory.surplus[path], 0))
+    known = own + memory.excess[path]
     longest = 0.0
     dearest = 0.0
     for i in range(first[pair], first[pair + 1]):

@@ -28,7 +28,7 @@ class Fabric:
     Attributes:
         ports, servers: NIC of each worker, and the server it is in; nothing between workers of a server travels.
         share: GPUs of a worker behind its NIC.
-        bytes_per_s: of every link, bytes a second.
+        bytes_per_s: of every link, bytes per second.
         routing: ``spray`` or ``ecmp``.
         leaf: NICs under a leaf, and spines.
         seed: moves the paths.

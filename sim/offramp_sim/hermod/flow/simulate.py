@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import Dag
+from offramp.hermod.dag import Compute, Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.hermod.flow.layout import Context
@@ -30,7 +30,7 @@ class FlowResult:
 
     Attributes:
         start, end: of each task of the DAG, in seconds.
-        iteration_ends: end of the last computation of each iteration.
+        iteration_ends: of each iteration (:func:`iteration_ends`).
         events: that the engine worked through.
     """
 
@@ -88,10 +88,10 @@ def simulate(
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
-    """The end of the last computation of each iteration, from those of all tasks."""
+    """The end of each iteration, from those of all tasks: that of its last task or computation, as the DAG has it."""
     ends = np.zeros(dag.iterations)
-    for k, task in dag.computations():
-        if task.worker >= 0:
+    for k, task in enumerate(dag.tasks) if dag.captured else dag.computations():
+        if dag.captured or (isinstance(task, Compute) and task.worker >= 0):
             ends[task.iteration] = max(ends[task.iteration], end[k])
     return tuple(ends.tolist())
 

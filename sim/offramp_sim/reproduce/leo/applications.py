@@ -68,7 +68,7 @@ def _at(load: Load, rate: float) -> Load:
 def _against_cores(
     model: str, application: str, mix: tuple[float, ...], systems: dict[str, Rule], load: Load, seed: int
 ) -> dict[str, tuple[list[int], list[float]]]:
-    """Million requests a second of closed loops, by system and number of cores."""
+    """Million requests per second of closed loops, by system and number of cores."""
     lines: dict[str, tuple[list[int], list[float]]] = {name: (_CORES, []) for name in systems}
     for cores in _CORES:
         routes = _routes(model, application, cores)

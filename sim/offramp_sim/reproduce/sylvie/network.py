@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp.graph.generate import generate
 from offramp.models import make_model, model_widths
@@ -14,14 +15,21 @@ from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.g3.measured import Timed, run_timed
+from offramp_sim.g3.measured import WARM_UP, Timed, run_timed
 from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
 
 LINK_BPS: Final = 1e8
 _BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive"}
+_CONTROLLED: Final = 7
+"""Epochs before the first that Sylvie's controller decides: it compares rates of descent five epochs apart."""
+_DECIDED: Final = 16
 _NOTE: Final = (
     "Four worker processes on this machine's cores, each behind an emulated card of 100 Mb/s in both directions; "
-    "medians of an epoch of the slowest worker. GPU times are context: here the workers share the cores, so that "
+    "medians of an epoch of the slowest worker, of adaptive rows only epochs the controller has decided. Bytes are "
+    "those of all workers, a mean over all epochs. GPU times are context: here the workers share the cores, so that "
     "computation weighs more."
 )
 
@@ -100,6 +108,11 @@ def table39(scale: float, seed: int) -> Reproduction:
         )
         for codec, name in _BITS.items()
     ]
+    comparisons += [
+        Comparison(f"{name}{' bits' * name.isdigit()}: bytes of an epoch", None, f"{timed.epoch_bytes / 1e6:.2f} MB")
+        for name, timed in zip(_BITS.values(), found, strict=True)
+    ]
+    comparisons.append(Comparison("adaptive: epochs by least bits", None, _widths(found[-1])))
     order = ["q1", "q2", "q4", "q8", "fp32"]
     in_order = all(times[a] < times[b] for a, b in pairwise(order))
     comparisons.append(Comparison("1 < 2 < 4 < 8 < 32 bits", "yes", "yes" if in_order else "no"))
@@ -124,7 +137,11 @@ def table310(scale: float, seed: int) -> Reproduction:
     found = _timed(scale, seed, changes)
     names = {"sequential": "in step", "stale": "stale", "adaptive": "adaptive"}
     comparisons = [
-        Comparison(f"{_BITS[codec]} bits, {names[schedule]}", text, f"{timed.epoch_s:.2f} s")
+        Comparison(
+            f"{_BITS[codec]} bits, {names[schedule]}: epoch, bytes",
+            text,
+            f"{timed.epoch_s:.2f} s, {timed.epoch_bytes / 1e6:.2f} MB",
+        )
         for ((codec, schedule), text), timed in zip(published.items(), found, strict=True)
     ]
     bars = {"epoch": ([f"{_BITS[c]} bits, {names[s]}" for c, s in published], [t.epoch_s for t in found])}
@@ -170,11 +187,30 @@ def table311(_scale: float, _seed: int) -> Reproduction:
 def _timed(scale: float, seed: int, changes: list[dict[str, object]]) -> list[Timed]:
     settings = slow_network(scale, seed)
     graph = generate(settings.graph, None, seed)
-    return [run_timed(graph, replace(settings, **change)) for change in counted("runs", changes)]  # type: ignore[arg-type]
+    return [_run(graph, replace(settings, **change)) for change in counted("runs", changes)]  # type: ignore[arg-type]
+
+
+def _run(graph: Graph, settings: TrainSettings) -> Timed:
+    """A run; where the controller decides, long enough for it, and of its own epochs."""
+    if "adaptive" not in (settings.schedule, _BITS[settings.codec]):
+        return run_timed(graph, settings)
+    timed = run_timed(graph, replace(settings, epochs=_CONTROLLED + _DECIDED))
+    return replace(timed, epochs=timed.epochs[_CONTROLLED - WARM_UP :])
+
+
+def _widths(timed: Timed) -> str:
+    counts = Counter(epoch.bits for epoch in timed.epochs)
+    return ", ".join(f"{bits}: {counts[bits]}" for bits in sorted(counts))
 
 
 def _numbers(timed: Timed) -> dict[str, float]:
-    return {"epoch_s": timed.epoch_s, "waiting_s": timed.waiting_s, "payload_bytes": timed.payload_bytes}
+    return {
+        "epoch_s": timed.epoch_s,
+        "waiting_s": timed.waiting_s,
+        "payload_bytes": timed.payload_bytes,
+        "epoch_bytes": timed.epoch_bytes,
+        "timed_epochs": len(timed.epochs),
+    }
 
 
 def _shown(scale: float, seed: int) -> dict[str, object]:

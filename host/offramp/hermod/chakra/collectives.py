@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each rank sends in a collective: rings, chains, stars and even shares.
+
+``comm_size`` is what a rank brings to the collective, as ASTRA-sim and Chakra's PyTorch converter have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offramp.hermod import dag as kinds
+from offramp.hermod.chakra import schema
+from offramp.hermod.factors import CType
+
+NAMES: Final = {
+    schema.ALL_REDUCE: "all-reduce",
+    schema.REDUCE: "reduce",
+    schema.ALL_GATHER: "all-gather",
+    schema.GATHER: "gather",
+    schema.SCATTER: "scatter",
+    schema.BROADCAST: "broadcast",
+    schema.ALL_TO_ALL: "all-to-all",
+    schema.REDUCE_SCATTER: "reduce-scatter",
+    schema.REDUCE_SCATTER_BLOCK: "reduce-scatter",
+    schema.BARRIER: "barrier",
+}
+_REDUCING: Final = {schema.ALL_REDUCE, schema.REDUCE, schema.REDUCE_SCATTER, schema.REDUCE_SCATTER_BLOCK}
+
+
+def role_of(kind: int) -> tuple[str, CType]:
+    """As what a collective of a trace counts, where the trace does not say."""
+    if kind == schema.ALL_TO_ALL:
+        return kinds.DISPATCH, CType.EP
+    return (kinds.REDUCE_SCATTER if kind in _REDUCING else kinds.ALL_GATHER), CType.DP
+
+
+def sends(rank: int, ranks: Sequence[int], size: int, kind: int, root: int) -> list[tuple[int, int]]:
+    """Peers and bytes of what ``rank`` sends.
+
+    Args:
+        rank: one of ``ranks``.
+        ranks: all of the collective, in the order of its ring.
+        size: bytes that the rank brings.
+        kind: of :mod:`offramp.hermod.chakra.schema`.
+        root: of a reduce, gather, scatter or broadcast; one of ``ranks``.
+    """
+    count, place = len(ranks), list(ranks).index(rank)
+    after = ranks[(place + 1) % count]
+    if count == 1 or kind == schema.BARRIER:
+        return []
+    match kind:
+        case schema.ALL_TO_ALL:
+            return [(peer, size // count) for peer in ranks if peer != rank]
+        case schema.ALL_GATHER:
+            return [(after, size * (count - 1))]
+        case schema.ALL_REDUCE:
+            return [(after, 2 * size * (count - 1) // count)]
+        case schema.GATHER:
+            return [] if rank == root else [(root, size)]
+        case schema.SCATTER:
+            return [(peer, size // count) for peer in ranks if peer != root] if rank == root else []
+        case schema.BROADCAST:  # a chain from the root on; who is before it has nobody left
+            return [] if after == root else [(after, size)]
+        case schema.REDUCE:  # a chain that ends at the root
+            return [] if rank == root else [(after, size)]
+    return [(after, size * (count - 1) // count)]

@@ -10,6 +10,7 @@ import cpp
 import systemverilog
 
 import p4
+from offramp.allreduce import wire as allreduce
 from offramp.device import Status
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.nic import plans
@@ -169,9 +170,27 @@ def switchgnn_p4() -> str:
     return p4.file("switchgnn", [*body, ""])
 
 
+def allreduce_p4() -> str:
+    """The header and a segment of all-reduce, and who is who."""
+    body = p4.header(allreduce.ALLREDUCE, allreduce.MEANING)
+    body += p4.header(allreduce.SEGMENT, "256 bytes of a chunk: 64 lanes of int32, two's complement.")
+    for each in (
+        p4.constant("IP_PROTOCOL_ALLREDUCE", 8, allreduce.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
+        p4.constant("SWITCH_RANK", 8, allreduce.SWITCH, "The rank of what comes from a switch above."),
+        p4.constant("SWITCH_MAC", 48, allreduce.SWITCH_MAC, _SWITCH),
+        p4.constant("SWITCH_IP", 32, allreduce.SWITCH_IP),
+        p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
+        p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
+        *(p4.constant(f"KIND_{kind.name}", 8, int(kind)) for kind in allreduce.Kind),
+    ):
+        body += each
+    return p4.file("allreduce", [*body, ""])
+
+
 FILES: Mapping[str, Callable[[], str]] = {
     "fpga/hls/common/device.hpp": hls_hpp,
     "fpga/rtl/common/device_pkg.sv": device_pkg,
+    "p4/include/allreduce.p4": allreduce_p4,
     "p4/include/ethernet.p4": ethernet_p4,
     "p4/include/ipv4.p4": ipv4_p4,
     "p4/include/switchgnn.p4": switchgnn_p4,

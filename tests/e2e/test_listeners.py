@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from listening_sockets import Reachable, descendants, reachable
+from offramp_p4.dropin.shims import write_shims
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/security.md"
@@ -54,9 +55,8 @@ def matches(socket: Reachable, address: str) -> bool:
     return socket.kind == kind and fnmatch.fnmatchcase(socket.address, pattern.replace("[", "[[]"))
 
 
-def sockets_of(command: str, folder: Path, *, ends: bool) -> set[Reachable]:
+def sockets_of(words: list[str], folder: Path, status: int, *, ends: bool) -> set[Reachable]:
     """All that was seen while a command ran; one that does not end by itself is ended once it listens."""
-    words = shlex.split(command.replace("offramp", f"{sys.executable} -m offramp", 1))
     environment = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -75,7 +75,7 @@ def sockets_of(command: str, folder: Path, *, ends: bool) -> set[Reachable]:
         if process.poll() is None:
             process.terminate()
         _, errors = process.communicate(timeout=30)
-        assert process.returncode == (0 if ends else 143), errors
+        assert process.returncode == status, errors
     return seen
 
 
@@ -88,16 +88,22 @@ COMMANDS = {
 SLOW = {
     "offramp demo --epochs 3": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
+    "offramp allreduce --ranks 2 --size 0.1 --rounds 1 --compare": "offramp allreduce",
 }
 LASTING = {
     f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run",
+    "offramp switch run --no-p4 --bfrt-server-addr 127.0.0.1:0": "offramp switch run",
     "offramp switch debug --listen 127.0.0.1:0": "offramp switch debug",
 }
 
 
 def compare(command: str, name: str, folder: Path, *, ends: bool) -> None:
+    words = shlex.split(command.replace("offramp", f"{sys.executable} -m offramp", 1))
+    compare_sockets(name, sockets_of(words, folder, 0 if ends else 143, ends=ends))
+
+
+def compare_sockets(name: str, seen: set[Reachable]) -> None:
     promised = [row for row in rows() if name in row.commands]
-    seen = sockets_of(command, folder, ends=ends)
     for socket in seen:
         assert any(matches(socket, a) for row in promised for a in row.addresses), f"{socket} is not in the table"
         if socket.kind == "unix" and socket.mode not in ("", "gone"):
@@ -116,6 +122,16 @@ def test_a_command_listens_where_the_table_says(command: str, tmp_path: Path) ->
 @pytest.mark.parametrize("command", LASTING)
 def test_a_command_that_lasts_listens_where_the_table_says(command: str, tmp_path: Path) -> None:
     compare(command, LASTING[command], tmp_path, ends=False)
+
+
+@pytest.mark.p4
+@pytest.mark.parametrize(("name", "services"), [("simple_switch", 2), ("simple_switch_grpc", 1)])
+def test_a_launcher_listens_where_the_table_says(name: str, services: int, tmp_path: Path) -> None:
+    write_shims(tmp_path / "bin", [str(ROOT / "base"), str(ROOT / "switch")])
+    words = [str(tmp_path / "bin" / name), f"{ROOT}/p4/examples/reflector.p4", "-i", "1@unix:port1"]
+    seen = sockets_of(words, tmp_path, 0, ends=False)
+    compare_sockets(name, seen)
+    assert sum(socket.kind == "tcp" for socket in seen) == services
 
 
 @pytest.mark.slow

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from leo_selector_state import Key, Mark, Path, Request, Resource
+from leo_selector_state import Key, Mark, Path, Rate, Request, Resource
 from offramp.leo.selection import learning
-from offramp.leo.selection.layout import HOLD, ONE, PS, SEVERAL, WINDOW, Tolerance
+from offramp.leo.selection.layout import HOLD, ONE, PS, SEVERAL, UNIT, WINDOW, Tolerance
 from offramp.leo.selection.policies import Policy
-from offramp.leo.selection.scores import TRIAL
+from offramp.leo.selection.scores import CLEARLY, PATIENCE, TRIAL
 from offramp.leo.selection.table import Table
 
 _LONGEST_PS = 1 << 50
 
 
-def shifted(value: int) -> int:
+def shifted(value: int, by: int = learning.OFFSET_SHIFT) -> int:
     """What one request adds to a mean, towards 0."""
-    size = abs(value) >> learning.OFFSET_SHIFT
+    size = abs(value) >> by
     return size if value >= 0 else -size
 
 
@@ -33,6 +33,7 @@ class ModelSelector:
         self.parked: list[int] = []
         self.down: frozenset[int] = frozenset()
         self.seen = self.arrived = self.orders = self.gap = self.last = self.late = 0
+        self.miss_model = self.miss_count = 0
 
     # --- what is known beforehand
 
@@ -78,6 +79,10 @@ class ModelSelector:
         """The wait expected on a path: that of its fullest queue, behind which the others empty."""
         return max((self.queue(kind, path, r) for r in self.loads(kind, path)), default=0)
 
+    def under_way(self, kind: int, path: int) -> int:
+        """Work of all requests under way at the resources of a path."""
+        return sum(self.resources[r].scaled(self.resources[r].pending) for r in self.loads(kind, path))
+
     def lateness(self, path: int) -> int:
         """Of the oldest request under way."""
         known = self.paths[path]
@@ -85,11 +90,14 @@ class ModelSelector:
             return 0
         oldest = self.requests[known.under_way[0]]
         expected = self.base(oldest.kind, path) + known.offset + oldest.wait + known.away
-        return max(self.seen - oldest.time - expected, 0)
+        return max(self.seen - oldest.time - expected - PATIENCE * self.miss_model, 0)
 
     def lookahead(self, kind: int, path: int) -> float:
         """T, waits, and the work of those who come later."""
-        known = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path) + self.paths[path].excess)
+        own = self.base(kind, path) + self.paths[path].offset + self.lateness(path)
+        if CLEARLY * self.miss_model > self.miss_count:
+            return float(own + self.under_way(kind, path) + max(self.paths[path].surplus, 0))
+        known = float(own + self.paths[path].excess)
         longest = dearest = 0.0
         for r, load in self.loads(kind, path).items():
             resource = self.resources[r]
@@ -253,6 +261,7 @@ class ModelSelector:
         request = self.requests[row]
         loads = self.loads(request.kind, path)
         request.path, request.wait, request.time = path, self.wait(request.kind, path), self.seen
+        request.counted = self.under_way(request.kind, path)
         request.sent = self.resources[self.main(request.kind, path)].sent
         self.paths[path].outstanding += 1
         self.paths[path].used = self.orders
@@ -303,31 +312,81 @@ class ModelSelector:
         beyond = jct - self.base(request.kind, path) - known.offset
         resource = self.resources[self.main(request.kind, path)]
         self.learn_scale(resource, request, beyond, load)
-        resource.expected += request.wait
-        resource.waited += max(beyond, 0)
-        resource.samples += 1
-        if resource.samples == learning.SPELL:
-            if 2 * resource.waited < resource.expected and resource.expected > learning.SPELL // 4 * load:
-                resource.weigh(load)
-                resource.spent -= resource.spent >> 4
-                resource.set_scale()
-            resource.expected = resource.waited = resource.samples = 0
-        for other in self.paths:
-            other.excess -= other.excess >> learning.EXCESS_SHIFT
-        known.excess = max(known.excess + shifted(beyond - request.wait - known.excess), 0)
+        self.lower_scale(resource, request, beyond, load)
+        for r, work in self.loads(request.kind, path).items():
+            self.bound_scale(self.resources[r], work)
+        self.compare(request, known, beyond)
         if request.wait == 0:
             known.offset += shifted(beyond)
+
+    def compare(self, request: Request, known: Path, waited: int) -> None:
+        """How far the wait is from what the model and the work under way have foretold."""
+        by_model = waited - request.wait - known.excess
+        by_count = waited - request.counted - known.surplus
+        self.miss_model += shifted(abs(by_model) - self.miss_model, learning.MISS_SHIFT)
+        self.miss_count += shifted(abs(by_count) - self.miss_count, learning.MISS_SHIFT)
+        for other in self.paths:
+            other.excess -= other.excess >> learning.EXCESS_SHIFT
+            other.surplus -= max(other.surplus, 0) >> learning.SURPLUS_SHIFT
+        known.excess = max(known.excess + shifted(by_model), 0)
+        known.surplus += shifted(by_count)
+
+    def lower_scale(self, resource: Resource, request: Request, waited: int, load: int) -> None:
+        """Waits that fall short of those expected tell of a resource that is faster."""
+        if resource.overtaking >= learning.OVERTAKING:
+            return
+        resource.expected += request.wait
+        resource.waited += max(waited, 0)
+        resource.samples += 1
+        if resource.samples < learning.SHORT_SPELL:
+            return
+        if 2 * resource.waited < resource.expected and resource.expected > learning.SHORT_SPELL // 4 * load:
+            resource.weigh(load)
+            resource.spent -= resource.spent >> 2
+            resource.set_scale()
+        resource.expected = resource.waited = resource.samples = 0
+
+    def bound_scale(self, resource: Resource, load: int) -> None:
+        """No resource is slower than the work that it does."""
+        if resource.rate is None:
+            resource.rate = Rate(self.seen)
+            return
+        rate = resource.rate
+        rate.work, rate.count = rate.work + load, rate.count + 1
+        if rate.count <= learning.SPELL:
+            return
+        resource.rate = None
+        passed, believed = self.seen - rate.since, resource.scaled(rate.work)
+        if 0 < passed < believed - (believed >> 2):
+            resource.weigh(load)
+            resource.spent = int(resource.dealt * float(passed) / rate.work)
+            resource.set_scale()
+
+    def overtakes(self, resource: Resource, later: int, grown: int) -> bool:
+        """Whether requests overtake each other before a resource, so that its scale cannot be learned."""
+        before = resource.overtaking
+        if later == 0:
+            return before >= learning.OVERTAKING
+        resource.overtaking -= before >> learning.OVERTAKING_SHIFT
+        resource.overtaking += (grown * later < 0) << learning.OVERTAKING_SHIFT
+        if resource.overtaking < learning.OVERTAKING:
+            return False
+        if before < learning.OVERTAKING and resource.dealt:
+            resource.spent, resource.scale = resource.dealt, UNIT
+        return True
 
     def learn_scale(self, resource: Resource, request: Request, waited: int, load: int) -> None:
         """Between two requests of one busy spell, waits grow by the work in between less the time."""
         mark = resource.mark
         if mark is not None:
             passed = request.time - mark.time
+            grown = waited - mark.wait + passed
+            mixed = self.overtakes(resource, request.sent - mark.sent, grown)
             if passed < 0:
                 return
-            if 2 * passed <= mark.wait and request.sent > mark.sent:
+            if not mixed and 2 * passed <= mark.wait and request.sent > mark.sent:
                 resource.weigh(load)
-                resource.spent += max(waited - mark.wait + passed, 0)
+                resource.spent += max(grown, 0)
                 resource.dealt += request.sent - mark.sent
                 if resource.dealt > learning.MEMORY * load:
                     resource.spent, resource.dealt = resource.spent >> 1, resource.dealt >> 1

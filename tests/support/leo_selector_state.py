@@ -18,6 +18,7 @@ class Request:
     order: int
     path: int | None = None
     wait: int = 0
+    counted: int = 0
     time: int = 0
     sent: int = 0
 
@@ -34,6 +35,7 @@ class Path:
     used: int = 0
     away: int = 0
     excess: int = 0
+    surplus: int = 0
     under_way: list[int] = field(default_factory=list)
     lows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
 
@@ -45,6 +47,15 @@ class Mark:
     time: int
     sent: int
     wait: int
+
+
+@dataclass
+class Rate:
+    """Work that a resource was seen to do since a time, in a number of requests."""
+
+    since: int
+    work: int = 0
+    count: int = 1
 
 
 @dataclass
@@ -63,6 +74,8 @@ class Resource:
     expected: int = 0
     waited: int = 0
     samples: int = 0
+    overtaking: int = 0
+    rate: Rate | None = None
 
     def scaled(self, work: int) -> int:
         """Work by what a unit of it takes."""

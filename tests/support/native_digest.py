@@ -91,16 +91,16 @@ def _of_module(name: str, imported: Any) -> Iterator[tuple[str, str]]:
 def _programs(only: str) -> Iterator[tuple[str, str]]:
     """Name and LLVM assembly of P4 programs, without queues and with them."""
     from offramp_p4.frontend import load
-    from offramp_p4.native.architecture import architecture, build
+    from offramp_p4.native.architecture import Way, architecture, build
 
     for path in _PROGRAMS:
         if only not in path:
             continue
         program = load(_ROOT / path)
         objects = architecture(program).objects(program)
-        for queued in (False, True):
-            text = build(program, objects, queued=queued).text
-            yield path + (" queued" if queued else ""), text.replace(str(_ROOT), "")
+        for way in (Way.BATCH, Way.QUEUED):
+            text = build(program, objects, way).text
+            yield path + (" queued" if way is Way.QUEUED else ""), text.replace(str(_ROOT), "")
 
 
 def _normal(text: str) -> str:

@@ -29,6 +29,7 @@ ERRORS = [
 class BareTarget:
     """A target with the externs of core.p4 only."""
 
+    clears_headers: bool = True
     externs: Mapping[tuple[str, str], Builder] = field(default_factory=lambda: core.BUILDERS)
     tables: Mapping[ir.Table, TableState] = field(default_factory=dict)
     value_sets: Mapping[ir.ValueSet, ValueSetState] = field(default_factory=dict)

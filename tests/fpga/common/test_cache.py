@@ -6,12 +6,15 @@ import subprocess
 
 import pytest
 
-from offramp_sim.rtl.build import Design, build, libraries
+from offramp_sim.rtl.build import Design, build, cache_folder, libraries
+from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
 pytestmark = pytest.mark.rtl
 
 
 def test_a_build_does_not_remember_its_environment(fast, monkeypatch, tmp_path):
+    for runtime in cache_folder().glob("runtime-*"):  # takes longer to compile than a FIFO, and does not link
+        (tmp_path / runtime.name).symlink_to(runtime)
     monkeypatch.setenv("OFFRAMP_RTL_CACHE", str(tmp_path))
     folder = build(Design("fifo"), fast)
     dynamic = subprocess.run(["readelf", "-d", folder / "fifo"], capture_output=True, text=True, check=True).stdout
@@ -21,3 +24,20 @@ def test_a_build_does_not_remember_its_environment(fast, monkeypatch, tmp_path):
         ["ldd", folder / "fifo"], capture_output=True, text=True, env=os.environ | libraries(), check=True
     )
     assert "not found" not in needed.stdout
+
+
+def test_a_build_leaves_what_the_next_need_not_compile(tmp_path):
+    kept, first, second = tmp_path / "kept", tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with verilator_runtime(kept, first):
+        assert not list(first.iterdir())
+        for name in (*OBJECTS[:2], "Vtop.o"):
+            (first / name).write_text(f"{name} as the first compiled it")
+    with verilator_runtime(kept, second):
+        assert {path.name for path in second.iterdir()} == set(OBJECTS[:2])
+        (second / OBJECTS[2]).write_text("compiled by the second")
+    with pytest.raises(RuntimeError, match="does not build"), verilator_runtime(kept, first):
+        raise RuntimeError("does not build")
+    assert sorted(path.name for path in kept.iterdir()) == sorted(OBJECTS[:3])
+    assert (kept / OBJECTS[0]).read_text() == f"{OBJECTS[0]} as the first compiled it"

@@ -25,6 +25,7 @@ import torch_programs
 from offramp.torch import create
 from offramp.torch.dispatcher import every
 from offramp.torch.offload import OFFLOADS, Call, DeclinedError, Offload, Request, Result
+from offramp.torch.offloads.allreduce import InSwitch
 from offramp.torch.place import Place
 from offramp.torch.settings import VARIABLE
 from offramp.workers.group import Group
@@ -366,4 +367,34 @@ def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:
                 found["aborted"] = str(error)
             found["after"] = time.monotonic() - start
         meet("aborted")
+    return found
+
+
+def in_switch(group: Group, network: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Sums by the switch: which types differ from NumPy's, what programs count, what faults say, from rank 0."""
+    settings = {"offloads": ["allreduce"], "least": 1, **network}
+    found: dict[str, Any] = {"wrong": []}
+    with backend(group, "gloo"):
+        expected = torch_programs.PROGRAMS["data_parallel"](1)
+    with backend(group, "offramp", settings):
+        got = torch_programs.PROGRAMS["data_parallel"](1)
+        found["worst"] = max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True))
+        for dtype in InSwitch.dtypes:
+            values = (torch.arange(1000) % 15 * (group.rank + 1)).to(dtype)
+            dist.all_reduce(values)
+            if not torch.equal(values, (torch.arange(1000) % 15 * (group.size * (group.size + 1) // 2)).to(dtype)):
+                found["wrong"].append(str(dtype))
+        values = torch.full((3, 5), float(group.rank))
+        dist.all_reduce(values, dist.ReduceOp.AVG)
+        found["mean"] = values.unique().tolist()
+        found["calls"] = {by: sorted(kinds) for by, kinds in offramp.torch.counters().items()}
+        try:
+            dist.all_reduce(torch.full((4,), 2**31 - 1, dtype=torch.int32))
+        except RuntimeError as error:
+            found["overflow"] = str(error)
+        meet("overflown")
+    with backend(group, "offramp", {**settings, "ports": [1] * (group.size - 1)}):
+        values = torch.ones(4)
+        dist.all_reduce(values)  # a group that is larger than the switch's ports
+        found["beyond"] = values.tolist(), sorted(offramp.torch.counters())
     return found

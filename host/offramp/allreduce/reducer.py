@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -139,14 +140,18 @@ class AllReducer:
                 self._failed = str(error)
                 raise
 
-    def close(self) -> None:
-        """Leave the job, together with the others; rank 0 takes its entries out of the switch, if it put them there."""
+    def close(self, parting_s: float = math.inf) -> None:
+        """Leave the job, together with the others; rank 0 takes its entries out of the switch, if it put them there.
+
+        Args:
+            parting_s: how long rank 0 waits at most for the others, the time-out at most.
+        """
         if self._closing.is_set():
             return
         self._closing.set()
         self._thread.join()
         if self._failed is None and self.world > 1:
-            self._part()
+            self._part(parting_s)
         self._io.close()
         if self._network.control and self.rank == 0:
             from offramp.allreduce.control import with_control
@@ -184,9 +189,9 @@ class AllReducer:
 
         return with_control(network.control, admit, self._timeout_s)
 
-    def _part(self) -> None:
+    def _part(self, parting_s: float) -> None:
         """Sum nothing once more: when all have sent that, nobody lacks anything. Only rank 0 must know."""
-        limit_s = self._timeout_s if self.rank == 0 else min(self._timeout_s, _PARTING * self._network.retry_s)
+        limit_s = min(self._timeout_s, parting_s if self.rank == 0 else _PARTING * self._network.retry_s)
         with contextlib.suppress(OfframpError):
             self._endpoint.begin(np.zeros(0, np.int8))
             self._run(lambda: self._endpoint.idle, limit_s)

@@ -26,6 +26,9 @@ class NetworkSettings:
         offloads: names, or ``group:name`` for groups whose description has the word; the first that takes a collective
             gets it.
         dimensions: of the default group, for Themis.
+        link: to this rank's port of the switch; ``{rank}`` and ``{port}`` stand for the rank of the default group and
+            for its port.
+        ports: of the switch, by rank of the default group.
     """
 
     offloads: Annotated[
@@ -43,6 +46,9 @@ class NetworkSettings:
     )
     chunks: Annotated[int, Field("Themis: chunks of a collective", least=1, most=4096)] = 16
     devices: Annotated[tuple[str, ...], Field("LEO: NAME=DEVICE, beside the processor")] = ()
+    link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None
+    control: Annotated[str | None, Field("All-reduce: address of the switch's P4Runtime server")] = None
+    ports: Annotated[tuple[int, ...], Field("All-reduce: the switch's port of each rank", least=0)] = ()
     bits: Annotated[int, Field("Sylvie: bits of a value on the wire, 1, 2, 4 or 8", least=1, most=8)] = 8
 
     def __post_init__(self) -> None:

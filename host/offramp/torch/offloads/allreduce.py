@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduce in the switch: every rank sends its tensor once and gets the sum back once."""
+
+from __future__ import annotations
+
+import secrets
+
+import torch
+
+from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
+from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
+from offramp.torch.place import Place
+from offramp.torch.settings import NetworkSettings
+from offramp_base.errors import OfframpError
+
+_JOB = "offramp/allreduce/job"
+_PARTING_S = 10.0
+"""How long the end of a group may wait for ranks that did not come to theirs."""
+
+
+@OFFLOADS.register("allreduce")
+class InSwitch(Offload):
+    """Sums by ``p4/allreduce``: integers exactly, floating-point numbers alike on all ranks, whatever their order."""
+
+    kinds = ("all_reduce",)
+    dtypes = (
+        *(torch.float32, torch.float64, torch.float16, torch.bfloat16),
+        *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8),
+    )
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        super().__init__(settings)
+        if not (settings.link and settings.control and settings.ports):
+            raise OfframpError("offload allreduce: expected link, control and ports, which say where the switch is")
+        self._reducer: AllReducer | None = None
+
+    def takes(self, request: Request) -> bool:
+        """Of groups of at least two ranks; what one rank sums is there already."""
+        return super().takes(request) and 2 <= request.ranks <= len(self.settings.ports)
+
+    def open(self, place: Place) -> None:
+        """Become a job of the switch, under a number that rank 0 draws.
+
+        Raises:
+            OfframpError: no such link, no port for a rank, another program on the switch, no room for the job.
+        """
+        settings, mine = self.settings, place.ranks[place.rank]
+        if max(place.ranks) >= len(settings.ports):
+            raise OfframpError(f"ports {list(settings.ports)}: expected one for each rank up to {max(place.ranks)}")
+        ports = [settings.ports[rank] for rank in place.ranks]
+        assert settings.link is not None
+        assert settings.control is not None
+        link = settings.link.replace("{rank}", str(mine)).replace("{port}", str(settings.ports[mine]))
+        if place.rank == 0:
+            place.store.set(_JOB, str(secrets.randbits(32)))
+        job = int(place.store.get(_JOB))
+        network = AllReduceNetwork(link, settings.control, ports)
+        self._reducer = AllReducer(network, place.rank, place.size, job, place.timeout.total_seconds())
+
+    def close(self) -> None:
+        """Leave the job together with the others."""
+        if self._reducer is not None:
+            self._reducer.close(_PARTING_S)
+
+    def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
+        """The sum, with the same bits on all ranks; of bfloat16 the sum of float32, rounded."""
+        assert self._reducer is not None
+        narrow = values.dtype is torch.bfloat16
+        total = values.to(torch.float32) if narrow else values.clone()
+        self._reducer.all_reduce(total.numpy())
+        return total.to(torch.bfloat16) if narrow else total

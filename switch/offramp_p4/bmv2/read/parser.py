@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
@@ -59,12 +60,14 @@ class ParserReader:
         self.primitives = primitives
         self.x: Expressions = primitives.x
         self.packet = ir.Var("packet", Extern("packet_in"))
+        self._shapes: dict[str, set[tuple[int, ...]]] = {}
 
     def read(self, params: list[ir.Var]) -> ir.ParserInstance:
         """The parser; a document without one accepts every packet."""
         states: dict[str, ir.State] = {}
         start = "accept"
         self.x.packet = self.packet
+        self._find_shapes()
         for node in self.document.each("parsers"):
             if states:
                 node.fail("a second parser")
@@ -79,6 +82,16 @@ class ParserReader:
         self.x.packet = None
         states["start"] = ir.State("start", self._begin(), [], [ir.SelectCase([], start)])
         return ir.ParserInstance("parser", "parser", [self.packet, *params], [], states)
+
+    def _find_shapes(self) -> None:
+        """How many bits the keys have that each value set is compared with, which states may see differently."""
+        states = (state for parser in self.document.each("parsers") for state in parser.each("parse_states"))
+        for state in states:
+            names = {t["value"].text for t in state.each("transitions") if _is_value_set(t)}
+            if names:
+                widths = tuple(bits_of(self._key(key)).width for key in state.each("transition_key"))
+                for name in names:
+                    self._shapes.setdefault(name, set()).add(widths)
 
     def _begin(self) -> list[ir.Stmt]:
         if not self.errors.none:
@@ -101,23 +114,26 @@ class ParserReader:
             made = self._operation(op)
             body += [*self.x.before, *made]
         keys = [self._key(k) for k in node.each("transition_key")]
+        sets = [t["value"].text for t in node.each("transitions") if _is_value_set(t)]
+        joined = len(keys) > 1 and any(len(self._shapes[name]) > 1 for name in sets)
         cases: list[ir.SelectCase] = []
         for t in node.each("transitions"):
             target = self._target(t["next_state"], names) if "next_state" in t else "accept"
-            cases.append(ir.SelectCase(self._case(t, keys), target))
+            cases.append(ir.SelectCase(self._case(t, keys, joined=joined), target))
             if isinstance(cases[-1].keys[0], ir.KeyAny) and len(cases[-1].keys) == 1:
                 break
         else:
             cases.append(ir.SelectCase([ir.KeyAny()], "accept"))
         if not keys:
             return ir.State(names[node["name"].text], body, [], [ir.SelectCase([], cases[-1].target)])
-        return ir.State(names[node["name"].text], body, keys, cases)
+        return ir.State(names[node["name"].text], body, [reduce(_concatenated, keys)] if joined else keys, cases)
 
     def _key(self, node: Node) -> ir.Expr:
         e = self.x.exact(node)
         return convert(e, Bits(bits_of(e).width))
 
-    def _case(self, t: Node, keys: list[ir.Expr]) -> list[ir.Key]:
+    def _case(self, t: Node, keys: list[ir.Expr], *, joined: bool) -> list[ir.Key]:
+        """The keys of a transition: one for all keys of the state together where they are ``joined``."""
         word = t["type"].text if "type" in t else "default" if t["value"].value == "default" else "hexstr"
         if word == "default" or not keys:
             return [ir.KeyAny()]
@@ -126,21 +142,21 @@ class ParserReader:
         if word != "hexstr":
             t["type"].fail(f"'{word[:80]}': expected default, hexstr or parse_vset")
         value, mask = t["value"].hex, t["mask"].hex if "mask" in t else None
-        out: list[ir.Key] = []
-        for key in reversed(keys):
-            bits = bits_of(key)
+        parts: list[tuple[Bits, int, int]] = []
+        for bits in reversed([bits_of(key) for key in keys]):
             octets = (bits.width + 7) // 8
-            part = ir.Const(value & bits.mask, type=bits)
-            masked = bits.mask if mask is None else mask & bits.mask
-            if masked == bits.mask:
-                out.append(ir.KeyValue(part))
-            else:
-                out.append(ir.KeyMask(part, ir.Const(masked, type=bits)) if masked else ir.KeyAny())
+            parts.append((bits, value & bits.mask, bits.mask if mask is None else mask & bits.mask))
             value >>= 8 * octets
             mask = None if mask is None else mask >> 8 * octets
         if value:
             t["value"].fail("longer than the keys of its state")
-        return out[::-1] if len(out) > 1 or not isinstance(out[0], ir.KeyAny) else [ir.KeyAny()]
+        if joined:
+            whole, wanted, relevant = 0, 0, 0
+            for bits, part, masked in parts:
+                wanted, relevant, whole = wanted | part << whole, relevant | masked << whole, whole + bits.width
+            parts = [(Bits(whole), wanted, relevant)]
+        out = [_key_of(*part) for part in reversed(parts)]
+        return out if len(out) > 1 or not isinstance(out[0], ir.KeyAny) else [ir.KeyAny()]
 
     def _value_set(self, t: Node, keys: list[ir.Expr]) -> ir.ValueSet:
         name = t["value"].text
@@ -153,7 +169,7 @@ class ParserReader:
             t["value"].fail(
                 f"'{name[:80]}' has values of {width} bits, the keys of its state {sum(w.width for w in widths)}"
             )
-        if len(widths) > 1 and width is not None:
+        if len(widths) > 1 and width is not None and len(self._shapes[name]) == 1:
             found.element = Struct(name, fields=[Field(f"f{i}", w) for i, w in enumerate(widths)])
             found.match_kinds = ["exact"] * len(widths)
         return found
@@ -206,3 +222,18 @@ class ParserReader:
         if not isinstance(code, ir.Const) or not 0 <= int(code.value) < len(self.errors.names):
             p[1].fail("expected the number of an error")
         return [call("verify", ("in", self.x.boolean(p[0])), ("in", ir.Const(code.value, type=ERROR)))]
+
+
+def _is_value_set(transition: Node) -> bool:
+    return "type" in transition and transition["type"].text == "parse_vset"
+
+
+def _concatenated(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    return ir.Binary("++", left, right, type=Bits(bits_of(left).width + bits_of(right).width))
+
+
+def _key_of(bits: Bits, value: int, mask: int) -> ir.Key:
+    wanted = ir.Const(value, type=bits)
+    if mask == bits.mask:
+        return ir.KeyValue(wanted)
+    return ir.KeyMask(wanted, ir.Const(mask, type=bits)) if mask else ir.KeyAny()

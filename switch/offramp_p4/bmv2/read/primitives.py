@@ -12,7 +12,7 @@ from offramp_p4.bmv2.read.enums import CLONES, algorithm, call, member
 from offramp_p4.bmv2.read.expressions import unwrapped
 from offramp_p4.bmv2.read.nodes import Node
 from offramp_p4.bmv2.read.numbers import bits_of, convert, number
-from offramp_p4.types import STRING, VOID, Bits, Field, Header, Stack, Struct, Tuple, Union, Varbit, strip
+from offramp_p4.types import BOOL, STRING, VOID, Bits, Field, Header, Stack, Struct, Tuple, Union, Varbit, strip
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.read.expressions import Expressions
@@ -51,7 +51,11 @@ class Primitives:
     # --- values and headers -------------------------------------------------------------------------------------
 
     def assign(self, p: Node) -> list[ir.Stmt]:
-        """``assign`` and ``modify_field``, with the latter's mask."""
+        """``assign`` and ``modify_field``, with the latter's mask; ``$valid$`` makes its header valid or not."""
+        if isinstance(place := self.x.place(p[0]), ir.Cast) and isinstance(place.operand, ir.IsValid):
+            header = place.operand.base
+            on, off = (ir.Eval(ir.HeaderOp(op, header, type=VOID)) for op in ("setValid", "setInvalid"))
+            return [ir.If(ir.Cast(self.x.stored(p[1], Bits(1)), type=BOOL), on, off)]
         place = self.number_place(p[0])
         if len(p) > 2:
             mask = self.x.stored(p[2], place.type)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms that p4c and older compilers write and we do not: made out of our documents, as a compiler would have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from offramp_p4.bmv2.read import from_json
+from offramp_p4.bmv2.write import to_json
+from offramp_p4.engines import AnySwitch, make_switch
+from offramp_p4.frontend import load_text
+from offramp_p4.state.match import Exact
+
+pytestmark = pytest.mark.p4
+
+_PROGRAM = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> kind; bit<3> a; bit<13> b; }
+struct headers { h_t h; h_t second; }
+struct metadata { bit<1> flag; }
+parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t s) {
+    value_set<bit<16>>(4) known;
+    state start {
+        s.egress_spec = 1;
+        p.extract(hdr.h);
+        transition select(hdr.h.a ++ hdr.h.b) { known: more; 0x2001 &&& 0xe001: good; default: accept; }
+    }
+    state more {
+        p.extract(hdr.second);
+        transition select(hdr.second.a ++ hdr.second.b) { known: good; default: accept; }
+    }
+    state good { s.egress_spec = 2; transition accept; }
+}
+control V(inout headers hdr, inout metadata meta) { apply {} }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t s) {
+    apply {}
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return json.loads(json.dumps(to_json(load_text(_PROGRAM))))  # type: ignore[no-any-return]
+
+
+def _switch(document: dict[str, Any], engine: str) -> AnySwitch:
+    return make_switch(from_json(json.dumps(document), "x.json"), engine)
+
+
+def _states(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {state["name"]: state for state in document["parsers"][0]["parse_states"]}
+
+
+def _good(switch: AnySwitch, packet: str) -> bool:
+    ((port, _),) = switch.process_one(0, bytes.fromhex(packet))
+    return port == 2
+
+
+def test_a_value_set_is_compared_with_one_key_and_with_the_same_bits_of_two(document, engine: str) -> None:
+    """bmv2 puts the keys of a state beside each other, so a set may serve states whose keys differ."""
+    state = next(s for s in _states(document).values() if any(t["type"] == "hexstr" for t in s["transitions"]))
+    state["transition_key"] = [{"type": "field", "value": ["h", name]} for name in ("a", "b")]
+    value = next(t for t in state["transitions"] if t["type"] == "hexstr")
+    value["value"], value["mask"] = "0x010001", "0x070001"  # each key in whole octets
+    switch = _switch(document, engine)
+    (known,) = switch.value_sets.values()
+    known.set([(Exact(0x4005),)])
+    assert _good(switch, "00 4005 00 4005")
+    assert not _good(switch, "00 4005 00 4006")
+    assert _good(switch, "00 3ff1")
+    assert not _good(switch, "00 3ff2")
+    assert not _good(switch, "00 4006")
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_parser_sets_whether_a_header_is_valid(document, engine: str, value: int) -> None:
+    """As p4c copies headers: a field like any other."""
+    states = _states(document)
+    start = next(s for s in states.values() if any(op["op"] == "extract" for op in s["parser_ops"]))
+    valid = {"type": "field", "value": ["second", "$valid$"]}
+    start["parser_ops"].append({"op": "set", "parameters": [valid, {"type": "hexstr", "value": hex(value)}]})
+    start["transitions"] = [{"type": "default", "value": None, "mask": None, "next_state": None}]
+    ((_, frame),) = _switch(document, engine).process_one(0, bytes.fromhex("00 4005"))
+    assert len(frame) == 3 + 3 * value

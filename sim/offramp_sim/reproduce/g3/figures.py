@@ -8,7 +8,7 @@ from typing import Final
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.g3.bed import DATA, NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}
@@ -22,7 +22,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", 24), "BNS-GCN": ("metis", "sequential", 1)
 """Partition, pipeline, bins."""
 
 
-@reproduces("g3/fig4.2", "Scalability with replicated neighbourhoods", seconds=15)
+@reproduces("g3/fig4.2", "Scalability with replicated neighbourhoods", seconds=15, evidence=Evidence.SIMULATED)
 def figure42(scale: float, seed: int) -> Reproduction:
     """Scalability where workers replicate what their neighbourhoods need."""
     made = bed("products", scale, seed)
@@ -42,7 +42,12 @@ def figure42(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), NOTE, {"speed_up": lines})
 
 
-@reproduces("g3/fig4.7", "Throughput beside mini-batches (figures 4.7 to 4.10)", seconds=60)
+@reproduces(
+    "g3/fig4.7",
+    "Throughput beside mini-batches (figures 4.7 to 4.10)",
+    seconds=60,
+    evidence=Evidence.SIMULATED,
+)
 def figure47(scale: float, seed: int) -> Reproduction:
     """Throughput against workers beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
     published = {
@@ -76,7 +81,7 @@ def figure47(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, shown(scale, seed), f"{NOTE} {_BATCHES}", {"gains": data})
 
 
-@reproduces("g3/fig4.11", "Throughput beside full-graph systems", seconds=40)
+@reproduces("g3/fig4.11", "Throughput beside full-graph systems", seconds=40, evidence=Evidence.SIMULATED)
 def figure411(scale: float, seed: int) -> Reproduction:
     """Throughput beside other full-graph systems, 16 workers."""
     published = {"BNS-GCN": {"sage": "1.38", "gat": "1.20"}, "NeutronStar": {"sage": "1.84", "gat": "1.89"}}
@@ -108,7 +113,7 @@ def figure411(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": found})
 
 
-@reproduces("g3/fig4.13", "How busy devices are", seconds=10)
+@reproduces("g3/fig4.13", "How busy devices are", seconds=10, evidence=Evidence.SIMULATED)
 def figure413(scale: float, seed: int) -> Reproduction:
     """How busy devices are."""
     made = bed("products", scale, seed)
@@ -128,7 +133,7 @@ def figure413(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), note, {"busy": shares})
 
 
-@reproduces("g3/fig4.14", "Throughput against layers", seconds=40)
+@reproduces("g3/fig4.14", "Throughput against layers", seconds=40, evidence=Evidence.SIMULATED)
 def figure414(scale: float, seed: int) -> Reproduction:
     """Layers: 2 to 4, beside sampled mini-batches."""
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
@@ -148,7 +153,7 @@ def figure414(scale: float, seed: int) -> Reproduction:
     )
 
 
-@reproduces("g3/fig4.15", "Throughput against the width of features", seconds=15)
+@reproduces("g3/fig4.15", "Throughput against the width of features", seconds=15, evidence=Evidence.SIMULATED)
 def figure415(scale: float, seed: int) -> Reproduction:
     """Width of the input features."""
     made = bed("amazon", scale, seed)
@@ -167,7 +172,7 @@ def figure415(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, workers=WORKERS), note, {"throughput": lines})
 
 
-@reproduces("g3/fig4.16", "Partitions under G3's pipeline", seconds=30)
+@reproduces("g3/fig4.16", "Partitions under G3's pipeline", seconds=30, evidence=Evidence.SIMULATED)
 def figure416(scale: float, seed: int) -> Reproduction:
     """Partitions under G3's pipeline."""
     comparisons, panels, data = [], [], {}

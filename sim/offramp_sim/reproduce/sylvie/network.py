@@ -16,7 +16,7 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import WARM_UP, Timed, run_timed
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -51,7 +51,13 @@ def slow_network(scale: float, seed: int) -> TrainSettings:
     )
 
 
-@reproduces("sylvie/table3.2", "Bytes of an epoch", seconds=15)
+@reproduces(
+    "sylvie/table3.2",
+    "Bytes of an epoch",
+    seconds=15,
+    evidence=Evidence.FITTED,
+    source="table 3.2's bytes, from which our graph's size follows",
+)
 def table32(scale: float, seed: int) -> Reproduction:
     """Bytes of an epoch: boundary rows times the hidden widths, twice."""
     copies = 1.01e6
@@ -94,7 +100,7 @@ def table32(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": settings.graph, "workers": 4}, note, {"law_gb": law})
 
 
-@reproduces("sylvie/table3.9", "Epoch time by width", seconds=90)
+@reproduces("sylvie/table3.9", "Epoch time by width", seconds=90, evidence=Evidence.MEASURED)
 def table39(scale: float, seed: int) -> Reproduction:
     """Epoch time by width, always in step."""
     published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
@@ -125,7 +131,7 @@ def table39(scale: float, seed: int) -> Reproduction:
     return Reproduction([*comparisons], [panel], _shown(scale, seed), _NOTE, data)
 
 
-@reproduces("sylvie/table3.10", "Epoch time in step and stale", seconds=90)
+@reproduces("sylvie/table3.10", "Epoch time in step and stale", seconds=90, evidence=Evidence.MEASURED)
 def table310(scale: float, seed: int) -> Reproduction:
     """Epoch time by mode: in step, an epoch stale, and as the controller says."""
     published = {
@@ -149,7 +155,7 @@ def table310(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [Curves("an epoch", "", "s", bars, bars=True)], _shown(scale, seed), _NOTE, data)
 
 
-@reproduces("sylvie/table3.11", "Codes and bounds", seconds=1)
+@reproduces("sylvie/table3.11", "Codes and bounds", seconds=1, evidence=Evidence.RESTATED)
 def table311(_scale: float, _seed: int) -> Reproduction:
     """Bytes of an epoch, codes and bounds apart, by the formula of our messages."""
     comparisons = []

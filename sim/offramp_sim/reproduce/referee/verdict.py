@@ -60,8 +60,8 @@ class Verdict:
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
     """One for each number that any row has, in the order of the first that has it."""
-    whats = dict.fromkeys(what for row in rows for what in row.values)
-    return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in whats]
+    compared = dict.fromkeys(what for row in rows for what in row.values)
+    return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
 
 
 def _verdict(what: str, found: Sequence[tuple[Case, Value]]) -> Verdict:

@@ -23,6 +23,7 @@ _SCALARS = {
     "float": _Field.TYPE_FLOAT,
     "i32": _Field.TYPE_INT32,
     "i64": _Field.TYPE_INT64,
+    "double": _Field.TYPE_DOUBLE,
     "bool": _Field.TYPE_BOOL,
     "bytes": _Field.TYPE_BYTES,
     "string": _Field.TYPE_STRING,
@@ -30,6 +31,8 @@ _SCALARS = {
 ANY = any_pb2.DESCRIPTOR.name
 """The file that a package imports for ``google.protobuf.Any``."""
 ANY_MESSAGE = "google.protobuf.Any"
+_OTHER_PACKAGES = ("google.", "p4.", "gnmi_ext.")
+"""How the full name of a type begins; other names are of the package itself."""
 _TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
 
 
@@ -104,7 +107,7 @@ class Package:
             field.type = _SCALARS[name]
             return
         field.type = _Field.TYPE_ENUM if name in self.enums else _Field.TYPE_MESSAGE
-        full = name.startswith(("google.", "p4."))
+        full = name.startswith(_OTHER_PACKAGES)
         field.type_name = f".{name}" if full else f".{self.proto.package}.{name}"
 
     def _enum(self, name: str, values: str) -> None:

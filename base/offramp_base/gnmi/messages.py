@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gNMI 0.10 messages (gnmi.proto, gnmi_ext.proto) as tables, in the notation of :mod:`offramp_base.p4rt.messages`."""
+"""The messages of gNMI 0.10 (gnmi.proto, gnmi_ext.proto), in the notation of :mod:`offramp_base.p4rt.messages`."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from offramp_base.p4rt import messages
 
@@ -37,15 +38,16 @@ _TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*
 
 
 class Namespace:
-    """The message classes of one protobuf package as attributes."""
+    """The message classes and enumerations of one protobuf package as attributes; the classes by iteration."""
 
-    def __init__(self, package: str, classes: dict[str, Any]) -> None:
+    def __init__(self, package: str, classes: dict[str, Any], enums: dict[str, Any] | None = None) -> None:
         self._package = package
         self._classes = classes
+        self._enums = enums or {}
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._classes[name]
+            return self._classes[name] if name in self._classes else self._enums[name]
         except KeyError:
             raise AttributeError(f"no message {self._package}.{name}") from None
 
@@ -130,7 +132,8 @@ def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, 
         pool.AddSerializedFile(file.proto.SerializeToString())
         package = file.proto.package
         classes = {m.name: message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
-        namespaces[package] = Namespace(package, classes)
+        enums = {e.name: EnumTypeWrapper(pool.FindEnumTypeByName(f"{package}.{e.name}")) for e in file.proto.enum_type}
+        namespaces[package] = Namespace(package, classes, enums)
     return pool, namespaces
 
 

@@ -158,7 +158,12 @@ class _Calls:
 
 def _on_error(finish: Callable[[RpcError | None], None]) -> Callable[[RpcError | None], None]:
     """Where a client that says no more still wants to hear: only its mistakes end the call, or its going."""
-    return lambda error=None: finish(error) if error is not None else None
+
+    def mistaken(error: RpcError | None) -> None:
+        if error is not None:
+            finish(error)
+
+    return mistaken
 
 
 def _pump(

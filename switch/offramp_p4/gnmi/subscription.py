@@ -52,7 +52,7 @@ class GnmiSubscription:
         self._mode, self._updates_only = wanted.mode, wanted.updates_only
         self._reply = Reply(panel, wanted.prefix, wanted.encoding)
         self._changed = threading.Condition()
-        self._event = self._ended = False
+        self._event = self._ended = self._exhausted = False
         self._polls = 0
         self._error: RpcError | None = None
         self._watches: list[Watch] = []
@@ -84,6 +84,12 @@ class GnmiSubscription:
             self._polls += 1
             if self._polls > MOST_POLLS:
                 raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MOST_POLLS} polls wait for their answers")
+            self._changed.notify()
+
+    def exhausted(self) -> None:
+        """The client says no more: it does not poll any more, but hears what a STREAM tells."""
+        with self._changed:
+            self._exhausted = True
             self._changed.notify()
 
     def finish(self, error: RpcError | None = None) -> None:
@@ -138,12 +144,14 @@ class GnmiSubscription:
         return None
 
     def _wait_for_poll(self) -> bool:
-        """Wait for a poll; False: the call ends."""
+        """Wait for a poll; False: the call ends, or there will be none."""
         with self._changed:
             while not self._over():
                 if self._polls:
                     self._polls -= 1
                     return True
+                if self._exhausted:
+                    return False
                 self._changed.wait()
         return False
 

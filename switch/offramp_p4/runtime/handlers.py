@@ -118,7 +118,7 @@ class _Calls:
                         end.receive(parse(request_class, first))
                         yield from outbox.waiting()
                     silent.spoke(context)
-                    _pump(request_class, requests, end, outbox.finish)
+                    _pump(request_class, requests, end, outbox.finish, outbox.finish)
                     yield from outbox
                 finally:
                     end.close()
@@ -137,7 +137,7 @@ class _Calls:
                 try:
                     subscription = service.subscribe(parse(request_class, data))
                     context.add_callback(subscription.finish)
-                    _pump(request_class, requests, subscription, _on_error(subscription.finish))
+                    _pump(request_class, requests, subscription, subscription.finish, subscription.exhausted)
                     yield from subscription
                 finally:
                     self._limits.subscriptions.release()
@@ -156,20 +156,18 @@ class _Calls:
         return lambda reason: self._limits.refusals.note(reason, context.peer())
 
 
-def _on_error(finish: Callable[[RpcError | None], None]) -> Callable[[RpcError | None], None]:
-    """Where a client that says no more still wants to hear: only its mistakes end the call, or its going."""
-
-    def mistaken(error: RpcError | None) -> None:
-        if error is not None:
-            finish(error)
-
-    return mistaken
-
-
 def _pump(
-    request_class: Any, requests: Iterator[bytes], end: _Receiver, finish: Callable[[RpcError | None], None]
+    request_class: Any,
+    requests: Iterator[bytes],
+    end: _Receiver,
+    finish: Callable[[RpcError | None], None],
+    exhausted: Callable[[], None],
 ) -> None:
-    """Have a thread hand the client's messages to the service until either side ends the stream."""
+    """Have a thread hand the client's messages to the service until either side ends the stream.
+
+    ``finish`` is told of what the client did wrong, or None where it has vanished; ``exhausted`` is called when it says
+    no more, and may still listen.
+    """
 
     def run() -> None:
         try:
@@ -181,7 +179,7 @@ def _pump(
             # gRPC raises a bare Exception when the client vanishes in the middle of its stream.
             finish(None)
         else:
-            finish(None)
+            exhausted()
 
     threading.Thread(target=run, daemon=True).start()
 

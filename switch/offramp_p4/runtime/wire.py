@@ -55,6 +55,9 @@ class Subscription(Protocol):
     def receive(self, request: Any) -> None:
         """Handle a further message."""
 
+    def exhausted(self) -> None:
+        """The client says no more; it may still listen."""
+
     def finish(self, error: RpcError | None = None) -> None:
         """End the iteration, from any thread: the client has gone, or has made a mistake."""
 

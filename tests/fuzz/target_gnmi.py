@@ -77,11 +77,14 @@ def _request(rng: random.Random, name: str) -> Any:
     if name == "Subscribe":
         if rng.random() < 0.3:
             return gnmi.SubscribeRequest(poll=gnmi.Poll())
-        wanted = gnmi.SubscriptionList(prefix=_path(rng, 0.9), mode=_few(rng), encoding=_few(rng))
+        wanted = gnmi.SubscriptionList(prefix=_path(rng, 0.9), mode=_few(rng), encoding=rng.choice([0, 2, 4, 1]))
         for _ in range(rng.randrange(4)):
             interval = rng.choice([0, 1, 10**8, 10**9, (1 << 64) - 1])
             wanted.subscription.add(
-                path=_path(rng), mode=_few(rng), sample_interval=interval, heartbeat_interval=_few(rng)
+                path=_path(rng),
+                mode=_few(rng),
+                sample_interval=interval,
+                heartbeat_interval=rng.choice([0, 0, 10**8, 3]),
             )
         return gnmi.SubscribeRequest(subscribe=wanted)
     return gnmi.CapabilityRequest()

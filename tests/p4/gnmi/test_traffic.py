@@ -38,10 +38,13 @@ def session(switch: Whole) -> Iterator[GnmiSession]:
 
 @pytest.fixture
 def hosts(switch: Whole) -> Iterator[dict[int, Any]]:
+    """Both, each after a frame to itself, so that the switch has taken its link."""
     with ExitStack() as stack:
         links = {number: open_io(switch.link(number)) for number in (1, 2)}
-        for link in links.values():
+        for number, link in links.items():
             stack.callback(link.close)
+            send(link, number, 1)
+            assert received(link, 1) == 1
         yield links
 
 
@@ -61,7 +64,10 @@ def received(link: Any, count: int) -> int:
 
 
 def counters(session: GnmiSession, number: int) -> dict[str, Any]:
-    return {path.rpartition("/")[2]: value for path, value in session.get(COUNTERS.format(number, "*")).items()}
+    """By name, without the frame of :func:`hosts`."""
+    first = {"octets": 64, "pkts": 1, "unicast-pkts": 1}
+    of = {path.rpartition("/")[2]: value for path, value in session.get(COUNTERS.format(number, "*")).items()}
+    return {name: value - first.get(name.partition("-")[2], 0) for name, value in of.items()}
 
 
 def settled(session: GnmiSession, name: str, number: int, value: int) -> None:

@@ -43,13 +43,8 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
     """The entry, counted from 1, that matches the values of all keys; 0 if none does."""
     key = plan.key
     whole = ll.IntType(64 * key.words)
-    number = const(whole, 0)
-    for i in key.order:
-        if key.widths[i]:
-            number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
-            number = g.b.or_(number, g.resize(values[i], whole.width))
     words = g.allocate(whole, 8)
-    g.tags.mark(g.b.store(number, words, align=8), "Words")
+    store_key(g, key, values, words)
     at = plan.words
     table = g.word_address(at)
     if key.search == "exact":
@@ -63,3 +58,14 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
         g.tags.mark(stored, "Words")
     matching = g.allocate(ll.ArrayType(I64, SET), 8)
     return g.call(find_best, table, words, numbers, matching, key.words, len(key.ranges))
+
+
+def store_key(g: Emitter, key: KeyFormat, values: Sequence[Value], words: Value) -> None:
+    """Write the concatenation of the values of all keys to an address."""
+    whole = ll.IntType(64 * key.words)
+    number = const(whole, 0)
+    for i in key.order:
+        if key.widths[i]:
+            number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
+            number = g.b.or_(number, g.resize(values[i], whole.width))
+    g.tags.mark(g.b.store(number, words, align=8), "Words")

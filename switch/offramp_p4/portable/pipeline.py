@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_p4.engine.faults import CheckFailed, Steps, StepsExhausted
 from offramp_p4.engine.generator import Generator, Generators
@@ -83,7 +83,10 @@ class PortablePipeline(ABC):
         waiting: packets for another pass and copies for egress, in the order in which they were made; with a traffic
             manager, only the former.
         max_passes: of a packet and its copies together.
+        recirculates: whether a copy comes back by the port PSA_PORT_RECIRCULATE.
     """
+
+    recirculates: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -184,7 +187,7 @@ class PortablePipeline(ABC):
             self._steps.take(PASS_STEPS)
             if copy.port == CPU and self._cpu_port is not None:
                 copy.port = self._cpu_port
-            elif copy.port == RECIRCULATE:
+            elif copy.port == RECIRCULATE and self.recirculates:
                 copy.port = LOOP
             elif copy.port > MAX_PORT:
                 copy.port = -1

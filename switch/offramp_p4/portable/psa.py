@@ -67,6 +67,8 @@ class PsaPipeline(PortablePipeline):
         Unsupported: the program uses what this switch does not execute.
     """
 
+    recirculates = True
+
     def __init__(self, program: ir.Program, **options: Any) -> None:
         super().__init__(program, **options)
         paths = program.types.get("PSA_PacketPath_t")

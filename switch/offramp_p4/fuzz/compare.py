@@ -54,7 +54,7 @@ def native_engine(program: ir.Program) -> Any:
 
 def traced_engine(program: ir.Program) -> Switch:
     """The readable engine with instrumented code."""
-    return Switch(program, max_passes=MAX_PASSES, trace=lambda trace: trace.to_json())
+    return Switch(program, max_passes=MAX_PASSES, host_ports=HOST_PORTS, trace=lambda trace: trace.to_json())
 
 
 ENGINES: Final[dict[str, Make]] = {"native": native_engine, "traced": traced_engine}

@@ -15,7 +15,6 @@ from offramp_p4 import ir
 from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.generator import is_scalar
-from offramp_p4.engine.tables import key_values
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionData, Exact, StateError, TableEntry
 from offramp_p4.types import BOOL, Enum, Structure, Tuple, strip
@@ -166,7 +165,7 @@ class Flows:
         """Keep the key, for which the default action may add an entry."""
         if learns(table):
             check_learning(table)
-            g.line(f"m[{self._missed}] = ({state}, ({', '.join(key_values(g, table))},), {expires(table)})")
+            g.line(f"m[{self._missed}] = ({state}, key, {expires(table)})")
 
     @property
     def _hit(self) -> int:

@@ -29,6 +29,8 @@ _PRE: Final[Signature] = ("headers", "user", "pre_in", "pre_out")
 _CONTROL: Final[Signature] = ("headers", "user", "in", "out")
 _DEPARSER: Final[Signature] = ("", "headers", "user", "out")
 _MASK64: Final = (1 << 64) - 1
+MIRROR: Final = "mirror"
+"""How a mirror came to the wire; PNA has no name for it."""
 _PASSES: Final = 8
 """Pass numbers have three bits."""
 
@@ -77,20 +79,20 @@ class PnaPipeline(PortablePipeline):
             m[self._pre_error] = code
             thread.control(m, 0)
             if m[self._decrypt]:  # there is nothing here that could
-                self.stats.dropped += 1
+                self._drop("nothing here decrypts")
                 return
         thread.control(m, -1)
         frame = thread.deparse(m)
         self._notify(m, thread.target.digests)
         for session in requests.mirrors(m):
-            self._clone(session, frame, "", [])
+            self._clone(session, frame, MIRROR, [])
         port = requests.destination(m)
         if requests.recirculated(m):
             self.stats.recirculations += 1
             again = Arrival(frame, arrival.port, "", None, arrival.passes + 1, recirculated=True)
             self.waiting.append(again)
         elif port is None:
-            self.stats.dropped += 1
+            self._drop("it was sent nowhere, or dropped")
         else:
             self._send_copies([Copy(frame, "", port, m[self._cos])])
 

@@ -66,6 +66,14 @@ def test_engines_agree_on_programs_of_other_architectures(write: Callable[[int],
     assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
 
 
+@pytest.mark.parametrize("write", [random_psa_program, random_pna_program])
+def test_traces_change_nothing(write: Callable[[int], RandomProgram]) -> None:
+    campaign = Campaign(traced_engine, write=write)
+    campaign.run(trials=5)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [random_tofino_program, random_psa_program, random_pna_program])
 def test_engines_agree_on_programs_of_other_architectures_for_minutes(write: Callable[[int], RandomProgram]) -> None:

@@ -9,7 +9,6 @@ from offramp_base.native.llvm import I64, Value, i64
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.lookup import store_key
 from offramp_p4.native.portable.plan import AddEntry
 from offramp_p4.native.records import layout_of
 from offramp_p4.native.runtime.portable.flows import add_flow, change_life, give_flow_id, restart_timer
@@ -54,12 +53,11 @@ class Flows:
             words = i64(self._plan.tables[table].words << 32)
             g.store_number(g.b.or_(words, entry), g.cell(self._hit), 64)
 
-    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """Keep the key, for which the default action may add an entry."""
         if learns(table):
             g.store_number(i64(self._numbers[table]), g.cell(self._missed), 64)
-            key = self._plan.tables[table].key
-            store_key(g, key, [g.value(k.expr) for k in table.keys], g.cell(self._key))
+            g.copy(g.cell(self._key), key, 8 * self._plan.tables[table].key.words)
 
     def _add(self, g: Emitter, e: ir.ExternCall, first: int) -> Value:
         name, data = argument(e, first), argument(e, first + 1)

@@ -93,12 +93,12 @@ class PortableTarget(DirectTarget):
         elif supports_timeout(table):
             counts.touch_entry(g, self.plan.tables[table].words, entry)
 
-    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """The default action's direct externs work on the default entry, which is the first."""
         if table in self._direct:
             g.store_number(i64(1), g.cell(self.cell(table)), 64)
         if self.flows is not None:
-            self.flows.on_miss(g, table)
+            self.flows.on_miss(g, table, key)
 
     def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
         """The hash of an action selector."""

@@ -150,6 +150,14 @@ def test_bmv2s_version_has_sources_and_a_status(make_switch: MakeSwitch) -> None
     assert card.process_one(1, b"\0\0\xff\0") == [(1, b"\0\0\1\0")]  # not asked to add
 
 
+def test_a_packet_adds_the_key_that_it_has_missed(make_switch: MakeSwitch) -> None:
+    """Which is evaluated once: here it is another number each time."""
+    card = make_switch(BMV2.replace("h.h.flow : exact", '(FlowIdUint_t)allocate_flow_id() : exact @name("id")'))
+    for _ in range(3):
+        card.process_one(1, b"\0\0\xff\x05")
+    assert [entry.keys for entry in card.tables["Main.flows"].entries] == [(Exact(n),) for n in range(3)]
+
+
 def test_a_table_that_learns_has_exact_keys(make_switch: MakeSwitch) -> None:
     with pytest.raises(OfframpError, match="add_on_miss and keys that are not exact"):
         make_switch(BMV2.replace("h.h.flow : exact", "h.h.flow : ternary"))

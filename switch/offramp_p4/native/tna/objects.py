@@ -19,12 +19,14 @@ from offramp_p4.native.shape import container
 from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.numbers import Numbers, signed_word
 from offramp_p4.native.state.objects import NativeState
+from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes
 from offramp_p4.native.tna.trees import NativeTrees
 from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionProfileState
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
@@ -81,6 +83,14 @@ class NativeTofino(NativeState, Objects):
         if isinstance(state, FilterState):
             return NativeFilters(state.name, state.size)
         return state
+
+    def make_profile(self, name: str, size: int) -> ActionProfileState:
+        """A selector that is its own profile."""
+        return NativeProfile(name, size, selector=True)
+
+    def make_bits(self, name: str, size: int) -> TofinoRegister:
+        """The memory of a selector that its actions change."""
+        return NativeTofinoRegister(super().make_bits(name, size))
 
     def make_replication(self) -> NativeTrees:
         """The packet replication engine."""

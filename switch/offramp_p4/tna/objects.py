@@ -13,7 +13,9 @@ from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
 from offramp_p4.state.member_status import LINE_MEMBERS, MemberStatus, bits_needed
+from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FILTERS, FilterState
+from offramp_p4.tna.generator import PacketGenerator
 from offramp_p4.tna.register_of import register_of, register_of_selector
 from offramp_p4.tna.replication import TofinoReplication
 from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
@@ -45,6 +47,7 @@ class Objects:
         pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
         port_metadata: what the parser finds behind the intrinsic metadata, by port; zeros for others.
+        generator: the packet generator; None: that of a Tofino 2, which is another one, is not modelled.
     """
 
     def __init__(self, program: ir.Program) -> None:
@@ -58,6 +61,7 @@ class Objects:
         self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
         self.logs: dict[ir.ExternInstance, list[int]] = {}
+        self.generator = None if is_tofino_2(program) else PacketGenerator(len(pipes(program)))
         for instance in program.externs:
             self._make(instance)
         self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
@@ -79,6 +83,8 @@ class Objects:
         self.port_metadata.clear()
         for log in self.logs.values():
             log[0] = 0
+        if self.generator is not None:
+            self.generator.reset()
 
     def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
@@ -165,6 +171,11 @@ class Objects:
         instance = table.properties.get("implementation")
         state = self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
         return state if isinstance(state, ActionProfileState) else None
+
+
+def is_tofino_2(program: ir.Program) -> bool:
+    """Whether a program is for Tofino 2."""
+    return "ghost_intrinsic_metadata_t" in program.types
 
 
 def group_limits(selector: ir.ExternInstance) -> tuple[int, int]:

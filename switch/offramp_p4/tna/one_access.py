@@ -148,7 +148,7 @@ def _register(call: ir.ExternCall) -> ir.ExternInstance | None:
 def _access(thing: Thing, seen: Seen, pos: Pos) -> Seen:
     if thing in seen:
         kind, what = ("table", "apply") if isinstance(thing, ir.Table) else ("register", "access")
-        if kind == "register" and thing.extern == "ActionSelector":
+        if isinstance(thing, ir.ExternInstance) and thing.extern == "ActionSelector":
             kind = "the memory of selector"
         raise P4Error(
             pos, f"a pass may {what} {kind} {thing.name} twice (first at {seen[thing]}); Tofino can do it only once"

@@ -20,6 +20,7 @@ from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import Objects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
@@ -258,6 +259,10 @@ class TnaPipeline:
             self.stats.dropped += 1
         elif port in self.recirculation_ports:
             self.stats.recirculations += 1
+            generator = self.objects.generator
+            if generator is not None and port in generator.matching:
+                head = packet[:PATTERN_BYTES].ljust(PATTERN_BYTES, b"\0")
+                generator.recirculated(port, int.from_bytes(head, "big"), self._clock())
             self._queue.append(Arrival(port, packet))
         else:
             self.stats.packets_out += 1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -33,12 +33,21 @@ class FrontPanel:
     cpu_port: int | None = None
 
 
-class PortStore(Records):
-    """``$PORT``. The ports that are attached exist from the start, enabled; others may be added and never come up."""
+def _nobody(port: int, up: bool) -> None:
+    del port, up
 
-    def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
-        super().__init__(spec)
-        self._panel = panel
+
+class PortStore(Records):
+    """``$PORT``. The ports that are attached exist from the start, enabled; others may be added and never come up.
+
+    Args:
+        moved: called with each port whose link comes up or goes down, also because it is enabled or disabled.
+    """
+
+    def __init__(self, spec: TableSpec, panel: FrontPanel, moved: Callable[[int, bool], None] = _nobody) -> None:
+        super().__init__(spec, self.links_changed)
+        self._panel, self._moved = panel, moved
+        self._up: dict[int, bool] = {}
         for number in sorted(panel.ports):
             self.insert((Exact(number),), Data(None, {"$PORT_ENABLE": True, "$SPEED": "BF_SPEED_100G"}))
 
@@ -46,17 +55,28 @@ class PortStore(Records):
         """A port, with whether its link is up."""
         number = only(key)
         found = super().get(key)
-        up = bool(found.values["$PORT_ENABLE"]) and self._panel.links.up(number)
         seen: dict[str, Value] = {
             "$MEDIA_TYPE": "BF_MEDIA_TYPE_UNKNOWN",
             "$IS_VALID": True,
             "$IS_INTERNAL": False,
             "$CONN_ID": connector(number),
             "$CHNL_ID": number % _CHANNELS,
-            "$PORT_UP": up and (number in self._panel.ports or not self._panel.ports),
+            "$PORT_UP": self._is_up(number, found),
             "$PORT_NAME": port_name(number),
         }
         return Data(None, {**found.values, **seen})
+
+    def links_changed(self) -> None:
+        """Tell whose link has come up or gone down."""
+        now = {only(key): self._is_up(only(key), data) for key, data in self.entries.items()}
+        before, self._up = self._up, now
+        for number in before | now:
+            if (up := now.get(number, False)) != before.get(number, False):
+                self._moved(number, up)
+
+    def _is_up(self, number: int, data: Data) -> bool:
+        attached = number in self._panel.ports or not self._panel.ports
+        return bool(data.values["$PORT_ENABLE"]) and self._panel.links.up(number) and attached
 
 
 def connector(number: int) -> int:

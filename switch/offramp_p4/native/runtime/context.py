@@ -164,7 +164,10 @@ class Context(Record):
     waited_us: int
     left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
-    unused: Annotated[Words, 2]  # so that what follows begins on a cache line
+    patterns: Words  # port, value and mask of what wakes the packet generator among the packets that come in again
+    pattern_count: int
+    triggers: Buffer  # port, first four bytes and time of those that have
+    unused: Annotated[Words, 4]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

@@ -70,6 +70,7 @@ class NativeTofino(NativeState, Objects):
 
     def __init__(self, program: ir.Program) -> None:
         self._program = program
+        self._patterns: list[tuple[int, int, int]] = []
         super().__init__(program)
         self.port_metadata: dict[int, bytes] = WatchedDict()
 
@@ -140,6 +141,7 @@ class NativeTofino(NativeState, Objects):
         """Show machine code all changes since the last call; no packet runs meanwhile."""
         super().sync()
         self._trees.sync()
+        self._show_patterns()
         self.port_metadata = data = watched(self.port_metadata)
         if data.changed:
             data.changed = False
@@ -147,6 +149,22 @@ class NativeTofino(NativeState, Objects):
             rows = [data.get(port, b"").ljust(size, b"\0")[:size] for port in range(max(data, default=-1) + 1)]
             self._context.hold(offset(at.Context.port_data), np.frombuffer(b"".join(rows) or bytes(1), np.uint8))
             self._context.words[at.Context.port_data_count] = len(rows)
+
+    def collect(self) -> None:
+        """Tell the packet generator also what has woken it."""
+        super().collect()
+        if self.generator is not None and self._context.words[at.Context.triggers.used]:
+            found = self._context.buffer(at.Context.triggers).view(np.int64).reshape(-1, 3).tolist()
+            self._context.empty(at.Context.triggers)
+            for port, head, now_us in found:
+                self.generator.recirculated(port, head, now_us)
+
+    def _show_patterns(self) -> None:
+        patterns = [] if self.generator is None else self.generator.patterns
+        if patterns != self._patterns:
+            self._patterns = patterns
+            self._context.hold(offset(at.Context.patterns), np.array(patterns or [(0, 0, 0)], np.int64))
+            self._context.words[at.Context.pattern_count] = len(patterns)
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""

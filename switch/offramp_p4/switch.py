@@ -222,6 +222,10 @@ def _pipeline(
         return _PIPELINES[architecture]
     if not architecture.traced:
         raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
+    if architecture is TNA:
+        from offramp_p4.trace.tna import TracedTnaPipeline
+
+        return partial(TracedTnaPipeline, sink=trace)
     from offramp_p4.trace.pipeline import TracedPipeline
 
     return partial(TracedPipeline, sink=trace)

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""v1model as the target of instrumented code."""
+"""Architectures as targets of instrumented code."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.trace.externs import traced
+from offramp_p4 import ir
+from offramp_p4.tna.register_of import register_of
+from offramp_p4.tna.registers import ACTIONS, state_of
+from offramp_p4.tna.target import TnaTarget
+from offramp_p4.trace.externs import Notes, traced
 from offramp_p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
-    from offramp_p4 import ir
     from offramp_p4.engine.layout import Layout
     from offramp_p4.trace.recorder import Recorder
+
+_PACKETS: Final = frozenset({"packet_in", "packet_out"})
+# Of v1model: by method, as direct counters have the names of others' methods.
+_SILENT: Final = frozenset({"emit", "extract", "lookahead", "length", "read", "write", "count", "execute_meter"})
+_ARRAYS: Final = frozenset({"register", "counter", "meter"})
 
 
 class TracedTarget(V1Target):
@@ -22,4 +30,32 @@ class TracedTarget(V1Target):
     ) -> None:
         super().__init__(program, layout, parser, **options)
         self.recorder = recorder
-        self.externs = traced(self.externs, self.objects, recorder)
+        notes = Notes(self._size, lambda e: e.method in _SILENT)
+        self.externs = traced(self.externs, notes, recorder)
+
+    def _size(self, e: ir.ExternCall) -> int | None:
+        if e.extern not in _ARRAYS:
+            return None
+        assert isinstance(e.target, ir.ExternInstance)
+        size: int = self.objects.of[e.target].size
+        return size
+
+
+class TracedTnaTarget(TnaTarget):
+    """A gress of a TNA pipe with externs that tell ``recorder``."""
+
+    def __init__(self, *args: Any, recorder: Recorder, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.recorder = recorder
+        notes = Notes(self._size, lambda e: e.extern in _PACKETS or e.method == "predicate", emits=True)
+        self.externs = traced(self.externs, notes, recorder)
+
+    def _size(self, e: ir.ExternCall) -> int | None:
+        """Of what has cells that note themselves."""
+        if not isinstance(e.target, ir.ExternInstance) or e.method == "predicate":
+            return None
+        if e.extern in ACTIONS and not e.extern.startswith("Direct"):
+            return state_of(self.objects.of, register_of(e.target)).size
+        if e.extern in ("Register", "RegisterParam", "Counter", "Meter"):
+            return int(self.objects.of[e.target].size)
+        return None

@@ -16,7 +16,7 @@ def test_exact_entries(bed):
     exact, c = "pipe.I.exact", bed.client
     c.insert(exact, {"hdr.h.a": 9}, "to", port=5)
     assert bed.send((1, packet(9))) == [(5, packet(9))]
-    counts = {"COUNTER_SPEC_BYTES": 8, "COUNTER_SPEC_PKTS": 1}
+    counts = {"COUNTER_SPEC_BYTES": 12, "COUNTER_SPEC_PKTS": 1}
     ttl = {"ENTRY_TTL": 0, "ENTRY_HIT_STATE": "ENTRY_ACTIVE"}
     assert c.get(exact, {"hdr.h.a": 9}) == [{"action": "to", "port": 5, **counts, **ttl, "key": {"hdr.h.a": 9}}]
     c.modify(exact, {"hdr.h.a": 9}, "to", port=6)

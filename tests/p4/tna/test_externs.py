@@ -265,7 +265,7 @@ def test_verify_is_refused() -> None:
 # --- counters and meters
 
 
-def test_counters_count_bytes_of_the_packet_less_an_adjustment() -> None:
+def test_counters_count_bytes_of_the_frame_less_an_adjustment() -> None:
     s = switch(
         "c.count(hdr.h.a); d.count(index = hdr.h.a, adjust_byte_count = 4);",
         local="Counter<bit<32>, bit<8>>(4, CounterType_t.PACKETS_AND_BYTES) c;"
@@ -273,8 +273,8 @@ def test_counters_count_bytes_of_the_packet_less_an_adjustment() -> None:
     )
     for a in (1, 1, 9):
         one(s, a=a, rest=bytes(12))
-    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == ([0, 2, 0, 0], [0, 40, 0, 0])
-    assert s.counters["pipe.I.d"].bytes == [0, 32, 0, 0]
+    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == ([0, 2, 0, 0], [0, 48, 0, 0])  # 8 + 12, and 4 of the check sequence
+    assert s.counters["pipe.I.d"].bytes == [0, 40, 0, 0]
 
 
 def test_direct_counters_count_where_the_action_says_so() -> None:
@@ -289,7 +289,7 @@ def test_direct_counters_count_where_the_action_says_so() -> None:
         table.insert(TableEntry((Exact(a),), ActionData(f"I.{action}")))
     for a in (1, 1, 2, 3):
         one(s, a=a)
-    assert [(e.packets, e.bytes) for e in table.entries] == [(2, 16), (0, 0)]
+    assert [(e.packets, e.bytes) for e in table.entries] == [(2, 24), (0, 0)]
 
 
 METER = "Meter<bit<8>>(4, MeterType_t.PACKETS{}) m;"
@@ -312,7 +312,7 @@ def test_direct_meters() -> None:
     entry = TableEntry((Exact(1),), ActionData("I.yes"))
     s.tables["pipe.I.t"].insert(entry)
     entry.meter = MeterCell()
-    entry.meter.configure(((0, 8), (0, 16)))
+    entry.meter.configure(((0, 12), (0, 24)))  # 8 bytes, and 4 of the check sequence
     assert [one(s, a=1)[1] for _ in range(3)] == [0, 1, 3]
 
 

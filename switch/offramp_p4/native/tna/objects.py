@@ -103,8 +103,8 @@ class NativeTofino(NativeState, Objects):
         assert isinstance(plan, TnaPlan)
         super().attach(context, plan, chip)
         self._logs = list(plan.logs.values())
-        for (instance, bits), word in plan.hashes.items():
-            context.hold(word, hash_table(hash_of(instance, bits, chip.seed), bits))
+        for (instance, bits, pairs), word in plan.hashes.items():
+            context.hold(word, hash_table(hash_of(instance, bits, chip.seed, pairs), bits))
         for instance, word in plan.filters.items():
             context.hold(word, self.of[instance].rows)
         for instance, column in plan.single.items():

@@ -224,6 +224,36 @@ def test_the_parser_counter_has_a_sign() -> None:
     assert [one(s, a=a)[1] for a in (3, 4)] == [1, 0]
 
 
+STACK = """n.set(hdr.h.a); n.push(hdr.h.b); n.decrement(1); {more} n.pop();
+    md.flag = n.is_zero(); transition accept;"""
+
+
+@pytest.mark.parametrize(
+    ("more", "zero"),
+    [
+        ("", (0, 9)),
+        ("n.push(8w7); n.pop();", (0, 9)),
+        ("n.push(hdr.h.b, 8w255, 8w0, 8w255, 8w3); n.pop(); n.pop(); n.push(8w1);", (0, 9)),
+        ("n.push(8w1); n.push(8w2); n.push(8w3); n.pop(); n.pop(); n.pop();", (0, 9)),
+        ("n.pop(); n.decrement(4);", (5, 0)),  # what is below an empty stack is 0
+    ],
+)
+def test_the_stack_of_tofino_2s_parser_counter(more: str, zero: tuple[int, int]) -> None:
+    s = switch(
+        "if (md.flag) { hdr.h.c = 1; }",
+        arch="#include <t2na.p4>",
+        iplocals="ParserCounter() n;",
+        ipbody=STACK.format(more=more),
+        idbody="",
+    )
+    assert one(s, a=zero[0], b=zero[1])[3] == 1
+
+
+def test_a_pushed_value_that_follows_another_is_refused() -> None:
+    with pytest.raises(Unsupported, match=r"ParserCounter\.push with update_with_top"):
+        switch(arch="#include <t2na.p4>", iplocals="ParserCounter() n;", ipbody="n.push(8w1, true); transition accept;")
+
+
 def test_value_sets_and_priorities() -> None:
     s = switch(
         iplocals="value_set<bit<16>>(4) known; ParserPriority() p;",
@@ -273,7 +303,10 @@ def test_counters_count_bytes_of_the_frame_less_an_adjustment() -> None:
     )
     for a in (1, 1, 9):
         one(s, a=a, rest=bytes(12))
-    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == ([0, 2, 0, 0], [0, 48, 0, 0])  # 8 + 12, and 4 of the check sequence
+    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == (
+        [0, 2, 0, 0],
+        [0, 48, 0, 0],
+    )  # 8 + 12, and 4 of the check sequence
     assert s.counters["pipe.I.d"].bytes == [0, 40, 0, 0]
 
 

@@ -70,6 +70,10 @@ def frames(number: int, note: int, packets: int) -> list[tuple[int, bytes]]:
 def test_what_is_written_can_be_read(bed: SimpleNamespace) -> None:
     c = bed.client
     assert c.get(BUFFER, {"pkt_buffer_offset": 160, "pkt_buffer_size": 20})[0]["buffer"] == PAYLOAD
+    given = c.entry(BUFFER, {"pkt_buffer_offset": 32, "pkt_buffer_size": 3})
+    given.data.fields.add(field_id=1).stream = b"abc"  # as the SDE's client has it
+    c.write("MODIFY", given)
+    assert c.get(BUFFER, {"pkt_buffer_offset": 32, "pkt_buffer_size": 3})[0]["buffer"] == list(b"abc")
     (port,) = c.get(PORT, {"dev_port": 68})
     names = ("recirculation_enable", "pktgen_enable", "pattern_matching_enable")
     assert [port[name] for name in names] == [True, True, False]

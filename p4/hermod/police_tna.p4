@@ -3,6 +3,9 @@
 #define OFFRAMP_HERMOD_POLICE_TNA_P4
 #include "types.p4"
 
+// Of the check sequence, which Tofino counts and v1model does not: neither program does.
+#define FCS_BYTES 4
+
 // As police.p4 does.
 control Police(inout metadata_t meta, in bit<9> port) {
     Meter<bit<12>>(PORT_QUEUES, MeterType_t.BYTES) by_source;
@@ -10,10 +13,10 @@ control Police(inout metadata_t meta, in bit<9> port) {
 
     apply {
         bit<12> index = port ++ meta.queue;
-        bit<8> colour = (bit<8>)by_source.execute(index);
+        bit<8> colour = (bit<8>)by_source.execute(index = index, adjust_byte_count = FCS_BYTES);
         if (colour != 0) {
             meta.demoted = 1;
-            policed.count(index);
+            policed.count(index, FCS_BYTES);
         }
     }
 }
@@ -23,10 +26,10 @@ control Floor(inout metadata_t meta) {
     Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) excess;
 
     apply {
-        bit<8> colour = (bit<8>)upper.execute(meta.port);
+        bit<8> colour = (bit<8>)upper.execute(index = meta.port, adjust_byte_count = FCS_BYTES);
         if (colour != 0) {
             meta.drop = 1;
-            excess.count(meta.port);
+            excess.count(meta.port, FCS_BYTES);
         }
     }
 }

@@ -72,11 +72,11 @@ control HermodIngress(inout headers_t hdr,
         } else {
             classify.apply(hdr, meta.frame);
             if (meta.frame.is_ip == 1) {
-                by_dscp.count(meta.frame.dscp);
+                by_dscp.count(meta.frame.dscp, FCS_BYTES);
             }
             trust.apply(meta.frame, intrinsic.ingress_port);
             if (meta.frame.demoted == 1) {
-                strangers.count(intrinsic.ingress_port);
+                strangers.count(intrinsic.ingress_port, FCS_BYTES);
             } else {
                 police.apply(meta.frame, intrinsic.ingress_port);
             }
@@ -165,10 +165,10 @@ control HermodEgress(inout headers_t hdr,
             bit<32> now = from_parser.global_tstamp[47:16];
             gate.apply(meta.frame, now, meta.bridge.came_from, intrinsic.egress_port);
             if (meta.frame.drop == 1) {
-                dropped.count(index, sizeInBytes(meta.bridge));
+                dropped.count(index, sizeInBytes(meta.bridge) + FCS_BYTES);
                 to_deparser.drop_ctl = 1;
             } else {
-                sent.count(index, sizeInBytes(meta.bridge));
+                sent.count(index, sizeInBytes(meta.bridge) + FCS_BYTES);
                 if (mark == 1) {
                     marked.count(index);
                 }

@@ -31,7 +31,7 @@ class Architecture:
 
 V1MODEL: Final = Architecture("v1model", frozenset({"V1Switch"}), frozenset({"drop_port"}), traced=True)
 TNA: Final = Architecture(
-    "tna", frozenset({"Switch", "MultiParserSwitch"}), frozenset({"cpu_port", "recirculation_ports"})
+    "tna", frozenset({"Switch", "MultiParserSwitch"}), frozenset({"cpu_port", "recirculation_ports"}), traced=True
 )
 PSA: Final = Architecture("psa", frozenset({"PSA_Switch"}), frozenset({"cpu_port"}), traced=True)
 PNA: Final = Architecture("pna", frozenset({"PNA_NIC"}), frozenset({"cpu_port", "host_ports"}), traced=True)

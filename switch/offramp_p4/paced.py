@@ -46,7 +46,7 @@ class PacedSwitch:
         self.tables, self.registers, self.counters = switch.tables, switch.registers, switch.counters
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
         self.filters, self.direct_registers = switch.filters, switch.direct_registers
-        self.pre, self.port_metadata = switch.pre, switch.port_metadata
+        self.pre, self.port_metadata, self.generator = switch.pre, switch.port_metadata, switch.generator
         self.queued = QueuedSwitch(switch, config)
         self._nothing_leaves()
 

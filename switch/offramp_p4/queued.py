@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.ecn import mark_ce
 from offramp_p4.tm.joint import Departure, Joint, Mark, Times
 from offramp_p4.tm.view import QueuesView
+from offramp_p4.tna.generated import MOST_GENERATED
 
 if TYPE_CHECKING:
     from offramp_p4.engines import PlainSwitch
+
+_PS_PER_NS: Final = 1000
 
 
 class QueuedSwitch:
@@ -20,6 +23,9 @@ class QueuedSwitch:
 
     Events of one instant are taken in this order: arrivals, recirculated packets, ports by number. On the native
     engine the queues are machine code too, and everything between two calls happens in one.
+
+    What a packet generator makes arrives when it is due, or with the next call where only that call shows what has
+    triggered it.
 
     Args:
         switch: of either engine; from now on to be used through this object only; its clock follows.
@@ -31,6 +37,8 @@ class QueuedSwitch:
     def __init__(self, switch: PlainSwitch, config: TmConfig, mark: Mark = mark_ce) -> None:
         self.switch = switch
         self._joint: Joint = switch.join(config, mark)
+        self._generator = switch.generator
+        self._reached_ps = 0
 
     @property
     def tm(self) -> QueuesView:
@@ -43,7 +51,9 @@ class QueuedSwitch:
         Raises:
             OfframpError: ``now_ps`` is before something that has happened.
         """
+        self._generate(now_ps)
         self._joint.receive(now_ps, port, frame)
+        self._reached_ps = now_ps
 
     def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
         """Frames arrive, each at its time, ``(n,)`` int64 picoseconds, ascending.
@@ -51,21 +61,46 @@ class QueuedSwitch:
         Raises:
             OfframpError: a time is before something that has happened, or not of every packet.
         """
-        self._joint.receive_batch(times_ps, batch)
+        if self._generator is None or not self._generator.active:
+            self._joint.receive_batch(times_ps, batch)
+            self._reached_ps = max(self._reached_ps, int(times_ps[-1]) if len(batch) else 0)
+            return
+        for now_ps, (port, frame) in zip(times_ps.tolist(), batch, strict=True):
+            self.receive(now_ps, port, frame)
 
     @property
     def next_ps(self) -> int | None:
         """When something happens without a further arrival; None: never."""
-        return self._joint.next_ps
+        time_ns = None if self._generator is None else self._generator.next_ns
+        generated = None if time_ns is None else max(time_ns * _PS_PER_NS, self._reached_ps)
+        times = [time for time in (self._joint.next_ps, generated) if time is not None]
+        return min(times, default=None)
 
     def advance(self, until_ps: int) -> list[Departure]:
         """Let time pass; returns the frames whose sending has begun since the last call, in order of their start."""
+        self._generate(until_ps)
+        self._reached_ps = max(self._reached_ps, until_ps)
         return self._joint.advance(until_ps)
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
         """The same as arrays: when the gap behind each frame ends, ``(n,)`` int64 picoseconds, and the frames."""
+        self._generate(until_ps)
+        self._reached_ps = max(self._reached_ps, until_ps)
         return self._joint.advance_batch(until_ps)
 
     def reset(self) -> None:
         """Forget what is queued and the time; the switch's state stays."""
         self._joint.reset()
+        self._reached_ps = 0
+
+    def _generate(self, until_ps: int) -> None:
+        """Take in what the packet generator has to make by a time."""
+        generator, left = self._generator, MOST_GENERATED
+        while generator is not None and left > 0:
+            due, events = generator.due(until_ps // _PS_PER_NS, left)
+            if not events:
+                return
+            left -= events
+            for each in due:
+                self._reached_ps = max(self._reached_ps, each.time_ns * _PS_PER_NS)
+                self._joint.receive(self._reached_ps, each.port, each.frame)

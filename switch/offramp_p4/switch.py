@@ -16,6 +16,7 @@ from offramp_p4.portable.pna import PnaPipeline
 from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
+from offramp_p4.tna.generated import next_us, run_with_generated
 from offramp_p4.tna.pipeline import TnaPipeline
 from offramp_p4.v1model.pipeline import V1Pipeline
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tm.stages import Deliver, Stages
     from offramp_p4.tna.filter_state import FilterState
+    from offramp_p4.tna.generator import PacketGenerator
     from offramp_p4.trace.model import PacketTrace
     from offramp_p4.trace.recorder import Recorder
 
@@ -69,6 +71,7 @@ class Switch:
         direct_registers: what a TNA program's direct registers are and begin with, by control-plane name.
         port_metadata: what TNA's parsers find before the packet, by port.
         pre: multicast groups and clone sessions.
+        generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
             and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
         now_us: virtual time in microseconds.
@@ -135,6 +138,7 @@ class Switch:
         self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
         self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
+        self.generator: PacketGenerator | None = getattr(objects, "generator", None)
         run = self._pipeline.run
         self._run = run if debugger is None else debugger.packets(run)
         if debugger is not None:
@@ -166,6 +170,12 @@ class Switch:
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
+        if self.generator is not None and self.generator.active:
+            return run_with_generated(self, self.generator, batch)
+        return self.run_batch(batch)
+
+    def run_batch(self, batch: PacketBatch) -> PacketBatch:
+        """The same, without what the packet generator makes."""
         out: list[tuple[int, bytes]] = []
         emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0
@@ -178,9 +188,16 @@ class Switch:
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Run one packet to completion; returns (port, frame) of each packet that leaves."""
+        if self.generator is not None and self.generator.active:
+            return list(self.process(PacketBatch.of([(port, bytes(frame))])))
         out: list[tuple[int, bytes]] = []
         self._run(port, bytes(frame), out.append)
         return out
+
+    @property
+    def next_us(self) -> int | None:
+        """When :meth:`process` has something to do without packets, microseconds; None: never."""
+        return next_us(self.generator)
 
     def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
@@ -212,6 +229,12 @@ def _traced(architecture: Architecture) -> Callable[..., Pipeline]:
     """The pipeline that traces programs of an architecture."""
     from offramp_p4.trace.pipeline import TracedPipeline
     from offramp_p4.trace.portable import TracedPna, TracedPsa
+    from offramp_p4.trace.tna import TracedTnaPipeline
 
-    traced: dict[Architecture, Callable[..., Pipeline]] = {V1MODEL: TracedPipeline, PSA: TracedPsa, PNA: TracedPna}
+    traced: dict[Architecture, Callable[..., Pipeline]] = {
+        V1MODEL: TracedPipeline,
+        PSA: TracedPsa,
+        PNA: TracedPna,
+        TNA: TracedTnaPipeline,
+    }
     return traced[architecture]

@@ -114,12 +114,16 @@ class Nominal(Type):
 
 @dataclass(frozen=True)
 class Annotation:
-    """``@name(args)``, args being literals or token texts; or structured: ``@name[args]``, ``@name[k=v]`` (kv)."""
+    """``@name(args)``, args being literals or token texts; or structured: ``@name[args]``, ``@name[k=v]`` (kv).
+
+    ``others`` are those of the same name before it.
+    """
 
     name: str
     args: tuple[object, ...] = ()
     kv: tuple[tuple[str, object], ...] = ()
     structured: bool = False
+    others: tuple[Annotation, ...] = ()
 
 
 @dataclass(eq=False)

@@ -19,6 +19,9 @@ from offramp_p4.bfrt.fields import ActionSpec, Field, TableSpec
 MIRROR: Final = "$mirror.cfg"
 PORT: Final = "$PORT"
 PORT_STAT: Final = "$PORT_STAT"
+PKTGEN_APP: Final = "tf1.pktgen.app_cfg"
+PKTGEN_BUFFER: Final = "tf1.pktgen.pkt_buffer"
+PKTGEN_PORT: Final = "tf1.pktgen.port_cfg"
 DEVICE: Final = "tf1.dev.device_configuration"
 
 _TABLES: Final = """
@@ -137,6 +140,40 @@ table tf1.dev.device_configuration DevConfigure 0xff060001 1
 14 flow_learn_timeout_usec uint32 =500
 15 inactive_node_delete bool =0
 16 selector_member_order bool =0
+table tf1.pktgen.port_cfg PktgenPortCfg 0xff030001 256
+key 1 dev_port uint32
+1 recirculation_enable bool
+2 pktgen_enable bool
+3 pattern_matching_enable bool
+4 clear_port_down_enable bool
+table tf1.pktgen.app_cfg PktgenAppCfg 0xff030002 8
+key 1 app_id uint32
+12 app_enable bool
+13 pkt_len uint16
+14 pkt_buffer_offset uint16
+15 pipe_local_source_port uint32
+16 increment_source_port bool
+17 batch_count_cfg uint16
+18 packets_per_batch_cfg uint16
+19 ibg uint32
+20 ibg_jitter uint32
+21 ipg uint32
+22 ipg_jitter uint32
+23 batch_counter uint64
+24 pkt_counter uint64
+25 trigger_counter uint64
+action 1 trigger_timer_one_shot
+1 timer_nanosec uint32
+action 2 trigger_timer_periodic
+1 timer_nanosec uint32
+action 3 trigger_port_down
+action 4 trigger_recirc_pattern
+4 pattern_value uint32
+5 pattern_mask uint32
+table tf1.pktgen.pkt_buffer PktgenPktBufferCfg 0xff030003 1024
+key 1 pkt_buffer_offset uint32
+key 2 pkt_buffer_size uint32
+1 buffer octet *
 """
 
 _CHOICES: Final = {
@@ -154,6 +191,8 @@ _CHOICES: Final = {
     "$PORT_DIR": ("PM_PORT_DIR_DEFAULT", "PM_PORT_DIR_TX_ONLY", "PM_PORT_DIR_RX_ONLY"),
     "$MEDIA_TYPE": ("BF_MEDIA_TYPE_COPPER", "BF_MEDIA_TYPE_OPTICAL", "BF_MEDIA_TYPE_UNKNOWN"),
 }
+_BYTES: Final = {"bytes": 128, "octet": 8}
+"""Bits of fields whose type is that of bytes."""
 _FIELD: Final = re.compile(r"(\d+) (\S+) (\w+)((?: [*+!])*)(?: =(\d+))?")
 
 
@@ -189,12 +228,13 @@ def _field(text: str) -> Field:
     found = _FIELD.fullmatch(text)
     assert found is not None, text
     number, name, kind, marks, default = found.groups()
+    wide = _BYTES.get(kind, 0)
     given = None if default is None else bool(int(default)) if kind == "bool" else int(default)
     return Field(
         int(number),
         name,
-        kind,
-        width=128 if kind == "bytes" else 0,
+        "bytes" if wide else kind,
+        width=wide,
         repeated="*" in marks,
         mandatory="+" in marks,
         read_only="!" in marks,

@@ -29,6 +29,7 @@ class Notices:
 
     Args:
         tables_of: the tables of a pipeline; None where BF-RT does not serve it.
+        current: the tables that clients see; None: there are none.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Notices:
         panel: FrontPanel,
         tables_of: Callable[[Pipeline], Tables | None],
         ports_wanted: Callable[[], bool],
+        current: Callable[[], Tables | None],
     ) -> None:
         self._clients, self._panel, self._tables_of, self._ports_wanted = clients, panel, tables_of, ports_wanted
+        self._current = current
         self._waiting: list[Digest] = []
         self._lists = 0
         self._up: dict[int, bool] = {}
@@ -77,6 +80,9 @@ class Notices:
         """Some link has come up or gone down."""
         now = {number: self._panel.links.up(number) for number in self._panel.ports}
         before, self._up = self._up, now
+        tables = self._current()
+        if tables is not None:
+            tables.ports.links_changed()
         if not self._ports_wanted():
             return
         spec = fixed.chip().tables[fixed.PORT]

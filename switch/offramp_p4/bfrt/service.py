@@ -70,7 +70,7 @@ class BfrtService:
         self.clients = Clients()
         self._served: _Served | None = None
         self._begun: _Served | None = None
-        device.observers.append(Notices(self.clients, self._panel, self._tables_of, self._ports_wanted))
+        device.observers.append(Notices(self.clients, self._panel, self._tables_of, self._ports_wanted, self._seen))
 
     def limit(self, streams: int) -> None:
         """At most so many clients."""
@@ -244,6 +244,10 @@ class BfrtService:
     def _tables_of(self, pipeline: Pipeline) -> Tables | None:
         served = self._served
         return served.tables if served is not None and served.pipeline is pipeline else None
+
+    def _seen(self) -> Tables | None:
+        served = self._served
+        return None if served is None else served.tables
 
     def _ports_wanted(self) -> bool:
         port = fixed.chip().tables[fixed.PORT].id

@@ -16,15 +16,18 @@ from offramp_p4.bfrt.fields import TableSpec
 from offramp_p4.bfrt.stores.arrays import CounterStore, FilterStore, MeterStore, ParameterStore, RegisterStore
 from offramp_p4.bfrt.stores.base import Store
 from offramp_p4.bfrt.stores.chip import Mirrors, Replication
+from offramp_p4.bfrt.stores.generator import AppStore, BufferStore, GeneratorPortStore
 from offramp_p4.bfrt.stores.match import MatchStore
 from offramp_p4.bfrt.stores.parsing import PortMetadataStore, ValueSetStore
 from offramp_p4.bfrt.stores.ports import DeviceStore, PortLookup, PortStatStore, PortStore
 from offramp_p4.bfrt.stores.sharing import GetMemberStore, ProfileStore, SelectorStore
 from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
 
 if TYPE_CHECKING:
     from offramp_p4.ports.panel import FrontPanel
-from offramp_p4.runtime.pipeline import Pipeline
+    from offramp_p4.runtime.pipeline import Pipeline
+    from offramp_p4.tna.generator import PacketGenerator
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class Tables:
         return found
 
     @property
+    def ports(self) -> PortStore:
+        """The ports of the chip."""
+        return next(store for store in self.stores.values() if isinstance(store, PortStore))
+
+    @property
     def match_tables(self) -> Iterator[MatchStore]:
         """The tables of the program whose entries match."""
         return (store for store in self.stores.values() if isinstance(store, MatchStore))
@@ -82,7 +90,7 @@ def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]
     for profile in (s for s in stores if isinstance(s, ProfileStore)):
         users = (s for s in stores if isinstance(s, MatchStore) and profile.spec.id in s.spec.depends_on)
         profile.changed += [user.member_changed for user in users]
-    stores += _of_chip(switch, panel, len(names))
+    stores += _of_chip(switch, panel, len(names), now_us)
     return Tables(
         program_name(program),
         description,
@@ -137,10 +145,24 @@ def _direct_register(program: ir.Program, switch: Any, table: str) -> tuple[int,
     return None
 
 
-def _of_chip(switch: Any, panel: FrontPanel, count: int) -> list[Store]:
+def _of_chip(switch: Any, panel: FrontPanel, count: int, now_us: Callable[[], int]) -> list[Store]:
     specs = fixed.chip().tables
     mirrors = Mirrors(specs[fixed.MIRROR], switch.pre)
-    ports = PortStore(specs[fixed.PORT], panel)
+    generator: PacketGenerator | None = switch.generator
+
+    def moved(port: int, up: bool) -> None:
+        if generator is not None:
+            generator.set_link(port, up=up, now_ns=now_us() * 1000)
+
+    ports = PortStore(specs[fixed.PORT], panel, moved)
+    generating: list[Store] = []
+    if generator is not None:
+        loops = frozenset(PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(count))
+        generating = [
+            AppStore(specs[fixed.PKTGEN_APP], generator, now_us),
+            BufferStore(specs[fixed.PKTGEN_BUFFER], generator),
+            GeneratorPortStore(specs[fixed.PKTGEN_PORT], generator, loops),
+        ]
     return [
         mirrors,
         *Replication(specs, switch.pre, mirrors.apply).stores,
@@ -149,4 +171,5 @@ def _of_chip(switch: Any, panel: FrontPanel, count: int) -> list[Store]:
         PortLookup(specs["$PORT_HDL_INFO"], ports),
         PortLookup(specs["$PORT_STR_INFO"], ports),
         DeviceStore(specs[fixed.DEVICE], panel, count),
+        *generating,
     ]

@@ -193,6 +193,8 @@ def decode_value(known: Field, part: Any, what: str) -> Value:
     how = part.WhichOneof("value")
     if known.repeated:
         expected = _ARRAYS.get(known.kind, "int_arr_val")
+        if how == "stream" and (known.kind, known.width) == ("bytes", 8):  # as the SDE's client sends a list of bytes
+            return list(part.stream)
         if how not in {expected, None}:
             raise invalid(f"{what}: {how} given, expected {expected}")
         given = list(getattr(part, expected).val)

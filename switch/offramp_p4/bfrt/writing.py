@@ -87,11 +87,14 @@ class Writer:
             if kind not in {_UPDATE.DELETE, _UPDATE.RESET}:
                 raise invalid(f"table {store.spec.name}: the key is missing")
             store.clear()
+            store.forget(None)
             return
         if kind == _UPDATE.DELETE:
             store.delete(key)
+            store.forget(key)
         elif kind == _UPDATE.RESET:
             store.reset(key)
+            store.forget(key)
         else:
             self._put(store, kind, key, entry)
 

@@ -28,6 +28,9 @@ _LATEST_PS: Final = (1 << 62) - 1
 """53 days: machine code counts picoseconds in a word."""
 _INT: Final = ctypes.c_int64
 
+_TOLD: Final = (at.Context.digests.start, at.Context.events.used, at.Context.triggers.used)
+"""What somebody waits to hear of."""
+
 
 class NativeJoint:
     """As :class:`offramp_p4.tm.joint.Joint`, packet for packet; observers and digests hear of a call afterwards.
@@ -59,7 +62,7 @@ class NativeJoint:
             self._receive(self._context.pointer, now_ps, frame, len(frame), port)
             switch.now_us = now_ps // PS_PER_US
             switch._unsettled = True
-            if words[at.Context.digests.start] or words[at.Context.events.used]:
+            if any(words[each] for each in _TOLD):
                 switch._collect()
         self._report()
 
@@ -97,7 +100,7 @@ class NativeJoint:
             departures = self._departures() if words[at.Context.index.used] else []
             switch.now_us = int(words[at.Context.now_us])
             switch._unsettled = True
-            if words[at.Context.digests.start] or words[at.Context.events.used]:
+            if any(words[each] for each in _TOLD):
                 switch._collect()
         self._report()
         return departures

@@ -18,6 +18,21 @@ from offramp_p4.native.runtime.prefixes import find_longest
 
 
 @dataclass(frozen=True, slots=True)
+class MemberBits:
+    """Where machine code finds which members of a selector's groups take packets.
+
+    Attributes:
+        word: index in the context of the address of rows.
+        stride: bytes of a row; each has the byte of one member.
+        offset: of that byte.
+    """
+
+    word: int
+    stride: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What machine code must know of a table or value set.
 
@@ -25,10 +40,12 @@ class TablePlan:
         words: index in the context of its first word.
         row_size: bytes of what each entry does.
         profile: index in the context of its profile's words: address of the members' rows, address of the
-            groups (address of the numbers of their members and how many these are); None without a profile.
+            groups (address of the numbers of their members and how many these are; with ``status`` also that of the
+            members' places in it); None without a profile.
         member_size: bytes of a member's row.
         registers: index in the context of the address of each entry's direct register: a number, and whether it has
             been used, a word each; None without one.
+        status: of the profile's members; None where all take packets.
     """
 
     words: int
@@ -37,6 +54,7 @@ class TablePlan:
     profile: int | None = None
     member_size: int = 0
     registers: int | None = None
+    status: MemberBits | None = None
 
 
 def key_room(g: Emitter, plan: TablePlan) -> Value:

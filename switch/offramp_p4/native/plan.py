@@ -11,7 +11,7 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.keys import key_format
-from offramp_p4.native.lookup import TablePlan
+from offramp_p4.native.lookup import MemberBits, TablePlan
 from offramp_p4.native.runtime.context import Context, Table
 from offramp_p4.native.shape import container
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
@@ -105,8 +105,15 @@ class Plan:
         words, key = self.take(Table.WORDS), key_format(state.kinds, state.widths)
         instance = table.properties.get("implementation")
         if isinstance(instance, ir.ExternInstance) and instance in self.profiles:
-            return TablePlan(words, key, self._row_size(table), self.profiles[instance], self.member_sizes[instance])
+            size, status = self.member_sizes[instance], self._member_bits(objects.of[instance])
+            return TablePlan(words, key, self._row_size(table), self.profiles[instance], size, status=status)
         return TablePlan(words, key, self._row_size(table))
+
+    def _member_bits(self, profile: ActionProfileState) -> MemberBits | None:
+        if profile.status is None:
+            return None
+        column = self.columns[profile.status.bits.name]
+        return MemberBits(column.word, column.stride, column.offset)
 
     def _columns(self, registers: Iterable[RegisterState]) -> dict[str, Column]:
         groups: dict[tuple[str, int, int], list[RegisterState]] = {}

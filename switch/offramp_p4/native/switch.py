@@ -25,6 +25,7 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address
 from offramp_p4.native.v1model.diagnostics import CHECK_MARK
 from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.tna.generated import next_us, run_with_generated
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tna.filter_state import FilterState
+    from offramp_p4.tna.generator import PacketGenerator
 
 _Array = npt.NDArray[Any]
 
@@ -62,6 +64,7 @@ class NativeSwitch:
         registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
+        generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
@@ -128,6 +131,7 @@ class NativeSwitch:
         self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
         self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
+        self.generator: PacketGenerator | None = getattr(objects, "generator", None)
 
     @property
     def source(self) -> str:
@@ -140,6 +144,17 @@ class NativeSwitch:
         Raises:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
         """
+        if self.generator is not None and self.generator.active:
+            return run_with_generated(self, self.generator, batch)
+        return self.run_batch(batch)
+
+    @property
+    def next_us(self) -> int | None:
+        """When :meth:`process` has something to do without packets, microseconds; None: never."""
+        return next_us(self.generator)
+
+    def run_batch(self, batch: PacketBatch) -> PacketBatch:
+        """The same, without what the packet generator makes."""
         data, lengths, ports = self._arrays(batch)
         with self._running():
             arrays = address(data), data.strides[0], address(lengths), address(ports)

@@ -12,8 +12,9 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
-from offramp_p4.native.lookup import TablePlan, key_room, lookup
+from offramp_p4.native.lookup import MemberBits, TablePlan, key_room, lookup
 from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
 from offramp_p4.source import Unsupported
@@ -111,7 +112,19 @@ def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:
     hashed = g.target.selector_hash(g, table)
     rows_at, groups_at = plan.profile, plan.profile + 1
 
+    def of_group_with_status(bits: MemberBits) -> Value:
+        group = g.at(g.pointer(groups_at), g.b.mul(index, i64(24)))
+        row = [g.tags.mark(g.b.load(g.at(group, o), typ=I64), "Rows") for o in (0, 8, 16)]
+        members, size, places = g.b.inttoptr(row[0], g.memory.type), row[1], g.b.inttoptr(row[2], g.memory.type)
+        column = g.at(g.pointer(bits.word), i64(bits.offset))
+        up = g.call(count_up, places, size, column, i64(bits.stride))
+        none = g.b.icmp_unsigned("==", up, i64(0))
+        which = g.b.urem(hashed, g.b.select(none, i64(1), up))
+        return g.call(member_up, members, places, size, column, i64(bits.stride), which)
+
     def of_group() -> Value:
+        if plan.status is not None:
+            return of_group_with_status(plan.status)
         group = g.at(g.pointer(groups_at), g.b.mul(index, i64(16)))
         members, size = (g.tags.mark(g.b.load(g.at(group, o), typ=I64), "Rows") for o in (0, 8))
         empty = g.b.icmp_unsigned("==", size, i64(0))

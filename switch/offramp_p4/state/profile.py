@@ -11,6 +11,7 @@ from offramp_p4.state.match import StateError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp_p4.state.member_status import MemberStatus
     from offramp_p4.state.table import TableState
 
 
@@ -40,7 +41,8 @@ class Group:
 class ActionProfileState:
     """Members and, with ``selector``, groups of members (P4Runtime section 9.2).
 
-    ``tables`` are those that use the profile: a member's action must be one of each.
+    ``tables`` are those that use the profile: a member's action must be one of each. With ``status`` the data plane
+    has a say in which members of a group take packets.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ActionProfileState:
     members: dict[int, ActionData] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     tables: list[TableState] = field(default_factory=list)
+    status: MemberStatus | None = None
 
     def insert_member(self, member: int, action: ActionData) -> None:
         """Add a member."""
@@ -91,24 +94,32 @@ class ActionProfileState:
         if group not in self.groups:
             raise StateError("not_found", f"action selector {self.name}: no group {group}")
         del self.groups[group]
+        if self.status is not None:
+            self.status.delete(group)
 
     def drop(self, group: int, members: Sequence[int]) -> None:
         """Remove a group together with members that no other group has."""
-        del self.groups[group]
+        ActionProfileState.delete_group(self, group)
         for member in members:
             del self.members[member]
 
     def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
         """The action to run; None for an empty group or a member that is gone."""
         if isinstance(action, Group):
-            members = self.groups.get(action.id, ())
+            members = self.taking_packets(action.id)
             return self.members.get(members[hash_value % len(members)]) if members else None
         return self.members.get(action.id) if isinstance(action, Member) else action
+
+    def taking_packets(self, group: int) -> Sequence[int]:
+        """The members of a group that the selector picks from; none of a group that does not exist."""
+        return self.groups.get(group, ()) if self.status is None else self.status.up(group)
 
     def reset(self) -> None:
         """No members, no groups."""
         self.members.clear()
         self.groups.clear()
+        if self.status is not None:
+            self.status.reset()
 
     def _known(self, member: int) -> None:
         if member not in self.members:
@@ -121,4 +132,7 @@ class ActionProfileState:
     def _set_group(self, group: int, members: Sequence[int]) -> None:
         for member in members:
             self._known(member)
+        if self.status is not None:
+            self.status.check(group, members)
+            self.status.write(group, members)
         self.groups[group] = tuple(members)

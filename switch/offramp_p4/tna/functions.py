@@ -12,6 +12,7 @@ from offramp_p4.engine.packing import number
 from offramp_p4.source import Unsupported
 from offramp_p4.tna import hashing
 from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.symmetric import pairs_of
 from offramp_p4.types import Bits, Header, strip
 
 if TYPE_CHECKING:
@@ -34,16 +35,16 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr) -> str:
+def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance) -> str:
     text, size = number(g, data)
-    key = (i, size)
+    key = (i, size, pairs_of(i, data, *owners))
     if key not in g.memo:
-        g.memo[key] = g.bind(hashing.hash_of(i, size, target.seed), "hash")
+        g.memo[key] = g.bind(hashing.hash_of(i, size, target.seed, key[2]), "hash")
     return f"{g.memo[key]}({text})"
 
 
-def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
-    """The Hash of an action selector and the ``selector`` keys that it gets; None without a selector."""
+def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr, ir.ExternInstance] | None:
+    """The Hash of an action selector, the ``selector`` keys that it gets, and the selector; None without one."""
     i = table.properties.get("implementation")
     if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
         return None
@@ -51,7 +52,7 @@ def selector_keys(table: ir.Table) -> tuple[ir.ExternInstance, ir.Expr] | None:
     function = constructor.argument(i, "hash")
     if not isinstance(function, ir.ExternInstance) or not keys:
         raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
-    return function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos)
+    return function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos), i
 
 
 def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 
 from offramp_p4 import constructor, ir
 from offramp_p4.source import Unsupported
+from offramp_p4.tna.symmetric import Pair, fold
 from offramp_p4.types import Bits, strip
 
 Hash = Callable[[int], int]
@@ -137,17 +138,21 @@ def random_matrix(bits: int, width: int, random: Random) -> Hash:
     return value
 
 
-def hash_of(i: ir.ExternInstance, bits: int, seed: int) -> Hash:
+def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[Pair, ...] = ()) -> Hash:
     """The function of a ``Hash`` object for data of so many bits.
 
     Args:
         i: the object.
         bits: of the data.
         seed: of the switch, for HashAlgorithm_t.RANDOM.
+        pairs: of fields that it does not tell apart.
 
     Raises:
         Unsupported: it needs a polynomial, and has none.
     """
+    if pairs:
+        plain = hash_of(i, bits, seed)
+        return lambda number: plain(fold(number, pairs))
     name, width = constructor.member(i, "algo"), width_of(i)
     if name == "IDENTITY":
         return identity(width)

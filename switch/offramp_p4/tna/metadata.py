@@ -72,7 +72,8 @@ class Cells:
 
     Attributes:
         bases: first cell of each role: headers, user, intrinsic, tm, parser, deparser, port.
-        wire_length: bytes of the packet without the chip's own header in front: what byte counts count.
+        wire_length: bytes of the packet without the chip's own header in front, with its check sequence: what byte
+            counts count.
         mirror: 0, or (session, header bytes).
         resubmit: 0, or the data as bytes.
         digests: 0, or the digests of this pass.

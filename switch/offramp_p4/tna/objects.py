@@ -12,17 +12,20 @@ from offramp_p4.engine.arrays import direct_tables
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 from offramp_p4.state.match import key_width
+from offramp_p4.state.member_status import LINE_MEMBERS, MemberStatus, bits_needed
+from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FILTERS, FilterState
+from offramp_p4.tna.generator import PacketGenerator
+from offramp_p4.tna.register_of import register_of, register_of_selector
 from offramp_p4.tna.replication import TofinoReplication
 from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
 
-NOT_MODELLED: Final = {
-    "SelectorAction": "a stateful selector (SelectorAction)",
-    "Pktgen": "the packet generator (Pktgen)",
-}
+NOT_MODELLED: Final = {"Pktgen": "packets that a deparser asks the packet generator for (Pktgen)"}
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
 _WIDTHS: Final = (1, 8, 16, 32, 64)
 _PAIR_WIDTHS: Final = (8, 16, 32)
+_GROUPS: Final = 1024
+"""Of a selector whose program does not say how many there may be."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Objects:
         pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
         port_metadata: what the parser finds behind the intrinsic metadata, by port; zeros for others.
+        generator: the packet generator; None: that of a Tofino 2, which is another one, is not modelled.
     """
 
     def __init__(self, program: ir.Program) -> None:
@@ -57,6 +61,7 @@ class Objects:
         self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
         self.logs: dict[ir.ExternInstance, list[int]] = {}
+        self.generator = None if is_tofino_2(program) else PacketGenerator(len(pipes(program)))
         for instance in program.externs:
             self._make(instance)
         self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
@@ -78,6 +83,8 @@ class Objects:
         self.port_metadata.clear()
         for log in self.logs.values():
             log[0] = 0
+        if self.generator is not None:
+            self.generator.reset()
 
     def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
@@ -108,6 +115,10 @@ class Objects:
     def _make(self, i: ir.ExternInstance) -> None:
         if i.extern in NOT_MODELLED:
             raise Unsupported(i.pos, NOT_MODELLED[i.extern])
+        if i.extern == "SelectorAction":
+            selector = register_of(i)
+            if isinstance(self.of[selector], ActionProfileState):
+                self._give_status(selector, self.of[selector])
         state = self.make(i)
         if state is None:
             return
@@ -127,16 +138,50 @@ class Objects:
     def _selector(self, i: ir.ExternInstance) -> ActionProfileState:
         """A selector of an action profile is the profile, with groups."""
         profile = argument(i, "action_profile") if "action_profile" in i.params else None
-        if not isinstance(profile, ir.ExternInstance):
-            return ActionProfileState(i.name, number(i, "size"), selector=True)
-        state: ActionProfileState = self.of[profile]
-        state.selector = True
+        if isinstance(profile, ir.ExternInstance):
+            state: ActionProfileState = self.of[profile]
+            state.selector = True
+        else:
+            state = self.make_profile(i.name, number(i, "size"))
+        if isinstance(own := register_of_selector(i), ir.ExternInstance):
+            self._give_status(i, state, self.of[own])
         return state
+
+    def make_profile(self, name: str, size: int) -> ActionProfileState:
+        """A selector that is its own profile."""
+        return ActionProfileState(name, size, selector=True)
+
+    def make_bits(self, name: str, size: int) -> TofinoRegister:
+        """The memory of a selector that its actions change."""
+        return TofinoRegister(name, Bits(1), size)
+
+    def _give_status(self, i: ir.ExternInstance, state: ActionProfileState, bits: TofinoRegister | None = None) -> None:
+        """Have the data plane decide which members of a selector take packets, if it does not already."""
+        if state.status is not None:
+            return
+        largest, groups = group_limits(i)
+        size = bits_needed(largest, groups)
+        if bits is None:
+            bits = self.registers[i.name] = self.make_bits(i.name, size)
+        if bits.width.width != 1 or bits.size < size:
+            raise Unsupported(i.pos, f"selector {i.name} with a register of other than at least {size} cells of a bit")
+        state.status = MemberStatus(i.name, bits, largest, groups)
 
     def _profile(self, table: ir.Table) -> ActionProfileState | None:
         instance = table.properties.get("implementation")
         state = self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
         return state if isinstance(state, ActionProfileState) else None
+
+
+def is_tofino_2(program: ir.Program) -> bool:
+    """Whether a program is for Tofino 2."""
+    return "ghost_intrinsic_metadata_t" in program.types
+
+
+def group_limits(selector: ir.ExternInstance) -> tuple[int, int]:
+    """The most members of a group of a selector, and the most groups."""
+    largest = number(selector, "max_group_size") if "max_group_size" in selector.params else LINE_MEMBERS
+    return largest, number(selector, "num_groups") if "num_groups" in selector.params else _GROUPS
 
 
 def _register(i: ir.ExternInstance) -> TofinoRegister:

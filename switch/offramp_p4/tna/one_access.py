@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tofino's rule that a pass accesses a register, and applies a table, at most once; checked when a program is loaded.
 
+A selector's memory with its members' bits is a register, which applying its tables reads.
+
 A register lives in one stage, and a packet passes a stage once. Accesses in branches that exclude each other are
 one access, as in p4c's Tofino back end; conditions are not compared. Ingress and egress share the physical stages:
 a register that both use is two accesses as well.
@@ -8,12 +10,14 @@ a register that both use is two accesses as well.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import P4Error, Pos
-from offramp_p4.tna.registers import ACTIONS, register_of
+from offramp_p4.tna.register_of import memory_of_selector, register_of
+from offramp_p4.tna.registers import ACTIONS
 
 if TYPE_CHECKING:
     from offramp_p4.tna.blocks import Pipe
@@ -32,8 +36,10 @@ def check(pipe: Pipe) -> None:
     Raises:
         P4Error: at the second access, naming the first.
     """
-    _Walk().control(pipe.ingress.control, {})
-    _Walk().control(pipe.egress.control, accesses(pipe.ingress.control))
+    before = accesses(pipe.ingress.control)
+    stateful = {*before, *accesses(pipe.egress.control)}
+    _Walk(stateful).control(pipe.ingress.control, {})
+    _Walk(stateful).control(pipe.egress.control, before)
 
 
 def accesses(control: ir.ControlInstance) -> Seen:
@@ -48,9 +54,13 @@ def accesses(control: ir.ControlInstance) -> Seen:
 
 
 class _Walk:
-    """Follows every path at once. A state of None is a path that has ended."""
+    """Follows every path at once. A state of None is a path that has ended.
 
-    def __init__(self) -> None:
+    ``stateful`` is the memory that the program's own calls access: that of other selectors is none of a register.
+    """
+
+    def __init__(self, stateful: AbstractSet[Thing]) -> None:
+        self._stateful = stateful
         self._returned: list[Seen] = []  # at the ends of the innermost body that a `return` has reached
 
     def control(self, control: ir.ControlInstance, seen: Seen) -> Seen | None:
@@ -117,6 +127,11 @@ class _Walk:
 
     def _apply(self, table: ir.Table, seen: Seen, pos: Pos) -> Seen | None:
         seen = _access(table, seen, pos)
+        selector = table.properties.get("implementation")
+        if isinstance(selector, ir.ExternInstance) and selector.extern == "ActionSelector":
+            memory = memory_of_selector(selector)
+            if memory in self._stateful:
+                seen = _access(memory, seen, pos)
         actions = {choice.action: None for choice in [*table.actions, table.default.action]}
         return _either([self._body([action.body], seen) for action in actions])
 
@@ -133,6 +148,8 @@ def _register(call: ir.ExternCall) -> ir.ExternInstance | None:
 def _access(thing: Thing, seen: Seen, pos: Pos) -> Seen:
     if thing in seen:
         kind, what = ("table", "apply") if isinstance(thing, ir.Table) else ("register", "access")
+        if isinstance(thing, ir.ExternInstance) and thing.extern == "ActionSelector":
+            kind = "the memory of selector"
         raise P4Error(
             pos, f"a pass may {what} {kind} {thing.name} twice (first at {seen[thing]}); Tofino can do it only once"
         )

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
+from offramp_p4 import ir
 from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH
@@ -12,11 +14,12 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Header, Struct, strip
 
 if TYPE_CHECKING:
-    from offramp_p4 import ir
     from offramp_p4.engine.generator import Builder, Generator
     from offramp_p4.tna.target import TnaTarget
 
 _COUNTER = Bits(8, signed=True)
+STACK: Final = 4
+"""Values that Tofino 2's parser counter keeps below the current one."""
 
 
 def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
@@ -31,16 +34,54 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
         ("ParserCounter", "is_negative"): lambda _, e: f"(1 if m[{cell(e)}] < 0 else 0)",
         ("ParserCounter", "increment"): lambda g, e: _add(g, e, cell(e), "+"),
         ("ParserCounter", "decrement"): lambda g, e: _add(g, e, cell(e), "-"),
+        ("ParserCounter", "push"): lambda g, e: _push(target, g, e),
+        ("ParserCounter", "pop"): lambda g, e: _pop(target, g, e),
         ("ParserPriority", "set"): _set_priority,
         ("", "port_metadata_unpack"): lambda g, e: _unpack(target, g, e),
         ("", "verify"): _verify,
     }
 
 
+def is_scaled(e: ir.ExternCall) -> bool:
+    """Whether a call says how a field becomes the counter's value.
+
+    Raises:
+        Unsupported: a value is pushed that follows the one above it; which of the two does is not documented.
+    """
+    follows = e.args[e.params.index("update_with_top")].expr if "update_with_top" in e.params else None
+    if follows is not None and not (isinstance(follows, ir.Const) and not follows.value):
+        raise Unsupported(e.pos, "ParserCounter.push with update_with_top")
+    return "max" in e.params
+
+
+def _push(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    """Put the counter on its stack, of whose values the lowest is lost if it is full, and set it."""
+    counter, *below = _stack(target, e)
+    for upper, lower in reversed(list(pairwise([counter, *below]))):
+        g.line(f"m[{lower}] = m[{upper}]")
+    return _set(g, e, counter)
+
+
+def _pop(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    """Take the counter's value from its stack: 0 if that is empty."""
+    cells = _stack(target, e)
+    for upper, lower in pairwise(cells):
+        g.line(f"m[{upper}] = m[{lower}]")
+    g.line(f"m[{cells[-1]}] = 0")
+    return "None"
+
+
+def _stack(target: TnaTarget, e: ir.ExternCall) -> list[int]:
+    """The cells of the counter and of what is below it."""
+    i = instance(e)
+    return [target.cell(i), *(target.cell((i, depth)) for depth in range(STACK))]
+
+
 def _set(g: Generator, e: ir.ExternCall, cell: int) -> str:
     field = argument(e, 0)
+    scaled = is_scaled(e)
     value = g.value(field)
-    if len(e.args) > 1:
+    if scaled:
         value = _scaled(g, e, field, value)
     g.line(f"m[{cell}] = {lvalues.from_pattern(value, _COUNTER)}")
     return "None"

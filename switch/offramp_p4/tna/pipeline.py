@@ -20,6 +20,7 @@ from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import Objects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
@@ -30,7 +31,7 @@ from offramp_p4.tna.thread import GressResult, Thread
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.layout import Memory
-    from offramp_p4.tna.blocks import Gress
+    from offramp_p4.tna.blocks import Gress, Pipe
 
 Deliver = Callable[[Copy, Emit], object]
 _MASK48: Final = (1 << 48) - 1
@@ -71,14 +72,14 @@ class TnaPipeline:
         random = Random(seed)
         self._steps = Steps(max_steps)
 
-        def thread(gress: Gress, direction: str) -> Thread:
-            return Thread(
-                program, gress, direction, self.objects,
+        def thread(pipe: Pipe, gress: Gress, direction: str) -> Thread:
+            return self.make_thread(
+                program, gress, direction, self.objects, pipe=pipe.name,
                 seed=seed, random=random, clock=clock, steps=self._steps, generator=generator,
             )  # fmt: skip
 
-        self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
-        self._egress = [thread(pipe.egress, "egress") for pipe in found]
+        self._ingress = [thread(pipe, pipe.ingress, "ingress") for pipe in found]
+        self._egress = [thread(pipe, pipe.egress, "egress") for pipe in found]
         self.source = "\n\n".join(t.source for t in [*self._ingress, *self._egress])
         self.ports = PORTS_PER_PIPE * len(found)
         own = {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(len(found))}
@@ -88,6 +89,11 @@ class TnaPipeline:
         self._clock, self._cpu_port, self._max_passes = clock, cpu_port, max_passes
         self._queue: deque[Arrival | Copy] = deque()
         self._deliver: Deliver = self._leave
+
+    def make_thread(self, *args: Any, pipe: str, **options: Any) -> Thread:
+        """A gress of a pipe."""
+        del pipe
+        return Thread(*args, **options)
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port.
@@ -258,6 +264,10 @@ class TnaPipeline:
             self.stats.dropped += 1
         elif port in self.recirculation_ports:
             self.stats.recirculations += 1
+            generator = self.objects.generator
+            if generator is not None and port in generator.matching:
+                head = packet[:PATTERN_BYTES].ljust(PATTERN_BYTES, b"\0")
+                generator.recirculated(port, int.from_bytes(head, "big"), self._clock())
             self._queue.append(Arrival(port, packet))
         else:
             self.stats.packets_out += 1

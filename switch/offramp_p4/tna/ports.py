@@ -12,6 +12,8 @@ CHANNEL_PORTS: Final = 4
 """Ports of one channel; of several parsers, each takes the packets of some channels."""
 CELL_BYTES: Final = 80
 """Of the buffer; depths of queues count in these."""
+CHECK_SEQUENCE_BYTES: Final = 4
+"""Of a frame, which packets here come without; counts of bytes, and meters, have them."""
 RECIRCULATION_PORT: Final = 68
 """In every pipe."""
 

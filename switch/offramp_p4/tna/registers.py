@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from offramp_p4 import ir
 from offramp_p4.engine import calls, lvalues
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionProfileState
 from offramp_p4.tna.math_unit import math_unit
+from offramp_p4.tna.register_of import register_of
 from offramp_p4.types import Bits, Struct, strip
 
 if TYPE_CHECKING:
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
     from offramp_p4.tna.target import TnaTarget
 
 
-ACTIONS: Final = tuple(f"{kind}RegisterAction{results}" for kind in ("", "Direct") for results in ("", 2, 3, 4))
+ACTIONS: Final = (
+    *(f"{kind}RegisterAction{results}" for kind in ("", "Direct") for results in ("", 2, 3, 4)),
+    "SelectorAction",
+)
 """The externs whose ``apply`` works on a word of a register."""
 
 
@@ -38,17 +44,29 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     return made
 
 
-def register_of(action: ir.ExternInstance) -> ir.ExternInstance:
-    """The register that a register action works on."""
-    found = action.args[0]
-    if not isinstance(found, ir.ExternInstance):
-        raise Unsupported(action.pos, f"{action.extern} {action.name} without a register")
-    return found
+def state_of(states: Mapping[ir.ExternInstance, Any], register: ir.ExternInstance) -> TofinoRegister:
+    """The words of a register, or those of a selector's memory."""
+    state = states[register]
+    if isinstance(state, ActionProfileState):
+        assert state.status is not None
+        state = state.status.bits
+    return cast("TofinoRegister", state)
+
+
+def check_index_given(e: ir.ExternCall, *, direct: bool) -> None:
+    """Check that a call says which word it is about.
+
+    Raises:
+        Unsupported: it is a selector action's, which the language allows to leave that to the chip.
+    """
+    if not direct and not (e.args and e.args[0].expr is not None):
+        raise Unsupported(e.pos, f"{e.extern}.execute without an index")
 
 
 def _execute(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     action = instance(e)
     direct = action.extern.startswith("Direct")
+    check_index_given(e, direct=direct)
     index = "0" if direct else g.value(argument(e, 0))
     return _run(target, g, e, index, e.args if direct else e.args[1:])
 
@@ -57,7 +75,7 @@ def _execute_log(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     action = instance(e)
     count = g.bind(target.objects.logs.setdefault(action, [0]), "log")
     index = g.temporary(f"{count}[0]", "i")
-    g.line(f"{count}[0] = ({index} + 1) % {target.objects.of[register_of(action)].size}")
+    g.line(f"{count}[0] = ({index} + 1) % {state_of(target.objects.of, register_of(action)).size}")
     return _run(target, g, e, index, e.args)
 
 
@@ -101,7 +119,7 @@ def _function(target: TnaTarget, g: Generator, action: ir.ExternInstance) -> str
 
 def _word(target: TnaTarget, g: Generator, register: ir.ExternInstance) -> str:
     """Write the check that word ``i`` is there; returns the text of the word as a place."""
-    state: TofinoRegister = target.objects.of[register]
+    state = state_of(target.objects.of, register)
     table = target.objects.table_of.get(register)
     if table is not None:
         g.line(f"entry = m[{target.cell(table)}]")
@@ -116,7 +134,7 @@ def _word(target: TnaTarget, g: Generator, register: ir.ExternInstance) -> str:
 
 
 def _load(target: TnaTarget, register: ir.ExternInstance, word: str, base: int) -> str:
-    state: TofinoRegister = target.objects.of[register]
+    state = state_of(target.objects.of, register)
     if not state.pair:
         return f"m[{base}] = {word}"
     half = state.width.width // 2
@@ -134,7 +152,7 @@ def _halves(register: ir.ExternInstance) -> list[Bits]:
 
 
 def _store(target: TnaTarget, g: Generator, register: ir.ExternInstance, word: str, base: int) -> None:
-    state: TofinoRegister = target.objects.of[register]
+    state = state_of(target.objects.of, register)
     if not state.pair:
         g.line(f"{word} = m[{base}]")
         return
@@ -160,7 +178,7 @@ def _read(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
 def _checked(target: TnaTarget, g: Generator, register: ir.ExternInstance, e: ir.ExternCall) -> str:
     if e.type.slots == 1:
         return _word(target, g, register)
-    state: TofinoRegister = target.objects.of[register]
+    state = state_of(target.objects.of, register)
     if register in target.objects.table_of:
         raise Unsupported(e.pos, "a direct register of pairs read without a register action")
     with g.indented(f"if i >= {state.size}:"):

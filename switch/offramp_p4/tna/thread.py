@@ -10,10 +10,11 @@ from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.compile import compile_blocks
 from offramp_p4.engine.faults import NO_ERROR, ParserFault, Steps
-from offramp_p4.engine.generator import Generator, Generators
+from offramp_p4.engine.generator import Generator, Generators, Run
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout
 from offramp_p4.records import Digest
 from offramp_p4.tna.metadata import UNSET_PORT, unset_types
+from offramp_p4.tna.ports import CHECK_SEQUENCE_BYTES
 from offramp_p4.tna.target import TnaTarget
 
 if TYPE_CHECKING:
@@ -70,14 +71,15 @@ class Thread:
         clock: Callable[[], int],
         steps: Steps,
         generator: Generators = Generator,
+        make_target: Callable[..., TnaTarget] = TnaTarget,
     ) -> None:
         layout = Layout(program)
-        target = TnaTarget(
+        target = make_target(
             program, layout, gress, direction, objects, seed=seed, random=random, clock=clock, steps=steps
         )
         compiled = compile_blocks(program, layout, target, gress.blocks, generator)
         self._cells, self._clock, self._deposits = target.cells, clock, target.deposits
-        *self._parsers, self._control, self._deparser = compiled.functions
+        *self._parsers, self._control, self._deparser = map(self.noted, gress.blocks, compiled.functions)
         self._template, self.source = compiled.template, compiled.source
         self.header = target.cells.intrinsic()
         self.port_metadata_bytes = target.port_metadata_bytes
@@ -95,6 +97,11 @@ class Thread:
         self._ingress = direction == "ingress"
         self._gress = gress
 
+    def noted(self, block: ir.ParserInstance | ir.ControlInstance, run: Run) -> Run:
+        """The function that runs a block."""
+        del block
+        return run
+
     def dropped(self, block: object, m: Memory) -> str | None:
         """Why a packet goes no further when ``block`` has ended with it; None: it goes on, or this is another block."""
         if block is not self._gress.control:
@@ -110,7 +117,7 @@ class Thread:
         cells = self._cells
         m = self._template.copy()
         m[FRAME] = frame = self.header.pack(fields) + extra + packet
-        m[LENGTH], m[cells.wire_length] = len(frame), len(packet)
+        m[LENGTH], m[cells.wire_length] = len(frame), len(packet) + CHECK_SEQUENCE_BYTES
         m[self._tstamp] = self._clock() * 1000 & MASK48
         try:
             self._parsers[channel % len(self._parsers)](m)

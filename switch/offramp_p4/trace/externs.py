@@ -3,40 +3,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from offramp_p4 import ir, names
 from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
-from offramp_p4.types import Enum, Header, strip
+from offramp_p4.types import Enum, Header, Stack, Struct, Type, strip
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
     from offramp_p4.trace.recorder import Recorder
-    from offramp_p4.v1model.objects import Objects
 
-# Their effects are noted where they show.
-_SILENT: Final = frozenset({"emit", "extract", "lookahead", "length", "read", "write", "count", "execute_meter"})
-_ARRAYS: Final = frozenset({"register", "counter", "meter", "Register", "Counter", "Meter"})
-_SEEN_NOWHERE: Final = frozenset({"DirectCounter", "DirectMeter", "Random"})
+Size = Callable[[ir.ExternCall], int | None]
+"""How many cells the array has that a call is about; None: it is about none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is noted of the externs of an architecture.
+
+    Attributes:
+        size: of arrays, whose cells note themselves; an index that is out of range is noted here.
+        silent: whether a call's effects are noted where they show.
+        emits: whether the headers that a deparser puts into the packet are noted.
+    """
+
+    size: Size
+    silent: Callable[[ir.ExternCall], bool]
+    emits: bool = False
 
 
 def traced(
-    builders: Mapping[tuple[str, str], Builder], objects: Objects, recorder: Recorder
+    builders: Mapping[tuple[str, str], Builder], notes: Notes, recorder: Recorder
 ) -> dict[tuple[str, str], Builder]:
     """The same builders, writing notes."""
-    return {key: _traced(builder, objects, recorder) for key, builder in builders.items()}
+    return {key: _traced(builder, notes, recorder) for key, builder in builders.items()}
 
 
-def _traced(build: Builder, objects: Objects, recorder: Recorder) -> Builder:
+def _traced(build: Builder, notes: Notes, recorder: Recorder) -> Builder:
     def builder(g: Generator, e: ir.ExternCall) -> str:
         note = g.bind(recorder, "trace")
-        if e.method == "extract" and e.args[0].expr is not None:
+        if e.extern == "packet_in" and e.method == "extract" and e.args[0].expr is not None:
             return _extract(g, e, build, recorder)
-        if e.extern in _ARRAYS:
-            _note_out_of_range(g, e, objects, note)
-        elif e.method not in _SILENT or e.extern in _SEEN_NOWHERE:
+        if notes.emits and e.extern == "packet_out" and e.args[0].expr is not None:
+            _note_emitted(g, e.args[0].expr, note)
+        size = notes.size(e)
+        if size is not None:
+            _note_out_of_range(g, e, size, note)
+        elif not notes.silent(e):
             given = [f"{name}={text}" for name, text in _arguments(g, e)]
             g.line(f"{note}.add('call', {(f'{e.extern}.' if e.extern else '') + e.method!r}, {', '.join(given)})")
         return build(g, e)
@@ -51,7 +67,11 @@ def _extract(g: Generator, e: ir.ExternCall, build: Builder, recorder: Recorder)
     result = build(g, e)
     header = strip(place.type)
     assert isinstance(header, Header)
-    fields = [(f.name, offset, f.type.slots) for f, offset in zip(header.fields, header.offsets, strict=True)]
+    fields = [
+        (f.name, offset, f.type.slots)
+        for f, offset in zip(header.fields, header.offsets, strict=True)
+        if "padding" not in f.annotations
+    ]
     name = names.place(place)
 
     def extracted(m: Memory, start: int) -> None:
@@ -62,12 +82,35 @@ def _extract(g: Generator, e: ir.ExternCall, build: Builder, recorder: Recorder)
     return result
 
 
-def _note_out_of_range(g: Generator, e: ir.ExternCall, objects: Objects, note: str) -> None:
+def _note_emitted(g: Generator, expr: ir.Expr, note: str) -> None:
+    """Write notes of the valid headers in what is emitted."""
+    if not lvalues.is_lvalue(expr):
+        return
+    at = g.temporary(str(lvalues.address(g, expr)), "at")
+    for name, offset in _headers(names.place(expr), expr.type, 0):
+        with g.indented(f"if m[{at} + {offset}]:"):
+            g.line(f"{note}.add('emit', {name!r})")
+
+
+def _headers(name: str, t: Type, at: int) -> Iterator[tuple[str, int]]:
+    """Names and cells of the headers in a value."""
+    t = strip(t)
+    if isinstance(t, Header):
+        yield name, at
+    elif isinstance(t, Struct):
+        for f, offset in zip(t.fields, t.offsets, strict=True):
+            yield from _headers(f"{name}.{f.name}", f.type, at + offset)
+    elif isinstance(t, Stack):
+        for i in range(t.size):
+            yield from _headers(f"{name}[{i}]", t.element, at + t.first + i * t.element.slots)
+
+
+def _note_out_of_range(g: Generator, e: ir.ExternCall, size: int, note: str) -> None:
     assert isinstance(e.target, ir.ExternInstance)
-    index = e.args[e.params.index("index")].expr
+    index = e.args[e.params.index("index")].expr if "index" in e.params else None
     if index is not None and _is_pure(index):
         text, name = g.temporary(g.value(index), "index"), e.target.name
-        with g.indented(f"if {text} >= {objects.of[e.target].size}:"):
+        with g.indented(f"if {text} >= {size}:"):
             g.line(f"{note}.add('skipped', {name!r}, index={text})")
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-Cause = Literal["arrival", "resubmit", "recirculate", "unicast", "multicast", "ingress clone", "egress clone", "mirror"]
+Cause = Literal[
+    "arrival", "resubmit", "recirculate", "unicast", "multicast", "ingress clone", "egress clone", "mirror", "CPU"
+]  # fmt: skip
 _EXACT: Final = 1 << 53  # the largest integers that every reader of JSON keeps
 
 
@@ -21,6 +23,7 @@ class Event:
     block      parser or control
     state      parser state
     extract    header                  fields
+    emit       header                  (TNA only)
     select     state that comes next   values (those of the select)
     error      parser error
     branch     file:line of the if     taken

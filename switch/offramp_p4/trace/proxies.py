@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_p4.tna.objects import Objects as TnaObjects
     from offramp_p4.trace.recorder import Recorder
     from offramp_p4.v1model.objects import Objects
 
 
-def proxies(objects: Objects, recorder: Recorder) -> dict[int, object]:
+def proxies(objects: Objects | TnaObjects, recorder: Recorder) -> dict[int, object]:
     """What replaces which object, by ``id`` of the latter, in the code that the engine generates."""
     made: dict[int, object] = {}
     for table in objects.tables.values():
@@ -110,7 +111,7 @@ class _Profile:
 
     def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
         chooser = self._recorder.chooser
-        members = self._state.groups.get(action.id, ()) if isinstance(action, Group) else ()
+        members = list(self._state.taking_packets(action.id)) if isinstance(action, Group) else []
         if chooser is not None and members:
             different = list(dict.fromkeys(members))  # a weight is a member that is there several times
             hash_value = members.index(different[chooser.choose(len(different))])

@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""v1model, PSA and PNA as the targets of instrumented code."""
+"""Architectures as targets of instrumented code."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
+from offramp_p4 import ir
 from offramp_p4.portable.target import PortableTarget
-from offramp_p4.trace.externs import traced
+from offramp_p4.tna.register_of import register_of
+from offramp_p4.tna.registers import ACTIONS, state_of
+from offramp_p4.tna.target import TnaTarget
+from offramp_p4.trace.externs import Notes, traced
 from offramp_p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
-    from offramp_p4 import ir
     from offramp_p4.engine.layout import Layout
     from offramp_p4.portable.objects import PortableObjects
     from offramp_p4.trace.recorder import Recorder
+    from offramp_p4.v1model.objects import Objects
+
+_PACKETS: Final = frozenset({"packet_in", "packet_out"})
+# Of v1model, PSA and PNA: by method, as direct counters have the names of others' methods.
+_SILENT: Final = frozenset({"emit", "extract", "lookahead", "length", "read", "write", "count", "execute_meter"})
+_ARRAYS: Final = frozenset({"register", "counter", "meter", "Register", "Counter", "Meter"})
+_SEEN_NOWHERE: Final = frozenset({"DirectCounter", "DirectMeter", "Random"})
 
 
 class TracedTarget(V1Target):
@@ -24,7 +35,7 @@ class TracedTarget(V1Target):
     ) -> None:
         super().__init__(program, layout, parser, **options)
         self.recorder = recorder
-        self.externs = traced(self.externs, self.objects, recorder)
+        self.externs = traced(self.externs, Notes(partial(_cells, self.objects), _silent), recorder)
 
 
 class TracedPortableTarget(PortableTarget):
@@ -33,4 +44,37 @@ class TracedPortableTarget(PortableTarget):
     def __init__(self, program: ir.Program, objects: PortableObjects, *, recorder: Recorder, **options: Any) -> None:
         super().__init__(program, objects, **options)
         self.recorder = recorder
-        self.externs = traced(self.externs, objects, recorder)
+        self.externs = traced(self.externs, Notes(partial(_cells, objects), _silent), recorder)
+
+
+class TracedTnaTarget(TnaTarget):
+    """A gress of a TNA pipe with externs that tell ``recorder``."""
+
+    def __init__(self, *args: Any, recorder: Recorder, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.recorder = recorder
+        notes = Notes(self._size, lambda e: e.extern in _PACKETS or e.method == "predicate", emits=True)
+        self.externs = traced(self.externs, notes, recorder)
+
+    def _size(self, e: ir.ExternCall) -> int | None:
+        """Of what has cells that note themselves."""
+        if not isinstance(e.target, ir.ExternInstance) or e.method == "predicate":
+            return None
+        if e.extern in ACTIONS and not e.extern.startswith("Direct"):
+            return state_of(self.objects.of, register_of(e.target)).size
+        if e.extern in ("Register", "RegisterParam", "Counter", "Meter"):
+            return int(self.objects.of[e.target].size)
+        return None
+
+
+def _cells(objects: Objects | PortableObjects, e: ir.ExternCall) -> int | None:
+    """How many cells the array of v1model's, PSA's or PNA's has that a call is about; None: it is about none."""
+    if e.extern not in _ARRAYS:
+        return None
+    assert isinstance(e.target, ir.ExternInstance)
+    size: int = objects.of[e.target].size
+    return size
+
+
+def _silent(e: ir.ExternCall) -> bool:
+    return e.method in _SILENT and e.extern not in _SEEN_NOWHERE

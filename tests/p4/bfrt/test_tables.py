@@ -16,7 +16,7 @@ def test_exact_entries(bed):
     exact, c = "pipe.I.exact", bed.client
     c.insert(exact, {"hdr.h.a": 9}, "to", port=5)
     assert bed.send((1, packet(9))) == [(5, packet(9))]
-    counts = {"COUNTER_SPEC_BYTES": 8, "COUNTER_SPEC_PKTS": 1}
+    counts = {"COUNTER_SPEC_BYTES": 12, "COUNTER_SPEC_PKTS": 1}
     ttl = {"ENTRY_TTL": 0, "ENTRY_HIT_STATE": "ENTRY_ACTIVE"}
     assert c.get(exact, {"hdr.h.a": 9}) == [{"action": "to", "port": 5, **counts, **ttl, "key": {"hdr.h.a": 9}}]
     c.modify(exact, {"hdr.h.a": 9}, "to", port=6)
@@ -29,6 +29,20 @@ def test_exact_entries(bed):
     assert bed.send((1, packet(9))) == []
     assert refused(lambda: c.delete(exact, {"hdr.h.a": 9})) == "NOT_FOUND"
     assert refused(lambda: c.get(exact, {"hdr.h.a": 9})) == "NOT_FOUND"
+
+
+def test_counts_of_entries_that_are_gone_are_forgotten(bed):
+    exact, counter, c = "pipe.I.exact", "pipe.I.counter", bed.client
+    c.insert(counter, {"$COUNTER_INDEX": 2}, COUNTER_SPEC_PKTS=7)
+    assert c.get(counter, {"$COUNTER_INDEX": 2}, from_hw=False)[0]["COUNTER_SPEC_PKTS"] == 7
+    c.delete(counter)
+    assert c.get(counter, {"$COUNTER_INDEX": 2}, from_hw=False)[0]["COUNTER_SPEC_PKTS"] == 0
+    for _ in range(2):
+        c.insert(exact, {"hdr.h.a": 9}, "to", port=5)
+        assert c.get(exact, {"hdr.h.a": 9}, from_hw=False)[0]["COUNTER_SPEC_PKTS"] == 0
+        bed.send((1, packet(9)))
+        assert c.get(exact, {"hdr.h.a": 9})[0]["COUNTER_SPEC_PKTS"] == 1
+        c.delete(exact, {"hdr.h.a": 9})
 
 
 def test_a_table_is_full_and_is_cleared(bed):

@@ -224,6 +224,36 @@ def test_the_parser_counter_has_a_sign() -> None:
     assert [one(s, a=a)[1] for a in (3, 4)] == [1, 0]
 
 
+STACK = """n.set(hdr.h.a); n.push(hdr.h.b); n.decrement(1); {more} n.pop();
+    md.flag = n.is_zero(); transition accept;"""
+
+
+@pytest.mark.parametrize(
+    ("more", "zero"),
+    [
+        ("", (0, 9)),
+        ("n.push(8w7); n.pop();", (0, 9)),
+        ("n.push(hdr.h.b, 8w255, 8w0, 8w255, 8w3); n.pop(); n.pop(); n.push(8w1);", (0, 9)),
+        ("n.push(8w1); n.push(8w2); n.push(8w3); n.pop(); n.pop(); n.pop();", (0, 9)),
+        ("n.pop(); n.decrement(4);", (5, 0)),  # what is below an empty stack is 0
+    ],
+)
+def test_the_stack_of_tofino_2s_parser_counter(more: str, zero: tuple[int, int]) -> None:
+    s = switch(
+        "if (md.flag) { hdr.h.c = 1; }",
+        arch="#include <t2na.p4>",
+        iplocals="ParserCounter() n;",
+        ipbody=STACK.format(more=more),
+        idbody="",
+    )
+    assert one(s, a=zero[0], b=zero[1])[3] == 1
+
+
+def test_a_pushed_value_that_follows_another_is_refused() -> None:
+    with pytest.raises(Unsupported, match=r"ParserCounter\.push with update_with_top"):
+        switch(arch="#include <t2na.p4>", iplocals="ParserCounter() n;", ipbody="n.push(8w1, true); transition accept;")
+
+
 def test_value_sets_and_priorities() -> None:
     s = switch(
         iplocals="value_set<bit<16>>(4) known; ParserPriority() p;",
@@ -265,7 +295,7 @@ def test_verify_is_refused() -> None:
 # --- counters and meters
 
 
-def test_counters_count_bytes_of_the_packet_less_an_adjustment() -> None:
+def test_counters_count_bytes_of_the_frame_less_an_adjustment() -> None:
     s = switch(
         "c.count(hdr.h.a); d.count(index = hdr.h.a, adjust_byte_count = 4);",
         local="Counter<bit<32>, bit<8>>(4, CounterType_t.PACKETS_AND_BYTES) c;"
@@ -273,8 +303,11 @@ def test_counters_count_bytes_of_the_packet_less_an_adjustment() -> None:
     )
     for a in (1, 1, 9):
         one(s, a=a, rest=bytes(12))
-    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == ([0, 2, 0, 0], [0, 40, 0, 0])
-    assert s.counters["pipe.I.d"].bytes == [0, 32, 0, 0]
+    assert (s.counters["pipe.I.c"].packets, s.counters["pipe.I.c"].bytes) == (
+        [0, 2, 0, 0],
+        [0, 48, 0, 0],
+    )  # 8 + 12, and 4 of the check sequence
+    assert s.counters["pipe.I.d"].bytes == [0, 40, 0, 0]
 
 
 def test_direct_counters_count_where_the_action_says_so() -> None:
@@ -289,7 +322,7 @@ def test_direct_counters_count_where_the_action_says_so() -> None:
         table.insert(TableEntry((Exact(a),), ActionData(f"I.{action}")))
     for a in (1, 1, 2, 3):
         one(s, a=a)
-    assert [(e.packets, e.bytes) for e in table.entries] == [(2, 16), (0, 0)]
+    assert [(e.packets, e.bytes) for e in table.entries] == [(2, 24), (0, 0)]
 
 
 METER = "Meter<bit<8>>(4, MeterType_t.PACKETS{}) m;"
@@ -312,7 +345,7 @@ def test_direct_meters() -> None:
     entry = TableEntry((Exact(1),), ActionData("I.yes"))
     s.tables["pipe.I.t"].insert(entry)
     entry.meter = MeterCell()
-    entry.meter.configure(((0, 8), (0, 16)))
+    entry.meter.configure(((0, 12), (0, 24)))  # 8 bytes, and 4 of the check sequence
     assert [one(s, a=1)[1] for _ in range(3)] == [0, 1, 3]
 
 

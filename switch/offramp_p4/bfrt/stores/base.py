@@ -44,6 +44,13 @@ class Store:
             key = self.canonical(key)
             self._synced[key] = {**self._synced.get(key, {}), **given}
 
+    def forget(self, key: Key | None) -> None:
+        """A client has removed or reset an entry, None: all, and with it the counts that it knew."""
+        if key is None:
+            self._synced.clear()
+        else:
+            self._synced.pop(self.canonical(key), None)
+
     def sync(self) -> None:
         """Bring the counts that clients see up to date."""
         for key in self.keys():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from offramp_p4.bfrt.fields import TableSpec
@@ -20,15 +20,23 @@ _CHANNELS: Final = 4
 _STAGES: Final = 12
 
 
+def _nobody(port: int, up: bool) -> None:
+    del port, up
+
+
 class PortStore(Records):
     """``$PORT``. The ports that are attached exist from the start; others may be added and never come up.
 
     An attached port that is disabled, or that is no longer in the table, drops the frames of both directions.
+
+    Args:
+        moved: called with each port whose link comes up or goes down, also because it is enabled or disabled.
     """
 
-    def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
-        super().__init__(spec)
-        self._panel = panel
+    def __init__(self, spec: TableSpec, panel: FrontPanel, moved: Callable[[int, bool], None] = _nobody) -> None:
+        super().__init__(spec, self.links_changed)
+        self._panel, self._moved = panel, moved
+        self._up: dict[int, bool] = {}
         for number in sorted(panel.ports):
             values: dict[str, Value] = {"$PORT_ENABLE": panel.enabled(number), "$SPEED": "BF_SPEED_100G"}
             self.insert((Exact(number),), Data(None, values))
@@ -56,9 +64,7 @@ class PortStore(Records):
         """A port, with whether its link is up; another protocol may have disabled it."""
         number = only(key)
         found = super().get(key)
-        attached = number in self._panel.ports
-        enabled = self._panel.enabled(number) if attached else bool(found.values["$PORT_ENABLE"])
-        up = enabled and self._panel.links.up(number)
+        enabled = self._enabled(number, found)
         seen: dict[str, Value] = {
             "$PORT_ENABLE": enabled,
             "$MEDIA_TYPE": "BF_MEDIA_TYPE_UNKNOWN",
@@ -66,10 +72,25 @@ class PortStore(Records):
             "$IS_INTERNAL": False,
             "$CONN_ID": connector(number),
             "$CHNL_ID": number % _CHANNELS,
-            "$PORT_UP": up and (attached or not self._panel.ports),
+            "$PORT_UP": self._is_up(number, found),
             "$PORT_NAME": port_name(number),
         }
         return Data(None, {**found.values, **seen})
+
+    def links_changed(self) -> None:
+        """Tell whose link has come up or gone down."""
+        now = {only(key): self._is_up(only(key), data) for key, data in self.entries.items()}
+        before, self._up = self._up, now
+        for number in before | now:
+            if (up := now.get(number, False)) != before.get(number, False):
+                self._moved(number, up)
+
+    def _is_up(self, number: int, data: Data) -> bool:
+        attached = number in self._panel.ports or not self._panel.ports
+        return self._enabled(number, data) and self._panel.links.up(number) and attached
+
+    def _enabled(self, number: int, data: Data) -> bool:
+        return self._panel.enabled(number) if number in self._panel.ports else bool(data.values["$PORT_ENABLE"])
 
 
 def connector(number: int) -> int:

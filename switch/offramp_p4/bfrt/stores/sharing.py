@@ -214,7 +214,7 @@ class GetMemberStore(Store):
     def get(self, key: Key) -> Data:
         """The member of a group for a hash."""
         group, hashed = numbers(key)
-        members = self._state.groups.get(group)
+        members = self._state.taking_packets(group)
         if not members:
             raise not_found(self.spec)
         return Data(None, {"$ACTION_MEMBER_ID": members[hashed % len(members)]})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
@@ -133,7 +133,7 @@ class TypeResolver:
         check_annotations(nodes)
         out: dict[str, Annotation] = {}
         for a in nodes:
-            parts = _split(a.tokens)
+            parts, before = _split(a.tokens), out.get(a.name)
             if a.structured and parts and all(len(p) > 1 and p[1].text == "=" for p in parts):
                 check_distinct([(p[0].text, p[0].pos) for p in parts], "key")
                 kv = tuple((p[0].text, self._structured_value(p[2:])) for p in parts)
@@ -145,6 +145,8 @@ class TypeResolver:
                 out[a.name] = Annotation(a.name, tuple(map(known, parts)))
                 if a.name == "name" and not isinstance(out[a.name].args[0], str):
                     raise P4Error(a.pos, "@name needs a string in parentheses")
+            if before is not None:
+                out[a.name] = replace(out[a.name], others=(*before.others, replace(before, others=())))
         return out
 
     def _structured_value(self, tokens: list[Token]) -> object:

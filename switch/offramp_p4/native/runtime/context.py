@@ -183,6 +183,10 @@ class Context(Record):
     waited_us: int
     left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
+    # A Tofino.
+    patterns: Words  # port, value and mask of what wakes the packet generator among the packets that come in again
+    pattern_count: int
+    triggers: Buffer  # port, first four bytes and time of those that have
 
     # PSA and PNA.
     rss_key: Bytes  # of the Toeplitz hash
@@ -196,7 +200,7 @@ class Context(Record):
     learn: int  # the C function that adds the entry of LEARNING
     learning: Learning
     flow_ids: int  # that have been given
-    unused: Annotated[Words, 2]  # so that what follows begins on a cache line
+    unused: Annotated[Words, 4]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp_p4.native.actions import GROUP, MEMBER, NOTHING, Actions, indirect
-from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.context import Context, Words, address
 from offramp_p4.state import ActionData, ActionProfileState, Group, Member
+from offramp_p4.state.member_status import MemberStatus
 
 
 class NativeProfile(ActionProfileState):
@@ -50,11 +51,24 @@ class NativeProfile(ActionProfileState):
         groups = [groups_now.get(group, ()) for group in (None, *self._groups)]  # type: ignore[arg-type]
         flat = np.array([self._members[m] for group in groups for m in group] or [0], np.int64)
         sizes = np.array([len(group) for group in groups], np.int64)
-        starts = address(flat) + 8 * (np.cumsum(sizes) - sizes)
+        firsts = np.cumsum(sizes) - sizes
+        starts = address(flat) + 8 * firsts
         self._flat = flat
+        if self.status is not None:
+            self._hold_status(starts, firsts, sizes, self.status, [None, *self._groups])
+            return
         # An empty group runs the member that never exists.
         starts[sizes == 0], sizes[sizes == 0] = address(_NO_MEMBER), 1
         self._context.hold(self._words + 1, np.ascontiguousarray(np.stack([starts, sizes], axis=1)))
+
+    def _hold_status(
+        self, starts: Words, firsts: Words, sizes: Words, status: MemberStatus, groups: list[int | None]
+    ) -> None:
+        """Rows of groups whose members have bits: the numbers of these follow in a third column."""
+        places = [at for group in groups if group is not None for at in status.indices(group)]
+        self._places = np.array(places or [0], np.int64)
+        rows = np.stack([starts, sizes, address(self._places) + 8 * firsts], axis=1)
+        self._context.hold(self._words + 1, np.ascontiguousarray(rows))
 
     def _member_row(self, member: int) -> bytes:
         action = self.members.get(member)

@@ -20,6 +20,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.tna.functions import selector_keys
 from offramp_p4.tna.hashing import width_of
 from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.symmetric import pairs_of
 from offramp_p4.types import Bits, Header, Varbit, strip
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _get(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     return g.resize(_hash(target, g, i, argument(e, 0)), width_of(i))
 
 
-def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr) -> Value:
+def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInstance) -> Value:
     """The hash of data as a word."""
     if width_of(i) > 64:
         raise Unsupported(i.pos, f"Hash {i.name} with results of more than 64 bits")
@@ -75,7 +76,8 @@ def _hash(target: TnaTarget, g: Emitter, i: ir.ExternInstance, data: ir.Expr) ->
         parts = [const(number_type(front), 0), *parts]
     room = g.allocate(ll.ArrayType(I8, (size + 7) // 8 + 1), 8)
     codec.pack(g, parts, room)
-    return g.call(linear_hash, g.pointer(target.plan.hash(i, size)), room, (size + 7) // 8)
+    table = target.plan.hash(i, size, pairs_of(i, data, *owners))
+    return g.call(linear_hash, g.pointer(table), room, (size + 7) // 8)
 
 
 def selector_hash(target: TnaTarget, g: Emitter, table: ir.Table) -> Value:

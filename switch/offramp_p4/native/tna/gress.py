@@ -18,6 +18,7 @@ from offramp_p4.native.shape import aligned, bits_of, number_type
 from offramp_p4.native.tna.cells import intrinsic_type
 from offramp_p4.native.tna.target import TnaTarget
 from offramp_p4.tna.metadata import UNSET_PORT, unset_types
+from offramp_p4.tna.ports import CHECK_SEQUENCE_BYTES
 from offramp_p4.tna.thread import ERROR_BITS, MASK48, NO_MATCH, reads
 
 KIND: Final = ll.FunctionType(I32, [PTR, PTR, I64, I64, I64])
@@ -49,7 +50,7 @@ def _start(g: Emitter, target: TnaTarget, made: Value, *, ingress: bool) -> None
     """A fresh packet's memory."""
     g.clear(g.memory, aligned(g.layout.size, 8))
     set_field(g, LENGTH.name, made.args[2])
-    set_field(g, names.WIRE_LENGTH.name, made.args[3])
+    set_field(g, names.WIRE_LENGTH.name, g.b.add(made.args[3], i64(CHECK_SEQUENCE_BYTES)))
     time = g.b.and_(g.b.mul(g.word(Context.now_us), i64(1000)), i64(MASK48))
     _write_field(g, target, "parser", "global_tstamp", time)
     for name, value in unset_types(target.cells.structure("deparser")).items():

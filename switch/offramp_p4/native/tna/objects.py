@@ -19,12 +19,14 @@ from offramp_p4.native.shape import container
 from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.numbers import Numbers, signed_word
 from offramp_p4.native.state.objects import NativeState
+from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes
 from offramp_p4.native.tna.trees import NativeTrees
 from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionProfileState
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
@@ -68,6 +70,7 @@ class NativeTofino(NativeState, Objects):
 
     def __init__(self, program: ir.Program) -> None:
         self._program = program
+        self._patterns: list[tuple[int, int, int]] = []
         super().__init__(program)
         self.port_metadata: dict[int, bytes] = WatchedDict()
 
@@ -82,6 +85,14 @@ class NativeTofino(NativeState, Objects):
             return NativeFilters(state.name, state.size)
         return state
 
+    def make_profile(self, name: str, size: int) -> ActionProfileState:
+        """A selector that is its own profile."""
+        return NativeProfile(name, size, selector=True)
+
+    def make_bits(self, name: str, size: int) -> TofinoRegister:
+        """The memory of a selector that its actions change."""
+        return NativeTofinoRegister(super().make_bits(name, size))
+
     def make_replication(self) -> NativeTrees:
         """The packet replication engine."""
         self._trees = NativeTrees()
@@ -92,8 +103,8 @@ class NativeTofino(NativeState, Objects):
         assert isinstance(plan, TnaPlan)
         super().attach(context, plan, chip)
         self._logs = list(plan.logs.values())
-        for (instance, bits), word in plan.hashes.items():
-            context.hold(word, hash_table(hash_of(instance, bits, chip.seed), bits))
+        for (instance, bits, pairs), word in plan.hashes.items():
+            context.hold(word, hash_table(hash_of(instance, bits, chip.seed, pairs), bits))
         for instance, word in plan.filters.items():
             context.hold(word, self.of[instance].rows)
         for instance, column in plan.single.items():
@@ -130,6 +141,7 @@ class NativeTofino(NativeState, Objects):
         """Show machine code all changes since the last call; no packet runs meanwhile."""
         super().sync()
         self._trees.sync()
+        self._show_patterns()
         self.port_metadata = data = watched(self.port_metadata)
         if data.changed:
             data.changed = False
@@ -137,6 +149,22 @@ class NativeTofino(NativeState, Objects):
             rows = [data.get(port, b"").ljust(size, b"\0")[:size] for port in range(max(data, default=-1) + 1)]
             self._context.hold(offset(at.Context.port_data), np.frombuffer(b"".join(rows) or bytes(1), np.uint8))
             self._context.words[at.Context.port_data_count] = len(rows)
+
+    def collect(self) -> None:
+        """Tell the packet generator also what has woken it."""
+        super().collect()
+        if self.generator is not None and self._context.words[at.Context.triggers.used]:
+            found = self._context.buffer(at.Context.triggers).view(np.int64).reshape(-1, 3).tolist()
+            self._context.empty(at.Context.triggers)
+            for port, head, now_us in found:
+                self.generator.recirculated(port, head, now_us)
+
+    def _show_patterns(self) -> None:
+        patterns = [] if self.generator is None else self.generator.patterns
+        if patterns != self._patterns:
+            self._patterns = patterns
+            self._context.hold(offset(at.Context.patterns), np.array(patterns or [(0, 0, 0)], np.int64))
+            self._context.words[at.Context.pattern_count] = len(patterns)
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""

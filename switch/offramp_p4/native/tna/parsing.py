@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from offramp_base.native.llvm import I8, Value, const, i64
@@ -14,6 +15,7 @@ from offramp_p4.native.core import reserve, set_field
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
 from offramp_p4.native.runtime.program import CURSOR
 from offramp_p4.source import Unsupported
+from offramp_p4.tna.parsing import STACK, is_scaled
 from offramp_p4.types import Bits, Header, Struct, strip
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
         ("ParserCounter", "is_negative"): lambda g, e: g.b.icmp_signed("<", current(g, e), const(I8, 0)),
         ("ParserCounter", "increment"): lambda g, e: keep(g, e, g.b.add(current(g, e), _step(g, e))),
         ("ParserCounter", "decrement"): lambda g, e: keep(g, e, g.b.sub(current(g, e), _step(g, e))),
+        ("ParserCounter", "push"): lambda g, e: _push(target, g, e),
+        ("ParserCounter", "pop"): lambda g, e: _pop(target, g, e),
         ("ParserPriority", "set"): _set_priority,
         ("", "verify"): _verify,
     }
@@ -53,7 +57,32 @@ def _step(g: Emitter, e: ir.ExternCall) -> Value:
 def _given(g: Emitter, e: ir.ExternCall) -> Value:
     """What the counter is set to."""
     value = argument(e, 0)
-    return _scaled(g, e, value) if len(e.args) > 1 else g.value(value)
+    return _scaled(g, e, value) if is_scaled(e) else g.value(value)
+
+
+def _push(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+    """Put the counter on its stack, of whose values the lowest is lost if it is full, and set it."""
+    value = g.resize(_given(g, e), 8)
+    cells = _stack(target, g, e)
+    for upper, lower in reversed(list(pairwise(cells))):
+        g.store_number(g.load_number(upper, 8), lower, 8)
+    g.store_number(value, cells[0], 8)
+    return None
+
+
+def _pop(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+    """Take the counter's value from its stack: 0 if that is empty."""
+    cells = _stack(target, g, e)
+    for upper, lower in pairwise(cells):
+        g.store_number(g.load_number(lower, 8), upper, 8)
+    g.store_number(const(I8, 0), cells[-1], 8)
+    return None
+
+
+def _stack(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> list[Value]:
+    """The places of the counter and of what is below it."""
+    i = instance(e)
+    return [g.cell(target.cell(i)), *(g.cell(target.cell((i, depth))) for depth in range(STACK))]
 
 
 def _scaled(g: Emitter, e: ir.ExternCall, value: ir.Expr) -> Value:

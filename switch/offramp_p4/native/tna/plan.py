@@ -10,6 +10,7 @@ from offramp_p4.native.plan import Column, Plan
 from offramp_p4.native.shape import container
 from offramp_p4.tna.filter_state import FilterState
 from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.symmetric import Pair
 
 
 class TnaPlan(Plan):
@@ -18,7 +19,8 @@ class TnaPlan(Plan):
     Attributes:
         single: direct registers that no table names, each of one cell.
         filters: by extern instance, the address of an array of low-pass filters.
-        hashes: by Hash object and bits of its data, the address of the function's table.
+        hashes: by Hash object, bits of its data and pairs of fields that it does not tell apart, the address of the
+            function's table.
         logs: by register action, the next index of ``execute_log``.
     """
 
@@ -33,12 +35,12 @@ class TnaPlan(Plan):
             if instance.extern == "DirectRegister":
                 self.tables[table] = replace(self.tables[table], registers=self.take(1))
         self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
-        self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
+        self.hashes: dict[tuple[ir.ExternInstance, int, tuple[Pair, ...]], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}
 
-    def hash(self, instance: ir.ExternInstance, bits: int) -> int:
+    def hash(self, instance: ir.ExternInstance, bits: int, pairs: tuple[Pair, ...]) -> int:
         """The word of a hash."""
-        key = (instance, bits)
+        key = (instance, bits, pairs)
         if key not in self.hashes:
             self.hashes[key] = self.take(1)
         return self.hashes[key]

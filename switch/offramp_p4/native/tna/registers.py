@@ -18,7 +18,8 @@ from offramp_p4.native.runtime.tna.functions import math_unit
 from offramp_p4.native.shape import bits_of, components, is_scalar, offsets, shape, value_type
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import unit_of
-from offramp_p4.tna.registers import ACTIONS, register_of
+from offramp_p4.tna.register_of import register_of
+from offramp_p4.tna.registers import ACTIONS, check_index_given, state_of
 from offramp_p4.types import Struct, Type, strip
 
 if TYPE_CHECKING:
@@ -50,12 +51,13 @@ def aggregates(target: TnaTarget) -> dict[tuple[str, str], AggregateBuilder]:
 def _execute(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     action = instance(e)
     direct = action.extern.startswith("Direct")
+    check_index_given(e, direct=direct)
     return _run(target, g, e, None if direct else argument(e, 0), e.args if direct else e.args[1:])
 
 
 def _execute_log(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     action = instance(e)
-    word, size = target.plan.log(action), target.objects.of[register_of(action)].size
+    word, size = target.plan.log(action), state_of(target.objects.of, register_of(action)).size
     index = g.word(word)
     following = g.b.urem(g.b.add(index, i64(1)), i64(size))
     g.tags.mark(g.b.store(following, g.word_address(word)), "Words")
@@ -74,13 +76,13 @@ def _run(target: TnaTarget, g: Emitter, e: ir.ExternCall, at: ir.Expr | Value, m
     if result is not None:
         g.b.store(g.zero(e.type), result)
     with _word(target, g, register, at) as (word, width):
-        _load(g, target.objects.of[register], word, width, places[0], apply.params[0].type)
+        _load(g, state_of(target.objects.of, register), word, width, places[0], apply.params[0].type)
         for param, place in outs:
             g.clear(place, shape(param.type).size)
         code = g.b.call(body, [g.context, g.memory])
         if how:
             g.leave_if(g.b.icmp_unsigned("!=", code, const(I32, DONE)), code)
-        _store(g, target.objects.of[register], word, width, places[0], apply.params[0].type)
+        _store(g, state_of(target.objects.of, register), word, width, places[0], apply.params[0].type)
         if result is not None and outs:
             param, place = outs[0]
             g.b.store(_fitted(g, g.load(place, param.type), e.type), result)
@@ -100,7 +102,7 @@ def _word(
     target: TnaTarget, g: Emitter, register: ir.ExternInstance, at: ir.Expr | Value
 ) -> Iterator[tuple[Value, int]]:
     """What follows runs only if the word is there: its address, and the bits of its container."""
-    state: TofinoRegister = target.objects.of[register]
+    state = state_of(target.objects.of, register)
     if register in target.objects.table_of:
         entry = entry_of(target, g, register)[1]
         word = target.plan.tables[target.objects.table_of[register]].registers
@@ -160,7 +162,7 @@ def _read(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     g.clear(place, shape(e.type).size)
     register = instance(e)
     with _word(target, g, register, _index(e, 0)) as (word, width):
-        _load(g, target.objects.of[register], word, width, place, e.type)
+        _load(g, state_of(target.objects.of, register), word, width, place, e.type)
     return g.load(place, e.type)
 
 
@@ -168,7 +170,7 @@ def _read_pair(target: TnaTarget, g: Emitter, e: ir.ExternCall, into: Value) -> 
     register = instance(e)
     g.clear(into, shape(e.type).size)
     with _word(target, g, register, _index(e, 0)) as (word, width):
-        _load(g, target.objects.of[register], word, width, into, e.type)
+        _load(g, state_of(target.objects.of, register), word, width, into, e.type)
 
 
 def _write(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
@@ -177,7 +179,7 @@ def _write(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     place = g.room(t)
     g.into(value, place)
     with _word(target, g, register, _index(e, 1)) as (word, width):
-        _store(g, target.objects.of[register], word, width, place, t)
+        _store(g, state_of(target.objects.of, register), word, width, place, t)
     return g.zero(e.type) if is_scalar(e.type) else None
 
 

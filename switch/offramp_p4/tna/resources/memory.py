@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from offramp_p4 import ir
 from offramp_p4.constructor import number
 from offramp_p4.state.match import key_width
+from offramp_p4.state.member_status import LINE_BITS, bits_needed
 from offramp_p4.state.table import DEFAULT_SIZE
-from offramp_p4.tna.objects import word_width
+from offramp_p4.tna.objects import group_limits, word_width
 from offramp_p4.tna.resources.chip import SRAM_BITS, SRAM_ROWS, TCAM_BITS, TCAM_ROWS
 from offramp_p4.types import Struct, strip
 
@@ -60,6 +61,9 @@ def blocks(node: LogicalTable) -> Blocks:
 
 def register_rows(register: ir.ExternInstance, table: ir.Table | None = None) -> int:
     """Rows of 128 bits of a register array, whose words are packed in them."""
+    if register.extern == "ActionSelector":
+        largest, groups = group_limits(register)
+        return bits_needed(largest, groups) // LINE_BITS
     element = strip(register.type_args[0])
     words = [f.type for f in element.fields] if isinstance(element, Struct) else [element]
     width = sum(word_width(w) for w in words)

@@ -43,6 +43,7 @@ from offramp_p4.native.runtime.tna.program import (
 )
 from offramp_p4.native.runtime.tna.replication import Copy, Session, add_copies, add_copy, find_session
 from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, end_steps, make_waiting, next_waiting, none_waits
+from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE
 
@@ -266,12 +267,31 @@ def _send(ctx: Context, port: int, start: int) -> None:
     elif below(port, ctx.loop_count) and ctx.loops[port] != 0:
         ctx.recirculations += 1
         ctx.out.used = start
+        if ctx.pattern_count != 0:
+            _match_patterns(ctx, port, Bytes(ctx.out.data + start), length)
         _wait(ctx, FRESH, port, 0, 0, ctx.out.data + start, length)
     else:
         ctx.packets_out += 1
         record = Words(append(ctx, offset(Context.index), 16))
         record[0] = port
         record[1] = length
+
+
+@native
+def _match_patterns(ctx: Context, port: int, frame: Bytes, length: int) -> None:
+    """Note a packet that wakes the packet generator."""
+    head = 0
+    for i in range(PATTERN_BYTES):
+        head = head << 8 | (frame[i] if i < length else 0)
+    row = ctx.patterns
+    for _ in range(ctx.pattern_count):
+        if row[0] == port and (head ^ row[1]) & row[2] == 0:
+            note = Words(append(ctx, offset(Context.triggers), 24))
+            note[0] = port
+            note[1] = head
+            note[2] = ctx.now_us
+            return
+        row = row + 3
 
 
 # --- what both have

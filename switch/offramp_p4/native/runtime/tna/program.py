@@ -19,7 +19,7 @@ RESUBMIT_DATA: Final = MIRROR_DATA + MIRROR_BYTES
 RESUBMIT_BYTES: Final = 24
 HEAD_BYTES: Final = RESUBMIT_DATA + RESUBMIT_BYTES
 
-WIRE_LENGTH: Final = Field("wire_length")  # bytes of the packet without the chip's header: what byte counts count
+WIRE_LENGTH: Final = Field("wire_length")  # bytes of the frame as counts of bytes have it
 
 # What a deparser asks for.
 MIRROR: Final = Field("mirror")  # 1 if it does

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4.bmv2.write.document import Document
+from offramp_p4.bmv2.write.pna import PnaDocument
+from offramp_p4.bmv2.write.psa import PsaDocument
 from offramp_p4.bmv2.write.v1model import V1modelDocument
 from offramp_p4.source import Unsupported
 
@@ -17,6 +19,8 @@ __all__ = ["to_json"]
 
 _DOCUMENTS: Final[dict[str, Callable[[ir.Program], Document]]] = {
     "V1Switch": V1modelDocument,
+    "PSA_Switch": PsaDocument,
+    "PNA_NIC": PnaDocument,
 }
 """The documents by the types of ``main``."""
 

@@ -8,7 +8,8 @@ of the other ways are empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from offramp_p4 import ir
@@ -100,9 +101,9 @@ class PsaReader(PortableReader):
             ir.Assign(place, member(ir.VarRef(brought, type=t), i)) for i, place in enumerate(kept)
         ]
 
-    def _used(self, blocks: object) -> Iterator[tuple[tuple[int, int], ir.Member]]:
+    def _used(self, blocks: Iterable[object]) -> Iterator[tuple[tuple[int, int], ir.Member]]:
         """The fields of user metadata that some blocks use: header, field, and the place."""
-        for n in walk.nodes(blocks, into_declarations=True):
+        for n in chain.from_iterable(walk.nodes(block, into_declarations=True) for block in blocks):
             if (
                 isinstance(n, ir.Member)
                 and isinstance(n.base, ir.Member)

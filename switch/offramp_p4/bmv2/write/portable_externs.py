@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from offramp_p4 import constructor, ir
@@ -135,7 +136,8 @@ class PortableExterns(Externs):
             s.primitive("_InternetChecksum_clear", extern(i), pos=i.pos)
 
     def _sums(self, block: ir.ParserInstance | ir.ControlInstance) -> list[ir.ExternInstance]:
-        calls = (n for n in walk.nodes(block, into_declarations=True) if isinstance(n, ir.ExternCall))
+        nodes = chain.from_iterable(walk.nodes(each, into_declarations=True) for each in walk.applied(block))
+        calls = (n for n in nodes if isinstance(n, ir.ExternCall))
         return list(dict.fromkeys(instance(e) for e in calls if e.extern == _SUM))
 
     def sum_up(self, s: Statements, e: ir.ExternCall) -> None:

@@ -8,6 +8,7 @@ It resets them for clones, and for resubmitted and recirculated packets, which t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
@@ -31,6 +32,7 @@ _LOST: Final = {"clone_i2e", "new_resubmit", "resubmit", "recirculate", "clone_e
 _NAMES: Final = {
     ("ingress", "headers"): "",
     ("egress", "headers"): "egress",
+    ("ingress", "normal"): "normal_metadata",
     ("ingress", "user"): "ingress_metadata",
     ("egress", "user"): "egress_metadata",
 }
@@ -64,14 +66,14 @@ class PsaDocument(PortableDocument):
                         _refuse_use(block, param)
 
     def _place(self, way: str, role: str, param: ir.Var) -> Place:
-        """Where a parameter lies: ingress and egress share the place of ``normal_meta``, and that of headers of one type."""
+        """Where a parameter lies; ``normal_meta``, and headers of one type, have one place in ingress and egress."""
         key = ("ingress" if role == "normal" else way, role)
         if key not in self._places:
             first = self._places.get(("ingress", role))
             if role == "headers" and first is not None and strip(first.type) == strip(param.type):
                 self._places[key] = first
             else:
-                name = _NAMES.get(key, f"{role}_metadata")
+                name = _NAMES.get(key, f"{way}_{role}_metadata")
                 self._places[key] = self.places.make(param.type, name, param.pos)
         if role == "normal" and list(_headers(self._places[key])):
             raise Unsupported(param.pos, "a header in normal_meta, which psa_switch does not keep, in bmv2's JSON")
@@ -117,7 +119,7 @@ def _headers(place: Place) -> Iterator[HeaderAt | StackAt | UnionAt]:
 
 def _asks_again(block: Block) -> bool:
     """Whether a block has anything to do with resubmission."""
-    for n in walk.nodes(block, into_declarations=True):
+    for n in chain.from_iterable(walk.nodes(each, into_declarations=True) for each in walk.applied(block)):
         t = strip(n.base.type) if isinstance(n, ir.Member) else None
         if isinstance(t, Structure) and isinstance(n, ir.Member) and t.fields[n.index].name == "resubmit":
             return True
@@ -127,4 +129,5 @@ def _asks_again(block: Block) -> bool:
 def _refuse_use(block: Block, param: ir.Var) -> None:
     for n in walk.nodes(block, into_declarations=True):
         if isinstance(n, ir.VarRef) and n.var is param:
-            raise Unsupported(n.pos, f"{param.name}, which psa_switch does not keep, in bmv2's JSON")
+            what = f"'{param.name}', metadata of a way on which psa_switch keeps none"
+            raise Unsupported(n.pos, f"{what}, in bmv2's JSON")

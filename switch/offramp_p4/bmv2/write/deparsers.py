@@ -64,17 +64,21 @@ class DeparserStatements(Statements):
     # --- conditions ---------------------------------------------------------------------------------------------
 
     def _either(self, condition: ir.Expr, then: Any, otherwise: Any | None) -> None:
-        outer, test = self._when, self.saved(self.pure(condition))
-        self._when = test if outer is None else self._both(outer, test)
+        outer, test = self._when, self.pure(condition)
+        ways = [self._kept(outer, test), self._kept(outer, ir.Unary("!", test, type=BOOL, pos=test.pos))]
+        self._when = ways[0]
         then()
         if otherwise is not None:
-            unless = ir.Unary("!", test, type=BOOL, pos=test.pos)
-            self._when = self.saved(unless) if outer is None else self._both(outer, unless)
+            self._when = ways[1]
             otherwise()
         self._when = outer
 
-    def _both(self, left: ir.Expr, right: ir.Expr) -> ir.Expr:
-        return self.saved(ir.Binary("&&", left, right, type=BOOL, pos=right.pos))
+    def _kept(self, outer: ir.Expr | None, test: ir.Expr) -> ir.Expr:
+        """A variable that says whether a way is taken; it has its value whatever else is taken."""
+        self._when = None
+        taken = self.saved(test if outer is None else ir.Binary("&&", outer, test, type=BOOL, pos=test.pos))
+        self._when = outer
+        return taken
 
     def primitive(self, op: str, *parameters: Json, pos: Pos = NOWHERE) -> None:
         """Append a primitive, so that it does nothing unless it is to run."""

@@ -25,10 +25,11 @@ from offramp_p4.fuzz.packets import random_packets
 from offramp_p4.fuzz.portable import PsaWriter
 from offramp_p4.runtime.p4info import generate
 from offramp_p4.source import Unsupported
-from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry, Ternary
 from psa_orders import CLONE, DROP, EGRESS_CLONE, EGRESS_DROP, RESUBMIT, order
 from psa_shell import psa_program
 
+ALL = Path(__file__).with_name("portable_switch.p4")
 WAYS = Path(__file__).parents[1] / "portable" / "psa.p4"
 _KEPT = re.compile(r"(clone_i2e_meta|resubmit_meta|clone_e2e_meta|recirculate_meta)\.mark")
 """Metadata of the ways on which psa_switch keeps none."""
@@ -153,6 +154,18 @@ def test_deparsers(name: str, engine: str) -> None:
     assert len(seen) > 1
 
 
+def test_digests(engine: str) -> None:
+    declared, sums = "struct told_t { bit<8> a; bit<16> m; }", "Digest<told_t>() told;"
+    deparse = "if (h.w.b == 1) { told.pack({ h.w.a, m.m }); }"
+    seen: list[list[tuple[str, tuple[Any, ...]]]] = []
+    for switch in _both(psa_program(declared=declared, sums=sums, body="m.m = h.w.c;", deparse=deparse), engine):
+        seen.append([])
+        switch.on_digest = lambda d: seen[-1].append((d.name, d.values))
+        for packet in ("0501000700000000", "0600000700000000"):
+            switch.process_one(0, bytes.fromhex(packet))
+    assert seen[0] == seen[1] == [("ID.told", (5, 7))]
+
+
 def test_counters_and_direct_counters(engine: str) -> None:
     objects = f"""{_COUNT} DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) k;
     action hit(bit<8> x) {{ k.count(); h.w.b = x; }}
@@ -165,6 +178,19 @@ def test_counters_and_direct_counters(engine: str) -> None:
             switch.process_one(0, bytes.fromhex(packet))
         assert list(switch.counters["I.c"].bytes) == [0, 16, 0, 8]
         assert [entry.packets for entry in table.entries] == [3]
+
+
+def test_a_program_with_everything(engine: str) -> None:
+    direct, through = _both(ALL.read_text(), engine)
+    for switch in (direct, through):
+        switch.tables["I.t"].insert(TableEntry((Exact(9), Ternary(3, 0xFFFFFFFF)), ActionData("I.to", (5,)), 1))
+    left = []
+    for packet in ("01020304050607ff", "09020304050607ff" * 3, "ff" * 8, "000000000000004d", "0902"):
+        left.append(direct.process_one(3, bytes.fromhex(packet)))
+        assert through.process_one(3, bytes.fromhex(packet)) == left[-1]
+    assert [[port for port, _ in each] for each in left] == [[1], [5], [], [1], [1]]
+    assert len(left[1][0][1]) == 24
+    assert through.stats.resubmissions == direct.stats.resubmissions == 1
 
 
 def test_a_selector_chooses_the_same_member() -> None:
@@ -320,10 +346,10 @@ def test_an_internet_checksum_is_of_whole_words() -> None:
 
 # --- refusals ------------------------------------------------------------------------------------------------------
 
-_DIGEST = {"declared": "struct told_t { bit<8> a; }", "sums": "Digest<told_t>() told;"}
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
-    "a digest under a condition": (
-        {**_DIGEST, "deparse": "if (h.w.a == 1) { told.pack({ h.w.a }); }"}, "generate_digest under a condition"
+    "a register under a condition": (
+        {"sums": "Register<bit<8>, bit<8>>(4) r;", "deparse": "if (h.w.a == 1) { r.write(0, 1); }"},
+        "register_write under a condition",
     ),
     "emit under a condition": ({"deparse": "if (h.w.a == 1) { p.emit(h.x); }"}, "emit under a condition"),
     "a header that comes late": ({"deparse": "h.x.setValid();"}, "add_header of x, which the deparser emits"),

@@ -14,7 +14,7 @@ from offramp_p4.bmv2.read.numbers import bits_of, convert, number
 from offramp_p4.bmv2.read.portable_externs import INDEX, Objects
 from offramp_p4.bmv2.read.portable_types import enum
 from offramp_p4.bmv2.read.primitives import Primitives, Rule, compose, with_word
-from offramp_p4.types import BOOL, Bits, Newtype
+from offramp_p4.types import BOOL, Bits
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.read.expressions import Expressions
@@ -163,9 +163,17 @@ class PortablePrimitives(Primitives):
     # --- packets -----------------------------------------------------------------------------------------------
 
     def digest(self, p: Node) -> list[ir.Stmt]:
-        """``generate_digest`` of a learn list, which a receiver may stand in front of."""
-        data = self.learned(p[len(p) - 1])
-        assert not isinstance(data.type, Newtype)
+        """``generate_digest`` of a learn list, which a receiver may stand in front of; 0 is none."""
+        return self._digest(p[len(p) - 1])
+
+    def _digest(self, node: Node) -> list[ir.Stmt]:
+        node = unwrapped(node)
+        if node["type"].text == "expression" and node["value"]["op"].choice("?"):
+            ways = [ir.Block(self._digest(node["value"][side])) for side in ("left", "right")]
+            return [ir.If(self.x.boolean(node["value"]["cond"]), *ways)]
+        if not node["value"].hex:
+            return []
+        data = self.learned(node)
         listed = str(data.type)
         name = self._digest_names.get(listed, listed)
         made = self.made.setdefault(("Digest", name), ir.ExternInstance("Digest", name, [data.type], [], []))

@@ -2,7 +2,7 @@
 """Deparsers with statements: primitives that bmv2 runs one by one before it emits the headers.
 
 There are no jumps between these primitives, so what stands under a condition runs in any case: an assignment then keeps
-the old value, and an Internet checksum gets back what it was.
+the old value, an Internet checksum gets back what it was, and the number of a digest is 0, which is none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.bmv2.write.code import Jump, Mark, Primitive
-from offramp_p4.bmv2.write.expressions import parameter
+from offramp_p4.bmv2.write.expressions import hexstr, parameter
 from offramp_p4.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, operation
 from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine.core import argument
@@ -90,6 +90,8 @@ class DeparserStatements(Statements):
         elif op == "assign":
             to, value = parameters
             super().primitive(op, to, self._chosen(when, value, to), pos=pos)
+        elif op == "generate_digest":
+            super().primitive(op, self._chosen(when, parameters[0], hexstr(0)), pos=pos)
         elif op in _STATE:
             before, after = (self.variable(Bits(16), "sum", pos) for _ in range(2))
             places = [self.expressions.place(v) for v in (before, after)]

@@ -170,7 +170,7 @@ class PortableExterns(Externs):
     # --- packets --------------------------------------------------------------------------------------------
 
     def digest(self, s: Statements, e: ir.ExternCall) -> None:
-        """``pack`` of a digest; psa_switch has none, p4c writes them so."""
+        """``pack`` of a digest, as p4c writes it: psa_switch has none."""
         s.primitive("generate_digest", hexstr(self.learn_list(s, argument(e, 0), instance(e).name)), pos=e.pos)
 
     def send(self, s: Statements, e: ir.ExternCall) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
@@ -33,7 +33,7 @@ class PnaDocument(PortableDocument):
         args = program.main.args
         if "pre_control" in args:
             raise Unsupported(program.main.pos, "a pre-control, which pna_nic does not have, in bmv2's JSON")
-        blocks: list[tuple[Block, tuple[str, ...]]] = []
+        blocks: list[tuple[Block, Sequence[str]]] = []
         for name, roles in _BLOCKS.items():
             block = args.get(name)
             if not isinstance(block, ir.ParserInstance | ir.ControlInstance):

@@ -90,16 +90,14 @@ class PortableDocument(Document):
             elif i.extern == "Register":
                 add("register_arrays", i, _register(i))
             attributes = self._attributes(i)
-            if attributes is not None and not (i.extern == "DirectCounter" and table is None):
+            if attributes is not None:
                 add("extern_instances", i, {"type": i.extern, "attribute_values": attributes})
         return lists
 
     def _attributes(self, i: ir.ExternInstance) -> list[Json] | None:
-        """What an object has in ``extern_instances``; None where it has no place there."""
+        """What an object has in ``extern_instances``; None where psa_switch has no such type."""
         if i.extern == "Counter":
             return [_number("n_counters", constructor.number(i, "n_counters")), _counted(i)]
-        if i.extern == "DirectCounter":
-            return [_counted(i)]
         if i.extern == "Meter":
             size = _number("n_meters", constructor.number(i, "n_meters"))
             return [_number("is_direct", 0), size, _number("rate_count", 2), _text("type", _unit(i).lower())]

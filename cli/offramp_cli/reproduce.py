@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp reproduce``: a paper's figure or table again, beside the published numbers, with a plot."""
+"""``offramp reproduce``: a paper's figure or table again, beside the published numbers, with a plot or a referee."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from offramp_cli.result import OUTPUT, Result, expect_writable
 from offramp_cli.stages import Stages, stages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from offramp_sim.reproduce.item import Item, Reproduction
+    from offramp_sim.reproduce.referee.case import Row
+    from offramp_sim.reproduce.referee.run import RefereeSettings
+    from offramp_sim.reproduce.referee.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -44,16 +49,24 @@ class Outputs(Result):
     out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("reproduced")
 
 
-@command(ReproduceSettings, Outputs, example="reproduce themis/table1 --json -")
-def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
-    """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each."""
-    from offramp_sim.figures.plot import draw
+@command(
+    ReproduceSettings,
+    "offramp_sim.reproduce.referee.run:RefereeSettings",
+    Outputs,
+    example="reproduce themis/table1 --json -",
+)
+def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Outputs) -> None:
+    """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each.
+
+    With --referee each runs at several sizes and seeds, and with other values of what the paper leaves open;
+    each number gets its interval, and whether its sign holds, where it turns, and what is nearest to the paper.
+    """
     from offramp_sim.reproduce import catalogue
 
     console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
-            typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
+            typer.echo(f"{item.name:22} {item.seconds:4} s  {item.evidence:9}  {item.title}")
         return
     items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out
@@ -67,20 +80,55 @@ def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
                 name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
                 stage(name)
                 with listen(partial(_advance, stage, name)):
-                    found = item.reproduce(settings.scale, settings.seed, settings.data)
+                    make = _examined if referee.referee else _reproduced
+                    made = make(console, item, settings, referee, folder)
         except OfframpError as error:
             if len(items) == 1:
                 raise
             failed.append(item.name)
             console.print(f"{item.name}: {error}", markup=False)
             continue
-        path = folder / f"{item.name.replace('/', '-')}.png"
-        draw(found.panels, f"{item.name}: {item.title}", path)
-        written.append(found.as_json(item.name))
-        _show(console, item, found, path)
-    outputs.write("offramp.reproduce/1", {"items": written})
+        written.append(made)
+    outputs.write(f"offramp.{'referee' if referee.referee else 'reproduce'}/1", {"items": written})
     if failed:
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
+
+
+def _reproduced(
+    console: Console, item: Item, settings: ReproduceSettings, _: RefereeSettings, folder: Path
+) -> dict[str, Any]:
+    """Run an item, draw and show it; what goes to JSON."""
+    from offramp_sim.figures.plot import draw
+
+    found = item.reproduce(settings.scale, settings.seed, settings.data)
+    path = folder / f"{item.name.replace('/', '-')}.png"
+    draw(found.panels, f"{item.name}: {item.title}", path)
+    _show(console, item, found, path)
+    return found.as_json(item.name)
+
+
+def _examined(
+    console: Console, item: Item, settings: ReproduceSettings, referee: RefereeSettings, folder: Path
+) -> dict[str, Any]:
+    """Have an item refereed, draw and show the verdicts; what goes to JSON."""
+    from dataclasses import asdict
+
+    from offramp_sim.figures.plot import draw
+    from offramp_sim.reproduce.referee.picture import panel
+    from offramp_sim.reproduce.referee.run import examine
+    from offramp_sim.reproduce.referee.verdict import verdicts
+
+    rows = examine(item, referee, settings.scale, settings.seed, settings.data)
+    found = verdicts(rows)
+    path = folder / f"{item.name.replace('/', '-')}-referee.png"
+    if (drawn := panel(found)) is not None:
+        draw([drawn], f"{item.name}: {len(rows)} settings", path)
+    _show_verdicts(console, item, rows, found, path if drawn else None)
+    return {
+        "name": item.name,
+        "verdicts": [asdict(verdict) for verdict in found],
+        "rows": [row.to_plain() for row in rows],
+    }
 
 
 def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None:
@@ -88,10 +136,33 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
 
 
 def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:
-    table = show.table("", "paper", "here", title=f"{item.name}: {item.title}")
+    table = show.table("", "paper", "here", "", title=f"{item.name}: {item.title}", left=("", " "))
     for line in found.comparisons:
-        table.add_row(line.what, line.published or "\N{EN DASH}", line.ours)
+        table.add_row(line.what, line.published or "\N{EN DASH}", line.ours, found.evidence_of(line).value)
     console.print(table)
     console.print(f"settings: {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
     console.print(found.note)
     console.print(f"plot: {path}\n")
+
+
+def _show_verdicts(
+    console: Console, item: Item, rows: Sequence[Row], found: Sequence[Verdict], path: Path | None
+) -> None:
+    table = show.table("", "paper", "from", "median", "to", "", "verdict", title=f"{item.name}: {item.title}")
+    for each in found:
+        spread = [_number(value) for value in (each.low, each.middle, each.high)]
+        table.add_row(each.what, each.published or "\N{EN DASH}", *spread, each.evidence, each.ruling.value)
+    console.print(table)
+    for each in found:
+        if each.turns:
+            console.print(f"{each.what}: turns at {'; '.join(each.turns)}", markup=False)
+    for row in rows:
+        if row.error:
+            console.print(f"{row.case.name}: {row.error}", markup=False)
+    console.print(f"{len(rows)} settings, {sum(bool(row.error) for row in rows)} of them failed")
+    if path is not None:
+        console.print(f"plot: {path}\n")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

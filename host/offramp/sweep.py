@@ -27,6 +27,7 @@ def sweep(
     processes: int | None = None,
     dask: str | None = None,
     what: str = "running",
+    each: Callable[[_R], object] | None = None,
 ) -> list[_R]:
     """``function`` of each case.
 
@@ -36,13 +37,14 @@ def sweep(
         processes: how many at a time; as many as there are cores by default, 1 stays in this process.
         dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``.
         what: name of the sweep for whoever listens to its progress (:mod:`offramp_base.progress`).
+        each: gets every result as it comes, in this process.
 
     Raises:
         OfframpError: a case raises it, a process dies, or no scheduler answers.
     """
     if processes is not None and processes < 1:
         raise SettingsError("processes", "expected at least 1", processes)
-    told = _Teller(what, len(cases))
+    told = _Teller(what, len(cases), each)
     if dask is not None:
         return _on_dask(function, cases, dask, told)
     count = min(processes or available_cores(), len(cases))
@@ -59,11 +61,13 @@ def available_cores() -> int:
 class _Teller:
     """Counts what is finished and passes it on."""
 
-    def __init__(self, what: str, total: int) -> None:
-        self._what, self._total, self._count = what, total, 0
+    def __init__(self, what: str, total: int, each: Callable[[Any], object] | None) -> None:
+        self._what, self._total, self._count, self._each = what, total, 0, each
         report(what, 0, total)
 
     def __call__(self, result: _R) -> _R:
+        if self._each is not None:
+            self._each(result)
         self._count += 1
         report(self._what, self._count, self._total)
         return result

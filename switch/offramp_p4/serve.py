@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from offramp_p4.ports.base import Port
     from offramp_p4.ports.dpdk.workers import Workers
     from offramp_p4.ports.forwarder import Forwarder
+    from offramp_p4.ports.panel import FrontPanel
     from offramp_p4.runtime.bounded import BoundedCompiler
     from offramp_p4.runtime.device import Device
     from offramp_p4.runtime.server import Server
+    from offramp_p4.runtime.wire import Endpoint
 
 __all__ = ["Running", "Settings", "build", "run"]
 
@@ -62,21 +64,24 @@ def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:
 
 @dataclass
 class Running:
-    """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`."""
+    """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`.
+
+    Attributes:
+        servers: by protocol, P4Runtime first; two protocols at one address have the same.
+    """
 
     device: Device
     forwarder: Forwarder
     ports: Mapping[int, Port]
-    server: Server
+    servers: Mapping[str, Server]
     compiler: BoundedCompiler
-    bfrt: Server | None = None
     debugger: Debugger | None = None
     debugging: DebugServer | None = None
 
     @property
     def address(self) -> str:
         """Where P4Runtime is served."""
-        return str(self.server.address)
+        return str(next(iter(self.servers.values())).address)
 
     def forward(self, ending: Callable[[], None] = lambda: None) -> None:
         """Move packets until :meth:`stop`, call ``ending``, then close ports and server."""
@@ -85,9 +90,8 @@ class Running:
         finally:
             if self.debugging is not None:
                 self.debugging.close()
-            self.server.stop()
-            if self.bfrt is not None:
-                self.bfrt.stop()
+            for server in dict.fromkeys(self.servers.values()):
+                server.stop()
             self.compiler.close()
 
     def stop(self) -> None:
@@ -150,12 +154,11 @@ def build(settings: Settings) -> Running:
             debugging.close()
         raise
     forwarder = Forwarder(device, opened.ports, opened.workers)
-    opened.server.start()
-    if opened.bfrt is not None:
-        opened.bfrt.start()
+    for server in dict.fromkeys(opened.servers.values()):
+        server.start()
     if settings.program is None:
         compiler.warm()  # a controller is going to push one
-    return Running(device, forwarder, opened.ports, opened.server, compiler, opened.bfrt, debugger, debugging)
+    return Running(device, forwarder, opened.ports, opened.servers, compiler, debugger, debugging)
 
 
 class _Opened(NamedTuple):
@@ -163,19 +166,17 @@ class _Opened(NamedTuple):
 
     ports: dict[int, Port]
     workers: Workers | None
-    server: Server
-    bfrt: Server | None
+    servers: dict[str, Server]
 
 
 def _open(settings: Settings, device: Device) -> _Opened:
-    """Ports, the threads of some of them, the servers of P4Runtime and BF-RT: all of them, or none stays open."""
+    """Ports, the threads of some of them, the servers of all protocols: all of them, or none stays open."""
     from offramp_p4.ports.capture import CapturedPort
-    from offramp_p4.runtime.server import Server
-    from offramp_p4.runtime.service import Service
+    from offramp_p4.ports.panel import FrontPanel, GatedPort
 
     ports: dict[int, Port] = {}
     workers: Workers | None = None
-    servers: list[Server] = []
+    servers: dict[str, Server] = {}
     share = max(RINGS_BYTES // max(1, len(settings.ports)), LEAST_RING_BYTES)
     try:
         if settings.on_devices:
@@ -188,23 +189,50 @@ def _open(settings: Settings, device: Device) -> _Opened:
             ports[number] = open_port(spec, share, settings.transport)
             if settings.pcap is not None:
                 ports[number] = CapturedPort(ports[number], Path(settings.pcap))
-        serve = partial(Server, tls=settings.tls, insecure=settings.insecure, max_message=settings.max_message)
-        servers.append(serve(Service(device), settings.address))
-        if settings.bfrt is not None:
-            from offramp_p4.bfrt.service import BfrtService
-            from offramp_p4.bfrt.stores.ports import FrontPanel
-
-            panel = FrontPanel(ports, device.environment.links, device.cpu_port)
-            servers.append(serve(BfrtService(device, panel), settings.bfrt))
+            if settings.bfrt is not None or settings.gnmi is not None:  # else nobody counts or disables ports
+                ports[number] = GatedPort(ports[number])
+        _listen(settings, device, FrontPanel(ports, device.environment.links, device.cpu_port), servers)
     except OfframpError:
-        for server in servers:
+        for server in dict.fromkeys(servers.values()):
             server.stop()
         if workers is not None:
             workers.close()
         for port in ports.values():
             port.close()
         raise
-    return _Opened(ports, workers, servers[0], servers[1] if len(servers) > 1 else None)
+    return _Opened(ports, workers, servers)
+
+
+def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict[str, Server]) -> None:
+    """Bind a server for each address that is asked for; protocols of the same address share it.
+
+    Raises:
+        OfframpError: an address cannot be bound; ``servers`` has those that were.
+    """
+    from offramp_p4.runtime.server import Server
+    from offramp_p4.runtime.service import Service
+
+    services: list[tuple[str, Endpoint]] = [(settings.address, Service(device))]
+    if settings.bfrt is not None:
+        from offramp_p4.bfrt.service import BfrtService
+
+        services.append((settings.bfrt, BfrtService(device, panel)))
+    if settings.gnmi is not None:
+        from offramp_p4.gnmi.service import GnmiService
+
+        services.append((settings.gnmi, GnmiService(device, panel)))
+    together: list[tuple[str, list[Endpoint]]] = []
+    for address, service in services:
+        # Port 0 is a free one, and another one each time.
+        same = next((each for at, each in together if at == address and not at.endswith(":0")), None)
+        if same is None:
+            together.append((address, [service]))
+        else:
+            same.append(service)
+    serve = partial(Server, tls=settings.tls, insecure=settings.insecure, max_message=settings.max_message)
+    for address, each in together:
+        server = serve(each, address)
+        servers.update((service.wire.name, server) for service in each)
 
 
 def run(settings: Settings, ready: Callable[[Running], None], ending: Callable[[], None] = lambda: None) -> Running:

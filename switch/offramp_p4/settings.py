@@ -110,7 +110,7 @@ class Settings(Preprocessor):
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
-        bfrt: of the BF-RT server; None: there is none.
+        bfrt, gnmi: of the BF-RT and the gNMI server, which may be that of P4Runtime; None: there is none.
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
         log_like_bmv2: the log has bmv2's lines in place of trees.
@@ -153,6 +153,14 @@ class Settings(Preprocessor):
         Field(
             "Serve BF-RT too, for TNA programs: HOST:PORT or unix:PATH, with the same certificates and limits",
             key="bfrt_server_addr",
+        ),
+    ] = None
+    gnmi: Annotated[
+        str | None,
+        Field(
+            "Serve gNMI too, for the ports: HOST:PORT or unix:PATH, with the same certificates and limits; may be the "
+            "address of P4Runtime",
+            key="gnmi_server_addr",
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None

@@ -25,6 +25,7 @@ PROGRAM = str(p4_root() / "examples/reflector.p4")
 TRAIN = ["--graph", "sbm:n=150,k=3", "--workers", "2", "--epochs", "100000"]
 
 LASTS: dict[str, list[str]] = {
+    "allreduce": ["--rounds", "1000"],
     "demo": ["--epochs", "100000"],
     "plan": ["sbm:n=300000,k=4", "--partition", "metis"],
     "reproduce": ["all"],

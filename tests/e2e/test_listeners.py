@@ -93,6 +93,7 @@ SLOW = {
 LASTING = {
     f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run",
     "offramp switch run --no-p4 --bfrt-server-addr 127.0.0.1:0": "offramp switch run",
+    "offramp switch run --no-p4 --gnmi-server-addr 127.0.0.1:0": "offramp switch run",
     "offramp switch debug --listen 127.0.0.1:0": "offramp switch debug",
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p4runtime-shell and finsy, each in an environment of its own, drive our server.
+"""p4runtime-shell, finsy and pygnmi, each in an environment of its own, drive our servers.
 
 Oracle: those clients' own reading of the specification. They are installed from PyPI, which takes some ten seconds:
 ``pytest -m slow tests/e2e/test_other_controllers.py``.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from offramp.p4src import p4_root
 from offramp_base.errors import OfframpError
 from offramp_base.tools import ensure
 from offramp_base.transport import open_io
@@ -26,6 +27,7 @@ from offramp_p4.runtime import p4info
 pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]
 CLIENTS = Path(__file__).with_name("clients")
+REFLECTOR = p4_root() / "examples/reflector.p4"
 PROGRAMS = {p.stem: p for p in (TESTS / "conformance/conformance.p4", TESTS / "p4/runtime/features.p4")}
 
 
@@ -109,6 +111,13 @@ def test_finsy(environment, switch, pipelines):
     python = environment("finsy==0.30.0")
     arguments = pipelines["features"]
     drive([str(python), "-I", str(CLIENTS / "finsy_tour.py"), str(CLIENTS), switch.address, *arguments], switch)
+
+
+def test_pygnmi(environment, tmp_path):
+    python = environment("pygnmi==0.8.15")
+    address = f"unix:{tmp_path}/gnmi"
+    with EmbeddedSwitch(REFLECTOR, [1, 2], workdir=tmp_path / "s", gnmi=address) as switch:
+        drive([str(python), "-I", str(CLIENTS / "pygnmi_tour.py"), str(CLIENTS), address], switch)
 
 
 SHELL = "from offramp_cli.app import app; app()"

@@ -13,7 +13,7 @@ from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.frontend import load_pushed
 from offramp_p4.fuzz.messages import random_message
 from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.server import _parse
+from offramp_p4.runtime.handlers import parse
 from offramp_p4.switch import Switch
 from tna_programs import tna
 
@@ -80,7 +80,7 @@ def _one(rng: random.Random, service: BfrtService, ids: list[int]) -> None:
     else:
         data = mutate.raw(rng, message.SerializeToString()) if rng.random() < 0.8 else mutate.noise(rng)
     try:
-        request = _parse(_KINDS[name], data)
+        request = parse(_KINDS[name], data)
         if name == "Stream":
             service.open_stream(lambda _: None, lambda _: None).receive(request)
         elif name == "Read":

@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_p4.frontend import load
 from offramp_p4.fuzz.messages import RandomController, random_message
-from offramp_p4.runtime.server import _parse
+from offramp_p4.runtime.handlers import parse
 
 NAME = "P4Runtime messages"
 LINES = 3  # of the message about a program that is pushed
@@ -51,7 +51,7 @@ def _one(rng: random.Random, controller: RandomController) -> None:
         message.device_id = 0
     data = mutate.raw(rng, message.SerializeToString()) if rng.random() < 0.8 else mutate.noise(rng)
     try:
-        request = _parse(_KINDS[name], data)
+        request = parse(_KINDS[name], data)
         if name == "Stream":
             controller.service.open_stream(lambda _: None).receive(request)
         elif name == "Read":

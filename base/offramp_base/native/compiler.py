@@ -7,8 +7,9 @@ import ctypes
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from llvmlite import __version__ as llvmlite_version  # type: ignore[import-untyped]
 from llvmlite import binding
@@ -86,6 +87,7 @@ class MachineCode:
 
     Attributes:
         cached: whether the object came from the cache.
+        object: the object file.
 
     Raises:
         OfframpError: LLVM cannot compile it.
@@ -99,6 +101,24 @@ class MachineCode:
         if payload is None:
             payload = _compile(text)
             store.put(key, payload)
+        self._link(payload)
+
+    @classmethod
+    def of_key(cls, key: str, translate: Callable[[], str]) -> Self:
+        """A module that is translated only where the cache has nothing for ``key``, which decides its text."""
+        store, key = ObjectCache(), f"{_fingerprint()}\n{key}"
+        payload = store.get(key)
+        if payload is None:
+            made = cls(translate(), store)
+            store.put(key, made.object)
+            return made
+        found = cls.__new__(cls)
+        found.cached = True
+        found._link(payload)
+        return found
+
+    def _link(self, payload: bytes) -> None:
+        self.object = payload
         _initialize()
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine())
         self._engine.add_object_file(binding.ObjectFileRef.from_data(payload))

@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 
+if TYPE_CHECKING:
+    from offramp_base.native.compiler import MachineCode
+
 Array = npt.NDArray[Any]
 _COMPILING: Final = threading.Lock()
 """LLVM's context belongs to one thread at a time."""
+_OWN: Final = "offramp"
 
 
 def compiled(python: Callable[..., int]) -> Callable[..., int]:
@@ -35,7 +43,26 @@ def compiled(python: Callable[..., int]) -> Callable[..., int]:
 
 
 def compiled_all(marked: Sequence[Callable[..., int]]) -> dict[str, Callable[..., int]]:
-    """The machine code of marked functions of one module that return a word, by name; pointers are addresses.
+    """The machine code of marked functions that return a word, by name; pointers are addresses.
+
+    Raises:
+        OfframpError: llvmlite is missing.
+    """
+    code = machine_code(marked)
+    kinds = {"int": ctypes.c_int64, "float": ctypes.c_double}
+    functions = {}
+    for python in marked:
+        notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
+        arguments = [kinds.get(note, ctypes.c_void_p) for note in notes]
+        functions[python.__name__] = made = code.function(f"rt.{python.__name__}", ctypes.c_int64, *arguments)
+        made.code = code  # keeps the machine code alive
+    return functions
+
+
+def machine_code(marked: Sequence[Callable[..., Any]]) -> MachineCode:
+    """The machine code of marked functions and of those that they call; ``rt.NAME`` is each one's name there.
+
+    Functions are translated only where the cache has nothing for these names and the sources as they are.
 
     Raises:
         OfframpError: llvmlite is missing.
@@ -46,17 +73,29 @@ def compiled_all(marked: Sequence[Callable[..., int]]) -> dict[str, Callable[...
         from offramp_base.native.lowering import Library
     except ImportError:
         raise OfframpError(f"{marked[0].__name__} needs the package llvmlite: pip install llvmlite") from None
-    with _COMPILING:
+
+    def translate() -> str:
         module = ll.Module(marked[0].__module__)
         library = Library(module, AliasTags(module))
         for python in marked:
             library.function(python, exported=True)
-        code = MachineCode(str(module))
-    kinds = {"int": ctypes.c_int64, "float": ctypes.c_double}
-    functions = {}
-    for python in marked:
-        notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
-        arguments = [kinds.get(note, ctypes.c_void_p) for note in notes]
-        functions[python.__name__] = made = code.function(f"rt.{python.__name__}", ctypes.c_int64, *arguments)
-        made.code = code  # keeps the machine code alive
-    return functions
+        return str(module)
+
+    names = [f"{python.__module__}.{python.__qualname__}" for python in marked]
+    with _COMPILING:
+        if not all(name.startswith(_OWN) for name in names):  # of a package whose files are not looked at
+            return MachineCode(translate())
+        packages = frozenset(name.partition(".")[0] for name in sys.modules if name.startswith(_OWN))
+        return MachineCode.of_key("\n".join([*names, _sources(packages)]), translate)
+
+
+@cache
+def _sources(packages: frozenset[str]) -> str:
+    """What tells when a source file of some packages has changed, as for Python's own compiled files."""
+    folders = {folder for name in packages for folder in getattr(sys.modules.get(name), "__path__", ())}
+    digest = hashlib.sha256()
+    for folder in sorted(folders):
+        for file in sorted(Path(folder).rglob("*.py")):
+            about = file.stat()
+            digest.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

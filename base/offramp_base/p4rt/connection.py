@@ -44,28 +44,36 @@ class Connection(Protocol):
         """Release the channel."""
 
 
+def open_channel(address: str, tls: Tls | None = None) -> Any:
+    """A ``grpc.Channel`` of its own to ``host:port`` or ``unix:PATH``.
+
+    Raises:
+        OfframpError: a file of ``tls`` is missing or is no certificate or key.
+    """
+    import grpc
+
+    options: list[tuple[str, int | str]] = [
+        ("grpc.max_receive_message_length", MAX_MESSAGE),
+        ("grpc.max_send_message_length", MAX_MESSAGE),
+        ("grpc.max_metadata_size", MAX_METADATA),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA),
+        ("grpc.enable_http_proxy", 0),
+        # Several sessions of one process are several controllers, each with a connection of its own.
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    if tls is None:
+        return grpc.insecure_channel(address, options)
+    if tls.server_name:
+        options.append(("grpc.ssl_target_name_override", tls.server_name))
+    return grpc.secure_channel(address, tls.channel_credentials(), options)
+
+
 class GrpcConnection:
     """A gRPC channel to ``host:port`` or ``unix:PATH``, with TLS if ``tls`` is given."""
 
     def __init__(self, address: str, tls: Tls | None = None) -> None:
-        import grpc
-
         self.name = address
-        options: list[tuple[str, int | str]] = [
-            ("grpc.max_receive_message_length", MAX_MESSAGE),
-            ("grpc.max_send_message_length", MAX_MESSAGE),
-            ("grpc.max_metadata_size", MAX_METADATA),
-            ("grpc.absolute_max_metadata_size", MAX_METADATA),
-            ("grpc.enable_http_proxy", 0),
-            # Several sessions of one process are several controllers, each with a connection of its own.
-            ("grpc.use_local_subchannel_pool", 1),
-        ]
-        if tls is None:
-            self._channel = grpc.insecure_channel(address, options)
-        else:
-            if tls.server_name:
-                options.append(("grpc.ssl_target_name_override", tls.server_name))
-            self._channel = grpc.secure_channel(address, tls.channel_credentials(), options)
+        self._channel = open_channel(address, tls)
         self._unary = {
             method: self._channel.unary_unary(
                 f"/{schema.SERVICE}/{method}",
@@ -92,7 +100,7 @@ class GrpcConnection:
         try:
             return self._unary[method](request, timeout=timeout_s)
         except grpc.RpcError as error:
-            raise _translate(error) from None
+            raise rpc_error(error) from None
 
     def read(self, request: Any, timeout_s: float) -> Iterator[Any]:
         """Read: ReadResponse messages."""
@@ -124,11 +132,11 @@ def _translated(call: Any) -> Iterator[Any]:
     try:
         yield from call
     except grpc.RpcError as error:
-        raise _translate(error) from None
+        raise rpc_error(error) from None
 
 
-def _translate(error: Any) -> RpcError:
-    """A gRPC error as ours, with the ``p4.v1.Error`` of each update."""
+def rpc_error(error: Any) -> RpcError:
+    """A gRPC error as ours, in P4Runtime with the ``p4.v1.Error`` of each update."""
     code = code_of(error.code().value[0])
     errors = details_of(error, schema.rpc.Status, schema.v1.Error)
     message = one_line(error.details() or "")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from offramp_base.p4rt import messages
 
@@ -23,6 +24,7 @@ _SCALARS = {
     "float": _Field.TYPE_FLOAT,
     "i32": _Field.TYPE_INT32,
     "i64": _Field.TYPE_INT64,
+    "double": _Field.TYPE_DOUBLE,
     "bool": _Field.TYPE_BOOL,
     "bytes": _Field.TYPE_BYTES,
     "string": _Field.TYPE_STRING,
@@ -30,19 +32,22 @@ _SCALARS = {
 ANY = any_pb2.DESCRIPTOR.name
 """The file that a package imports for ``google.protobuf.Any``."""
 ANY_MESSAGE = "google.protobuf.Any"
+_OTHER_PACKAGES = ("google.", "p4.", "gnmi_ext.")
+"""How the full name of a type begins; other names are of the package itself."""
 _TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
 
 
 class Namespace:
-    """The message classes of one protobuf package as attributes."""
+    """The message classes and enumerations of one protobuf package as attributes; the classes by iteration."""
 
-    def __init__(self, package: str, classes: dict[str, Any]) -> None:
+    def __init__(self, package: str, classes: dict[str, Any], enums: dict[str, Any] | None = None) -> None:
         self._package = package
         self._classes = classes
+        self._enums = enums or {}
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._classes[name]
+            return self._classes[name] if name in self._classes else self._enums[name]
         except KeyError:
             raise AttributeError(f"no message {self._package}.{name}") from None
 
@@ -104,7 +109,7 @@ class Package:
             field.type = _SCALARS[name]
             return
         field.type = _Field.TYPE_ENUM if name in self.enums else _Field.TYPE_MESSAGE
-        full = name.startswith(("google.", "p4."))
+        full = name.startswith(_OTHER_PACKAGES)
         field.type_name = f".{name}" if full else f".{self.proto.package}.{name}"
 
     def _enum(self, name: str, values: str) -> None:
@@ -127,7 +132,8 @@ def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, 
         pool.AddSerializedFile(file.proto.SerializeToString())
         package = file.proto.package
         classes = {m.name: message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
-        namespaces[package] = Namespace(package, classes)
+        enums = {e.name: EnumTypeWrapper(pool.FindEnumTypeByName(f"{package}.{e.name}")) for e in file.proto.enum_type}
+        namespaces[package] = Namespace(package, classes, enums)
     return pool, namespaces
 
 

@@ -77,6 +77,7 @@ class AfPacketSocket:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
         rows, short = long_enough(batch, rows, MIN_FRAME)
         self.stats.dropped += short
+        self.stats.unfit += short
         return Message(batch, rows)
 
     def send(self, message: Outgoing, start: int = 0) -> int:
@@ -88,6 +89,7 @@ class AfPacketSocket:
                 return 0
             raise
         self.stats.sent += done
+        self.stats.sent_bytes += cast("Message", message).size(start, start + done)
         return done
 
     def refresh(self) -> None:

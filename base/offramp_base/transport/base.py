@@ -22,6 +22,8 @@ class LinkStats:
         malformed: messages or frames from outside that were no frames, or too long.
         missed: frames that arrived faster than they were taken.
         strangers: messages or connections of others than the link's host, which were dropped.
+        unfit: frames among ``dropped`` that were too short or too long for the link.
+        sent_bytes: of the frames ``sent``; counted by sockets and ports of the switch, but not those of DPDK's.
     """
 
     received: int = 0
@@ -30,6 +32,8 @@ class LinkStats:
     malformed: int = 0
     missed: int = 0
     strangers: int = 0
+    unfit: int = 0
+    sent_bytes: int = 0
 
     @property
     def lost(self) -> int:

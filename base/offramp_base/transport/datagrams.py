@@ -48,6 +48,10 @@ class Datagrams:
         made._data, made._iovecs, made._longest_run = self._data, self._iovecs[start:end], self._longest_run
         return made
 
+    def size(self, start: int, end: int) -> int:
+        """Bytes of the frames from number ``start`` to before ``end``."""
+        return int(self._iovecs["len"][start:end].sum())
+
     def fitting(self, start: int, longest: int) -> int:
         """The first frame from number ``start`` on that is longer than ``longest`` bytes, or else the end."""
         long = self._iovecs["len"][start:] > longest

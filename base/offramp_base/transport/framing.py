@@ -43,6 +43,11 @@ def frame_count(message: bytes) -> int:
     return int.from_bytes(message[:4], "big")
 
 
+def payload_bytes(message: bytes) -> int:
+    """Bytes of the frames in a message that :func:`pack` made."""
+    return len(message) - 4 - 2 * frame_count(message)
+
+
 def unpack(message: bytes) -> PacketBatch:
     """The frames of one message, all with port 0.
 

@@ -59,8 +59,12 @@ class Message:
     def part(self, start: int, end: int) -> Message:
         """The frames from number ``start`` to before ``end``."""
         made = object.__new__(Message)
-        made._data, made._iovecs, made._headers = self._data, self._iovecs, self._headers[start:end]
+        made._data, made._iovecs, made._headers = self._data, self._iovecs[start:end], self._headers[start:end]
         return made
+
+    def size(self, start: int, end: int) -> int:
+        """Bytes of the frames from number ``start`` to before ``end``."""
+        return int(self._iovecs["len"][start:end].sum())
 
     def send(self, sock: socket.socket, start: int = 0) -> int:
         """Send frames from number ``start`` on, in order; the count that the kernel took. OSError as sendmmsg(2)."""

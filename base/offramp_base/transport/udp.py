@@ -209,6 +209,7 @@ class UdpSocket:
                 raise
             return 0
         self.stats.sent += done
+        self.stats.sent_bytes += datagrams.size(start, start + done)
         return done
 
     def _sent(self, part: Datagrams, peer: bytes) -> int:

@@ -50,7 +50,7 @@ class Start:
     example="switch run program.p4 -i 0@veth0 -i 1@veth1",
 )
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
-    """Run a P4 program as a switch that serves P4Runtime, and BF-RT if asked.
+    """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
     Options of bmv2's simple_switch_grpc have its names, and may stand behind -- as there.
 
@@ -94,8 +94,9 @@ def _announce(running: Running) -> None:
     if pipeline:
         out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")
-    if running.bfrt is not None:
-        out.print(f"BF-RT      {running.bfrt.address}")
+    for protocol in ("BF-RT", "gNMI"):
+        if protocol in running.servers:
+            out.print(f"{protocol:<10} {running.servers[protocol].address}")
     if running.debugging is not None:
         out.print(f"debugger   {running.debugging.address}")
     for number, port in sorted(running.ports.items()):
@@ -117,9 +118,9 @@ def _summary(running: Running) -> None:
     pipeline = running.device.pipeline
     if pipeline is not None and pipeline.switch.stats.exhausted:
         out.print(f"packets that used up their steps: {pipeline.switch.stats.exhausted}")
-    for protocol, server in (("P4Runtime", running.server), ("BF-RT", running.bfrt)):
-        for reason, count in {} if server is None else server.refusals.counts.items():
-            out.print(f"{protocol} refused {reason}: {count}")
+    for server in dict.fromkeys(running.servers.values()):
+        for reason, count in server.refusals.counts.items():
+            out.print(f"{server.protocol} refused {reason}: {count}")
     queues = _queues(running)
     if queues is not None:
         out.print(queues)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a picture shows: panels of curves, and of bars along time."""
+"""What a picture shows: panels of curves, of bars along time, and of intervals."""
 
 from __future__ import annotations
 
@@ -47,4 +47,20 @@ class Gantt:
     spans: Mapping[str, list[tuple[int, float, float]]]
 
 
-Panel = Curves | Gantt
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """A panel with a bar from the least to the greatest value of each row, on a logarithmic axis.
+
+    Attributes:
+        title, x: what is drawn, and along which axis.
+        spans: ``(low, middle, high)`` by the name of the row, from the top; all greater than 0.
+        mark: where a line stands across all rows.
+    """
+
+    title: str
+    x: str
+    spans: Mapping[str, tuple[float, float, float]]
+    mark: float = 1.0
+
+
+Panel = Curves | Gantt | Intervals

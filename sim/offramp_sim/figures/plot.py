@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Panels of curves as a picture."""
+"""Panels as a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
-from offramp_sim.figures.panels import Curves, Gantt, Panel
+from offramp_sim.figures.panels import Curves, Gantt, Intervals, Panel
 
 _USUAL: Final = 3.6
 
@@ -40,6 +40,9 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
             _gantt(axes, panel)
             _legend_below(axes, -0.2)
             continue
+        if isinstance(panel, Intervals):
+            _intervals(axes, panel)
+            continue
         if panel.stacked:
             _stacked(axes, panel)
             _legend_below(axes)
@@ -61,6 +64,8 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
 
 def _height(panel: Panel) -> float:
     """Inches: lying bars need room for their names."""
+    if isinstance(panel, Intervals):
+        return max(_USUAL, 1.0 + 0.2 * len(panel.spans))
     if not isinstance(panel, Curves):
         return _USUAL
     rows = max((len(names) for names, _ in panel.lines.values()), default=0)
@@ -112,6 +117,18 @@ def _gantt(axes: Any, panel: Gantt) -> None:
         axes.plot([], [], color=f"C{i}", linewidth=6, label=label)
     axes.set_yticks(range(len(panel.rows)), panel.rows)
     axes.invert_yaxis()
+    axes.set(xlabel=panel.x)
+
+
+def _intervals(axes: Any, panel: Intervals) -> None:
+    for row, (low, middle, high) in enumerate(panel.spans.values()):
+        axes.plot([low, high], [row, row], color="C0", linewidth=4, alpha=0.5, solid_capstyle="butt")
+        axes.plot([middle], [row], "o", color="C0", markersize=4)
+    axes.axvline(panel.mark, color="black", linewidth=1)
+    axes.set_yticks(range(len(panel.spans)), list(panel.spans), fontsize="small")
+    axes.invert_yaxis()
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set(xlabel=panel.x)
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import Array, RecordArrays
+from offramp_base.native.library import machine_code
 from offramp_sim.packets import layout as at
 
 NEVER_PS: Final = 1 << 62
@@ -18,27 +18,13 @@ _FIRST_ROOM: Final = 1 << 12
 
 
 @cache
-def _code() -> Any:
-    try:
-        from offramp_base.native.compiler import MachineCode
-        from offramp_base.native.llvm import AliasTags, ll
-        from offramp_base.native.lowering import Library
-    except ImportError:
-        raise OfframpError("the packet-level simulator needs the package llvmlite: pip install llvmlite") from None
+def _functions() -> tuple[Any, Any]:
     from offramp_sim.packets.loop import begin, run
 
-    module = ll.Module("packets")
-    library = Library(module, AliasTags(module))
-    library.function(begin, exported=True)
-    library.function(run, exported=True)
-    return MachineCode(str(module))
-
-
-@cache
-def _functions() -> tuple[Any, Any]:
-    code, word = _code(), ctypes.c_int64
-    begin = code.function("rt.begin", None, ctypes.c_void_p)
-    return begin, code.function("rt.run", word, ctypes.c_void_p, word, word)
+    code, word = machine_code((begin, run)), ctypes.c_int64
+    start = code.function("rt.begin", None, ctypes.c_void_p)
+    start.code = code  # keeps the machine code alive
+    return start, code.function("rt.run", word, ctypes.c_void_p, word, word)
 
 
 class Machine(RecordArrays[at.Context]):

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -12,13 +14,68 @@ from offramp_base.registry import Registry
 from offramp_sim.figures.panels import Panel
 
 
+class Evidence(StrEnum):
+    """What kind of number a value is; only measured and simulated ones can be claims."""
+
+    MEASURED = "measured"
+    """By a clock or a counter, in a run of the real thing on this machine."""
+    SIMULATED = "simulated"
+    """By a model whose inputs are not the paper's results."""
+    FITTED = "fitted"
+    """By a model some of whose inputs were chosen so that the paper's results come out."""
+    ASSUMED = "assumed"
+    """An input of ours that the paper does not give, or gives elsewhere."""
+    RESTATED = "restated"
+    """Arithmetic on what the paper gives."""
+    CONTEXT = "context"
+    """For orientation: nothing of the paper is repeated by it."""
+
+
+CLAIMS: Final = frozenset({Evidence.MEASURED, Evidence.SIMULATED})
+_NUMBER: Final = re.compile(r"[-+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_CHANGE: Final = re.compile(r"^[-+\N{MINUS SIGN}]\d[\d,.]* ?%")
+_FACTOR: Final = re.compile("\\d ?[x\N{MULTIPLICATION SIGN}]$")
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A number of the paper beside ours; ``published`` None: the text of the paper gives none."""
+    """A number of the paper beside ours.
+
+    Attributes:
+        what: is compared.
+        published: as the paper has it; None: it gives none.
+        ours: as we found it.
+        evidence: what kind of number ours is; None: what the item says of its numbers.
+        source: what a fitted value is fitted to, or where an assumed one is from.
+        turns_at: on whose other side the claim is the opposite; by default 0 for changes in percent and 1 for factors.
+    """
 
     what: str
     published: str | None
     ours: str
+    evidence: Evidence | None = None
+    source: str = ""
+    turns_at: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The first number of ours, if there is one."""
+        return number_in(self.ours)
+
+    @property
+    def turn(self) -> float | None:
+        """:attr:`turns_at`, or what the form of ours says."""
+        if self.turns_at is not None or self.value is None:
+            return self.turns_at
+        if _CHANGE.match(self.ours.strip()):
+            return 0.0
+        return 1.0 if _FACTOR.search(self.ours.rstrip()) else None
+
+
+def number_in(text: str | None) -> float | None:
+    """The first number of a text, such as ``-12 %`` or ``1.31 times``; None where there is none."""
+    found = _NUMBER.search(text) if text else None
+    return float(found[0].replace("\N{MINUS SIGN}", "-").replace(",", "")) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +88,7 @@ class Reproduction:
         settings: what it was run with.
         note: assumptions, and why a number differs where it does.
         data: all numbers behind the plot, ready for JSON.
+        evidence, source: of the numbers that do not say it themselves.
     """
 
     comparisons: list[Comparison]
@@ -38,13 +96,25 @@ class Reproduction:
     settings: dict[str, Any]
     note: str
     data: dict[str, Any] = field(default_factory=dict)
+    evidence: Evidence = Evidence.SIMULATED
+    source: str = ""
+
+    def evidence_of(self, comparison: Comparison) -> Evidence:
+        """What kind of number ours is."""
+        return comparison.evidence or self.evidence
+
+    def source_of(self, comparison: Comparison) -> str:
+        """What ours is fitted to or taken from, where it is."""
+        return comparison.source or (self.source if comparison.evidence is None else "")
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """``published``, ``ours``, ``settings``, ``note`` and the data."""
+        """``published``, ``ours``, ``evidence``, ``sources``, ``settings``, ``note`` and the data."""
         return {
             "name": name,
             "published": {c.what: c.published for c in self.comparisons},
             "ours": {c.what: c.ours for c in self.comparisons},
+            "evidence": {c.what: self.evidence_of(c).value for c in self.comparisons},
+            "sources": {c.what: text for c in self.comparisons if (text := self.source_of(c))},
             "settings": self.settings,
             "note": self.note,
             "data": self.data,
@@ -59,18 +129,24 @@ class Item:
         name: ``system/item``.
         title: what it shows.
         seconds: about how long it takes on two cores at scale 1.
-        run: of scale and seed, and where ``files`` is set of a folder of data sets.
+        run: of scale and seed, where ``files`` is set of a folder of data sets, and of the options by their names.
+        evidence, source: of the numbers that do not say it themselves.
+        options: what the paper leaves open, or we chose: values by name, the first ones as it runs without a referee.
     """
 
     name: str
     title: str
     seconds: int
     run: Callable[..., Reproduction]
+    evidence: Evidence
     files: bool = False
+    options: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
+    source: str = ""
 
-    def reproduce(self, scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
         """Run it; ``folder`` may hold data sets as their sources hand them out."""
-        return self.run(scale, seed, folder) if self.files else self.run(scale, seed)
+        found = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
+        return replace(found, evidence=self.evidence, source=self.source)
 
 
 ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce")
@@ -78,11 +154,20 @@ ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_si
 Run = TypeVar("Run", bound=Callable[..., Reproduction])
 
 
-def reproduces(name: str, title: str, *, seconds: int, files: bool = False) -> Callable[[Run], Run]:
-    """Decorator that makes an :class:`Item` of a function of scale and seed, and of a folder where ``files`` is set."""
+def reproduces(
+    name: str,
+    title: str,
+    *,
+    seconds: int,
+    evidence: Evidence,
+    files: bool = False,
+    options: Mapping[str, Sequence[Any]] | None = None,
+    source: str = "",
+) -> Callable[[Run], Run]:
+    """Decorator that makes an :class:`Item` of a function of scale and seed, as its attributes say."""
 
     def enter(run: Run) -> Run:
-        ITEMS.register(name)(Item(name, title, seconds, run, files))
+        ITEMS.register(name)(Item(name, title, seconds, run, evidence, files, options or {}, source))
         return run
 
     return enter

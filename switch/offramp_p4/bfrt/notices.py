@@ -10,9 +10,9 @@ from offramp_base.bfrt.schema import bf
 from offramp_p4.bfrt import fixed
 from offramp_p4.bfrt.clients import Clients
 from offramp_p4.bfrt.stores.match import MatchStore
-from offramp_p4.bfrt.stores.ports import FrontPanel
 from offramp_p4.bfrt.tables import Tables
 from offramp_p4.bfrt.values import encode_data, encode_key, encode_value
+from offramp_p4.ports.panel import FrontPanel
 from offramp_p4.state import TableEntry
 from offramp_p4.state.match import Exact
 

@@ -16,9 +16,9 @@ from offramp_p4.bfrt.attributes import Attributes
 from offramp_p4.bfrt.clients import SHARED, Clients, ClientStream, unknown
 from offramp_p4.bfrt.notices import Notices
 from offramp_p4.bfrt.reading import Reader
-from offramp_p4.bfrt.stores.ports import FrontPanel
 from offramp_p4.bfrt.tables import Tables, make_tables
 from offramp_p4.bfrt.writing import Writer
+from offramp_p4.ports.panel import FrontPanel
 from offramp_p4.runtime.device import Device, check_device
 from offramp_p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_p4.runtime.pushed import compile_pushed

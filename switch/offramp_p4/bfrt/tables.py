@@ -18,12 +18,13 @@ from offramp_p4.bfrt.stores.base import Store
 from offramp_p4.bfrt.stores.chip import Mirrors, Replication
 from offramp_p4.bfrt.stores.match import MatchStore
 from offramp_p4.bfrt.stores.parsing import PortMetadataStore, ValueSetStore
-from offramp_p4.bfrt.stores.ports import DeviceStore, FrontPanel, PortLookup, PortStatStore, PortStore
+from offramp_p4.bfrt.stores.ports import DeviceStore, PortLookup, PortStatStore, PortStore
 from offramp_p4.bfrt.stores.sharing import GetMemberStore, ProfileStore, SelectorStore
 from offramp_p4.tna.blocks import pipes
 
 if TYPE_CHECKING:
-    from offramp_p4.runtime.pipeline import Pipeline
+    from offramp_p4.ports.panel import FrontPanel
+from offramp_p4.runtime.pipeline import Pipeline
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _KNOWN: Final[dict[str, Takes]] = {
     "--log-file": "value", "-L": "value", "--no-p4": "nothing", "--version": "nothing", "--json-version": "nothing",
     "--help": "nothing", "--grpc-server-addr": "value", "--grpc-server-cacert": "value", "--grpc-server-cert": "value",
     "--grpc-server-key": "value", "--cpu-port": "value", "--drop-port": "value", "--priority-queues": "value",
+    "--gnmi-server-addr": "value",
 }  # fmt: skip
 _IGNORED: Final[dict[str, Takes]] = {
     **dict.fromkeys(
@@ -128,6 +129,7 @@ def settings(line: Words, program: str) -> Settings:
         program=line.positions[0] if line.positions else None,
         ports=ports,
         address=_address(line, program),
+        gnmi=_this_machine(line, program, "--gnmi-server-addr"),
         grpc_cert=line.last("--grpc-server-cert"),
         grpc_key=line.last("--grpc-server-key"),
         grpc_ca=line.last("--grpc-server-cacert"),
@@ -155,9 +157,14 @@ def _address(line: Words, program: str) -> str:
     """Where P4Runtime is served; simple_switch has none, so there it is a port that nobody else wants."""
     if program != GRPC:
         return "127.0.0.1:0"
-    given = line.last("--grpc-server-addr")
+    return _this_machine(line, program, "--grpc-server-addr") or f"127.0.0.1:{P4RUNTIME}"
+
+
+def _this_machine(line: Words, program: str, option: str) -> str | None:
+    """The address of an option, which for every machine needs certificates of the clients; None without it."""
+    given = line.last(option)
     if given is None:
-        return f"127.0.0.1:{P4RUNTIME}"
+        return None
     host, colon, port = given.rpartition(":")
     if not colon or host not in _ANYWHERE or line.last("--grpc-server-cacert") is not None:
         return given

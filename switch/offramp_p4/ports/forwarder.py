@@ -56,6 +56,7 @@ class Forwarder:
         self._injected: deque[PacketBatch] = deque()
         self._room = threading.Semaphore(MAX_INJECTED)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waking, self._ended = threading.RLock(), False  # a signal may come while the lock is held
         self._alarm = Alarm()
         self._stopping = threading.Event()
         self.unknown = 0
@@ -67,12 +68,18 @@ class Forwarder:
             if self._stopping.is_set():
                 return
         self._injected.append(batch)
-        os.eventfd_write(self._wake, 1)
+        self._rouse()
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler or another thread."""
         self._stopping.set()
-        os.eventfd_write(self._wake, 1)
+        self._rouse()
+
+    def _rouse(self) -> None:
+        """End the wait of :meth:`run`, unless it has ended already and its descriptor is another's."""
+        with self._waking:
+            if not self._ended:
+                os.eventfd_write(self._wake, 1)
 
     def run(self, ending: Callable[[], None] = lambda: None) -> None:
         """Work until :meth:`stop`, call ``ending``, then close all ports."""
@@ -98,7 +105,9 @@ class Forwarder:
             for port in self._ports.values():
                 port.close()
             self._alarm.close()
-            os.close(self._wake)
+            with self._waking:
+                self._ended = True
+                os.close(self._wake)
 
     def _settle(self, workers: Workers) -> None:
         """Have the workers run the device's pipeline, and take over what they have for the control plane."""

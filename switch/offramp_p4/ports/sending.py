@@ -62,6 +62,7 @@ class Backlog:
                 if error.errno != errno.EMSGSIZE:
                     raise
                 self._stats.dropped += 1  # the first one is longer than the link takes
+                self._stats.unfit += 1
                 done = 1
             if at + done < len(message):
                 self._kept[0] = message, at + done

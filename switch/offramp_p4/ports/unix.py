@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address
 from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
+from offramp_base.transport.framing import MAX_MESSAGE, frame_count, pack, payload_bytes, unpack
 from offramp_base.transport.unix import SOCKET_BUFFER, check_path
 from offramp_base.wire.batch import PacketBatch
 
@@ -111,6 +111,7 @@ class UnixPort:
             self._kept_bytes -= len(message)
             self._progress = time.monotonic()
             self.stats.sent += frames
+            self.stats.sent_bytes += payload_bytes(message)
 
     @property
     def congested(self) -> bool:

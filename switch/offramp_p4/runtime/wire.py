@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A protocol of unary calls, one Read and one StreamChannel, as P4Runtime and BF-RT have them, for the server."""
+"""A protocol over gRPC, as P4Runtime, BF-RT and gNMI are some, for the server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from offramp_base.p4rt.status import RpcError
 
+Pair = tuple[Any, Any]
+"""The message classes of request and response."""
+
 
 @dataclass(frozen=True)
 class Wire:
@@ -17,16 +20,19 @@ class Wire:
     Attributes:
         name: in messages to people.
         service: in the paths of its methods.
-        unary, read, stream: message classes of request and response.
+        unary: methods of one request and one response.
+        read, stream: of Read and StreamChannel, where the protocol has them: its service is a :class:`ControlEndpoint`.
         kept: the stream message that reaches even a client that does not read.
+        subscribe: of Subscribe, where the protocol has it: its service is a :class:`TelemetryEndpoint`.
     """
 
     name: str
     service: str
-    unary: Mapping[str, tuple[Any, Any]]
-    read: tuple[Any, Any]
-    stream: tuple[Any, Any]
-    kept: str
+    unary: Mapping[str, Pair]
+    read: Pair | None = None
+    stream: Pair | None = None
+    kept: str = ""
+    subscribe: Pair | None = None
 
 
 class Stream(Protocol):
@@ -43,19 +49,46 @@ class Stream(Protocol):
         """The client has gone, or the stream ends."""
 
 
+class Subscription(Protocol):
+    """The server's end of one Subscribe; what it sends is made when the client has room for it."""
+
+    def receive(self, request: Any) -> None:
+        """Handle a further message."""
+
+    def exhausted(self) -> None:
+        """The client says no more; it may still listen."""
+
+    def finish(self, error: RpcError | None = None) -> None:
+        """End the iteration, from any thread: the client has gone, or has made a mistake."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The responses; waits until there is another one."""
+
+
 class Endpoint(Protocol):
     """A service without a wire; its methods raise :class:`~offramp_base.p4rt.status.RpcError`."""
 
     wire: Wire
 
-    def limit(self, streams: int) -> None:
-        """Let at most so many clients in at one time."""
-
     def unary(self, method: str, request: Any, metadata: Mapping[str, str]) -> Any:
         """Answer one request."""
+
+
+class ControlEndpoint(Endpoint, Protocol):
+    """A service that controllers stay connected to."""
+
+    def limit(self, streams: int) -> None:
+        """Let at most so many clients in at one time."""
 
     def read(self, request: Any, metadata: Mapping[str, str]) -> Iterator[Any]:
         """Answer a Read."""
 
     def open_stream(self, send: Callable[[Any], None], end: Callable[[RpcError], None]) -> Stream:
         """Begin a StreamChannel."""
+
+
+class TelemetryEndpoint(Endpoint, Protocol):
+    """A service that clients have report to them."""
+
+    def subscribe(self, request: Any) -> Subscription:
+        """Begin a Subscribe by its first message."""

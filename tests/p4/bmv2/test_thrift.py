@@ -36,7 +36,7 @@ def server() -> Iterator[ThriftServer]:
         with ThriftServer(running, 0) as server:
             yield server
     finally:
-        running.server.stop()
+        running.servers["P4Runtime"].stop()
         running.compiler.close()
 
 

@@ -42,6 +42,24 @@ def test_list_names_every_item_with_its_time():
     }
 
 
+def test_a_referee_writes_verdicts_rows_and_a_plot(tmp_path):
+    path, rows = tmp_path / "found.json", tmp_path / "rows.jsonl"
+    command = ["reproduce", "switchgnn/fig7", "themis/fig5", "--referee", "--scale", "0.1", "--seeds", "2"]
+    command += ["--scales", "1", "--scales", "2", "--rows", str(rows), "--out", str(tmp_path), "--json", str(path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.exception
+    found = json.loads(path.read_text())
+    assert found["schema"] == "offramp.referee/1"
+    skew, orders = found["items"]
+    (fitted,) = skew["verdicts"]
+    assert (fitted["evidence"], fitted["ruling"], fitted["published"]) == ("fitted", "no claim", "80 %")
+    assert fitted["low"] < fitted["middle"] < fitted["high"]
+    assert [row["case"]["scale"] for row in skew["rows"]] == [0.1, 0.1, 0.2, 0.2]
+    assert {verdict["evidence"] for verdict in orders["verdicts"]} == {"simulated"}
+    assert (tmp_path / "switchgnn-fig7-referee.png").stat().st_size > 5000
+    assert len(rows.read_text().splitlines()) == 1 + 8
+
+
 def test_figures_write_numbers_and_plots(tmp_path):
     wanted = ["switchgnn/fig7", "switchgnn/fig2", "switchgnn/fig16"]
     path = tmp_path / "found.json"

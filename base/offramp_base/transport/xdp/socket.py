@@ -160,6 +160,7 @@ class AfXdpSocket:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
         rows, short = long_enough(batch, rows, MIN_FRAME)
         self.stats.dropped += short
+        self.stats.unfit += short
         return Frames.of(batch, rows)
 
     def send(self, message: Outgoing, start: int = 0) -> int:
@@ -179,6 +180,7 @@ class AfXdpSocket:
             rings.sending.entries["options"][places] = 0
             rings.sending.advance(count)
             self.stats.sent += count
+            self.stats.sent_bytes += int(lengths.sum())
         self._kick()
         return count
 

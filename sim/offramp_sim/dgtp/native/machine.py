@@ -15,6 +15,7 @@ from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.volume import FloatArray
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
+from offramp_base.native.library import machine_code
 from offramp_sim.dgtp.native import layout as at
 from offramp_sim.dgtp.native.layout import Context
 from offramp_sim.dgtp.policies import POLICIES
@@ -32,28 +33,15 @@ _MACHINE_WORDS: Final = (
 
 
 @cache
-def _code() -> Any:
-    try:
-        from offramp_base.native.compiler import MachineCode
-        from offramp_base.native.llvm import AliasTags, ll
-        from offramp_base.native.lowering import Library
-    except ImportError:
-        raise OfframpError("the cluster simulator needs the package llvmlite: pip install llvmlite") from None
+def _functions() -> tuple[Any, Any, Any]:
     from offramp_sim.dgtp.native.loop import run_equal, run_listed
     from offramp_sim.dgtp.native.path import longest_path
 
-    module = ll.Module("cluster")
-    library = Library(module, AliasTags(module))
-    for function in (run_equal, run_listed, longest_path):
-        library.function(function, exported=True)
-    return MachineCode(str(module))
-
-
-@cache
-def _functions() -> tuple[Any, Any, Any]:
-    code, word, address = _code(), ctypes.c_int64, ctypes.c_void_p
+    code, word, address = machine_code((run_equal, run_listed, longest_path)), ctypes.c_int64, ctypes.c_void_p
+    first = code.function("rt.run_equal", word, address)
+    first.code = code  # keeps the machine code alive
     return (
-        code.function("rt.run_equal", word, address),
+        first,
         code.function("rt.run_listed", word, address),
         code.function("rt.longest_path", ctypes.c_double, address),
     )

@@ -9,7 +9,7 @@ from offramp.graph.generate import generate
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import GRAPHS, THREADS, stand_in, steady_bytes, traffic
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 METHODS: Final[dict[str, dict[str, Any]]] = {
     "random": {"sampler": "random"},
@@ -30,7 +30,7 @@ _SAVING_NOTE: Final = (
 )
 
 
-@reproduces("dgs/table3.3", "Bytes of an epoch", seconds=400)
+@reproduces("dgs/table3.3", "Bytes of an epoch", seconds=400, evidence=Evidence.MEASURED)
 def table33(scale: float, seed: int) -> Reproduction:
     """Bytes of an epoch with node sampling, feature sampling, both, against random sampling."""
     comparisons, data = [], {}
@@ -52,7 +52,7 @@ def table33(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": data})
 
 
-@reproduces("dgs/fig3.5", "Throughput against workers", seconds=60)
+@reproduces("dgs/fig3.5", "Throughput against workers", seconds=60, evidence=Evidence.SIMULATED)
 def figure35(scale: float, seed: int) -> Reproduction:
     """Throughput against workers, by the alpha-beta model."""
     graph, workers = stand_in("Ogbn-products", scale, seed), (2, 4, 8)
@@ -76,7 +76,7 @@ def figure35(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], settings, note, {"throughput": lines})
 
 
-@reproduces("dgs/fig3.8", "Bytes of an epoch by partition", seconds=60)
+@reproduces("dgs/fig3.8", "Bytes of an epoch by partition", seconds=60, evidence=Evidence.MEASURED)
 def figure38(scale: float, seed: int) -> Reproduction:
     """The same under other partitions."""
     graph, methods = stand_in("Ogbn-products", scale, seed), ("random", "DGS")
@@ -96,7 +96,7 @@ def figure38(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": "like Ogbn-products", "how": THREADS, "seed": seed}, note)
 
 
-@reproduces("dgs/fig3.9", "Epoch time against features and layers", seconds=500)
+@reproduces("dgs/fig3.9", "Epoch time against features and layers", seconds=500, evidence=Evidence.SIMULATED)
 def figure39(scale: float, seed: int) -> Reproduction:
     """Epoch time against the number of features and of layers, by the alpha-beta model."""
     methods = {"random": METHODS["random"], "FastGCN": {"sampler": "fastgcn"}, "DGS": {}}
@@ -140,7 +140,7 @@ def epoch_s(vertices: int, width: int, sent: int, workers: int = 8) -> float:
     return (computing + 8 * sent / RATE_BPS) / workers
 
 
-@reproduces("dgs/table3.5", "What explanations cost", seconds=15)
+@reproduces("dgs/table3.5", "What explanations cost", seconds=15, evidence=Evidence.MEASURED)
 def table35(scale: float, seed: int) -> Reproduction:
     """Time of explanations beside training."""
     graph = stand_in("Ogbn-products", scale, seed)

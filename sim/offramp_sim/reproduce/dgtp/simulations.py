@@ -21,7 +21,7 @@ from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup, random_cluster, simulated_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)
@@ -132,7 +132,7 @@ def _reproduction(
     return Reproduction(comparisons, panels, settings, note, {name: t.tolist() for name, t in times.items()})
 
 
-@reproduces("dgtp/fig10", "Training time against batch", seconds=40)
+@reproduces("dgtp/fig10", "Training time against batch", seconds=40, evidence=Evidence.SIMULATED)
 def figure10(scale: float, seed: int) -> Reproduction:
     """Training time against the batch of a sampler."""
     times, refused = _all(scale, seed, ratios=False)
@@ -152,7 +152,7 @@ def figure10(scale: float, seed: int) -> Reproduction:
     return _reproduction(scale, seed, _compare(times, published), panels, times, refused, note)
 
 
-@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35)
+@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, evidence=Evidence.SIMULATED)
 def figure11(scale: float, seed: int) -> Reproduction:
     """Time against the peak-to-mean ratio of what stores send."""
     times, refused = _all(scale, seed, ratios=True)
@@ -168,7 +168,7 @@ def figure11(scale: float, seed: int) -> Reproduction:
     return _reproduction(scale, seed, comparisons, panels, times, refused, "Means of volumes are kept.")
 
 
-@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=7)
+@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=7, evidence=Evidence.SIMULATED)
 def theorems(scale: float, seed: int) -> Reproduction:
     """How far the competitive ratio and the critical path are from what happens, on random placements: an extension."""
     rng = np.random.default_rng(seed)
@@ -198,6 +198,14 @@ def theorems(scale: float, seed: int) -> Reproduction:
     panels = [Curves("time over the lower bound", "competitive ratio (degree)", "at most this many times", panel)]
     peaks = draw(make_setup("testbed-products-ps").problem.graph, 50, seed)
     peak = peak_to_mean(peaks, _from_stores(make_setup("testbed-products-ps").problem))
-    comparisons.append(Comparison("peak-to-mean ratio of the assumed volumes, products", "1.16", f"{peak:.2f}"))
+    comparisons.append(
+        Comparison(
+            "peak-to-mean ratio of the assumed volumes, products",
+            "1.16",
+            f"{peak:.2f}",
+            evidence=Evidence.ASSUMED,
+            source="offramp_sim.dgtp.setups",
+        )
+    )
     note = f"The lower bound holds for every schedule of the placement. {PROFILE}"
     return Reproduction(comparisons, panels, {"placements": count, "seed": seed}, note, data)

@@ -21,7 +21,7 @@ from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 TIES: Final = 8
 """DistDGL's rule leaves choices open: machines in this many random orders."""
@@ -63,7 +63,7 @@ def _share(values: FloatArray) -> str:
     return f"{100 * values.mean():.1f} % ({100 * values.min():.0f} to {100 * values.max():.0f})"
 
 
-@reproduces("dgtp/table3", "Speed-up over DistDGL on the testbed", seconds=20)
+@reproduces("dgtp/table3", "Speed-up over DistDGL on the testbed", seconds=20, evidence=Evidence.SIMULATED)
 def table3(scale: float, seed: int) -> Reproduction:
     """Speed-up over DistDGL, both ways of synchronising, both data sets; placement apart from scheduling."""
     published = {
@@ -96,7 +96,7 @@ def table3(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings, note, data)
 
 
-@reproduces("dgtp/fig7", "Network use over time", seconds=10)
+@reproduces("dgtp/fig7", "Network use over time", seconds=10, evidence=Evidence.SIMULATED)
 def figure7(scale: float, seed: int) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
@@ -123,7 +123,7 @@ def _throughput(bench: _Bench, at: IntArray, policy: str) -> tuple[tuple[list[fl
     return (bins[1:].tolist(), rate.tolist()), 2 * 8 * float(size.sum()) / times.makespan / 1e9
 
 
-@reproduces("dgtp/fig8", "Heterogeneous testbed", seconds=20)
+@reproduces("dgtp/fig8", "Heterogeneous testbed", seconds=20, evidence=Evidence.SIMULATED)
 def figure8(scale: float, seed: int) -> Reproduction:
     """The heterogeneous testbed, 8 workers, ring; against volumes, on which the gain depends."""
     megabytes = (12.5, 25, 50, 100, 200)
@@ -152,7 +152,7 @@ def figure8(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings, note, {name: values for name, (_, values) in lines.items()})
 
 
-@reproduces("dgtp/fig9", "Search time by criterion", seconds=25)
+@reproduces("dgtp/fig9", "Search time by criterion", seconds=25, evidence=Evidence.MEASURED)
 def figure9(scale: float, seed: int) -> Reproduction:
     """Search by critical path against search by simulated time."""
     steps = max(100, round(10_000 * scale))

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.g3.bed import DATA, NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SMALL, WORKERS, Conditions, bed, shown
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}
@@ -18,14 +18,20 @@ _BATCHES: Final = (
     "Mini-batches take every vertex as a target once an epoch; the thesis does not say what its throughput counts, and "
     "a share of labelled vertices would divide the factors here."
 )
-_SYSTEMS: Final = {"G3": ("g3", "g3", 24), "BNS-GCN": ("metis", "sequential", 1), "NeutronStar": ("chunk", "intra", 1)}
-"""Partition, pipeline, bins."""
+_SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "NeutronStar": ("chunk", "intra", 1)}
+"""Partition, pipeline, and bins where they are not tuned."""
 
 
-@reproduces("g3/fig4.2", "Scalability with replicated neighbourhoods", seconds=15)
-def figure42(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.2",
+    "Scalability with replicated neighbourhoods",
+    seconds=15,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Scalability where workers replicate what their neighbourhoods need."""
-    made = bed("products", scale, seed)
+    made = bed("products", scale, seed, Conditions(**conditions))
     counts = (1, *_COUNTS)
     full = {w: made.replicated_s(w) for w in counted("workers", counts)}
     ours = {w: made.g3_s(w) for w in counts}
@@ -42,8 +48,14 @@ def figure42(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), NOTE, {"speed_up": lines})
 
 
-@reproduces("g3/fig4.7", "Throughput beside mini-batches (figures 4.7 to 4.10)", seconds=60)
-def figure47(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.7",
+    "Throughput beside mini-batches (figures 4.7 to 4.10)",
+    seconds=60,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against workers beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
     published = {
         "products": ("3.66", "2.04"),
@@ -53,7 +65,7 @@ def figure47(scale: float, seed: int) -> Reproduction:
     }
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", list(DATA)):
-        made = bed(name, scale, seed)
+        made = bed(name, scale, seed, Conditions(**conditions))
         lines = {}
         gains: list[float] = []
         for model in ("sage", "gat"):
@@ -65,19 +77,28 @@ def figure47(scale: float, seed: int) -> Reproduction:
         most, mean = published[name]
         comparisons.append(
             Comparison(
-                f"{name}: G3 over DGL, at most; 16 workers", f"{most}; {mean}", f"{max(gains):.2f}; {gains[3]:.2f}"
+                f"{name}: G3 over DGL, at most; 16 workers",
+                f"{most}; {mean}",
+                f"{max(gains):.2f}; {gains[3]:.2f}",
+                turns_at=1.0,
             )
         )
         if name in _LABELLED:
             what = f"{name}: 16 workers, epochs of the {100 * _LABELLED[name]:.1f} % that are labelled"
-            comparisons.append(Comparison(what, mean, f"{gains[3] * _LABELLED[name]:.2f}"))
+            comparisons.append(Comparison(what, mean, f"{gains[3] * _LABELLED[name]:.2f}", turns_at=1.0))
         panels.append(Curves(name, "workers", "million vertices/s", lines))
         data[name] = gains
     return Reproduction(comparisons, panels, shown(scale, seed), f"{NOTE} {_BATCHES}", {"gains": data})
 
 
-@reproduces("g3/fig4.11", "Throughput beside full-graph systems", seconds=40)
-def figure411(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.11",
+    "Throughput beside full-graph systems",
+    seconds=40,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput beside other full-graph systems, 16 workers."""
     published = {"BNS-GCN": {"sage": "1.38", "gat": "1.20"}, "NeutronStar": {"sage": "1.84", "gat": "1.89"}}
     gains: dict[tuple[str, str], list[float]] = {}
@@ -85,7 +106,7 @@ def figure411(scale: float, seed: int) -> Reproduction:
     for model in counted("models", ("sage", "gat")):
         lines: dict[str, tuple[list[str], list[float]]] = {system: ([], []) for system in _SYSTEMS}
         for name in DATA:
-            made = bed(name, scale, seed)
+            made = bed(name, scale, seed, Conditions(**conditions))
             times = {
                 system: made.g3_s(model=model, method=method, mode=mode, bins=bins)
                 for system, (method, mode, bins) in _SYSTEMS.items()
@@ -97,7 +118,10 @@ def figure411(scale: float, seed: int) -> Reproduction:
         panels.append(Curves(model, "", "throughput, G3 = 1", lines, bars=True))
     comparisons = [
         Comparison(
-            f"G3 over {system}, {model}: mean", text, f"{sum(gains[system, model]) / len(gains[system, model]):.2f}"
+            f"G3 over {system}, {model}: mean",
+            text,
+            f"{sum(gains[system, model]) / len(gains[system, model]):.2f}",
+            turns_at=1.0,
         )
         for system, texts in published.items()
         for model, text in texts.items()
@@ -108,10 +132,16 @@ def figure411(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, shown(scale, seed, workers=WORKERS), NOTE, {"gains": found})
 
 
-@reproduces("g3/fig4.13", "How busy devices are", seconds=10)
-def figure413(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.13",
+    "How busy devices are",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """How busy devices are."""
-    made = bed("products", scale, seed)
+    made = bed("products", scale, seed, Conditions(**conditions))
     found = {
         system: made.epoch(method=method, mode=mode, bins=bins)
         for system, (method, mode, bins) in counted("systems", list(_SYSTEMS.items()))
@@ -128,13 +158,19 @@ def figure413(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, graph="products"), note, {"busy": shares})
 
 
-@reproduces("g3/fig4.14", "Throughput against layers", seconds=40)
-def figure414(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.14",
+    "Throughput against layers",
+    seconds=40,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Layers: 2 to 4, beside sampled mini-batches."""
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
     lines, comparisons = {}, []
     for name in counted("data sets", list(DATA)):
-        made = bed(name, scale, seed)
+        made = bed(name, scale, seed, Conditions(**conditions))
         gains = [made.dgl_s(layers=layers) / made.g3_s(widths=made.widths(layers)) for layers in (2, 3, 4)]
         lines[name] = ([2, 3, 4], gains)
         comparisons.append(
@@ -148,16 +184,22 @@ def figure414(scale: float, seed: int) -> Reproduction:
     )
 
 
-@reproduces("g3/fig4.15", "Throughput against the width of features", seconds=15)
-def figure415(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.15",
+    "Throughput against the width of features",
+    seconds=15,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Width of the input features."""
-    made = bed("amazon", scale, seed)
+    made = bed("amazon", scale, seed, Conditions(**conditions))
     widths = [16, 32, 64, 128, 256]
     per_s = made.graph.vertices / made.ratio / 1e6
     ours = [per_s / made.g3_s(widths=made.widths(features=f)) for f in counted("widths", widths)]
     dgl = [per_s / made.dgl_s(features=f) for f in widths]
     comparisons = [
-        Comparison("G3 over DGL, 256 features", "1.94", f"{ours[-1] / dgl[-1]:.2f}"),
+        Comparison("G3 over DGL, 256 features", "1.94", f"{ours[-1] / dgl[-1]:.2f}", turns_at=1.0),
         Comparison("G3: 16 to 256 features", "a slight drop", f"{100 * (ours[-1] / ours[0] - 1):+.0f} %"),
         Comparison("DGL: 16 to 256 features", None, f"{100 * (dgl[-1] / dgl[0] - 1):+.0f} %"),
     ]
@@ -167,12 +209,18 @@ def figure415(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], shown(scale, seed, workers=WORKERS), note, {"throughput": lines})
 
 
-@reproduces("g3/fig4.16", "Partitions under G3's pipeline", seconds=30)
-def figure416(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "g3/fig4.16",
+    "Partitions under G3's pipeline",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Partitions under G3's pipeline."""
     comparisons, panels, data = [], [], {}
     for name in counted("data sets", SMALL):
-        made = bed(name, scale, seed)
+        made = bed(name, scale, seed, Conditions(**conditions))
         per_s = made.graph.vertices / made.ratio / 1e6
         lines = {
             method: (list(_COUNTS), [per_s / made.g3_s(w, method=method) for w in _COUNTS])
@@ -182,8 +230,8 @@ def figure416(scale: float, seed: int) -> Reproduction:
         gain = max(a / b for a, b in zip(lines["g3"][1], lines["random"][1], strict=True))
         over = lines["g3"][1][-1] / lines["metis"][1][-1]
         comparisons += [
-            Comparison(f"{name}: G3's over random, at most", "4.3 (either data set)", f"{gain:.2f}"),
-            Comparison(f"{name}: G3's over METIS's, 16 workers", None, f"{over:.2f}"),
+            Comparison(f"{name}: G3's over random, at most", "4.3 (either data set)", f"{gain:.2f}", turns_at=1.0),
+            Comparison(f"{name}: G3's over METIS's, 16 workers", None, f"{over:.2f}", turns_at=1.0),
         ]
         data[name] = lines
     return Reproduction(comparisons, panels, shown(scale, seed), NOTE, data)

@@ -24,7 +24,7 @@ from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.pipeline import MODES, Costs, simulate
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.g3.bed import NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -72,7 +72,7 @@ def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
     return Costs(memory, memory, LINK_BPS / 8, 1e-4, crowd * start_s, crowd * target_s, crowd * edge_s)
 
 
-@reproduces("g3/fig4.17", "Pipelines, measured and simulated", seconds=90)
+@reproduces("g3/fig4.17", "Pipelines, measured and simulated", seconds=90, evidence=Evidence.MEASURED)
 def figure417(scale: float, seed: int) -> Reproduction:
     """The pipelines: measured on four workers here, the same simulated, and at the thesis's size."""
     settings = here(scale, seed)
@@ -126,7 +126,7 @@ def figure417(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"graph": settings.graph, "link": "100 Mb/s", "bins": _BINS}, note, data)
 
 
-@reproduces("g3/fig4.12", "Time to accuracy", seconds=20)
+@reproduces("g3/fig4.12", "Time to accuracy", seconds=20, evidence=Evidence.MEASURED)
 def figure412(scale: float, seed: int) -> Reproduction:
     """Time to accuracy: accuracies by training here, times of epochs by simulation."""
     graph_of = f"sbm:n={max(400, round(2000 * scale))},k=8,degree=10,features=32,homophily=0.6"
@@ -163,7 +163,7 @@ def figure412(scale: float, seed: int) -> Reproduction:
     )
 
 
-@reproduces("g3/priorities", "Hermod's priorities on G3's exchanges", seconds=40)
+@reproduces("g3/priorities", "Hermod's priorities on G3's exchanges", seconds=40, evidence=Evidence.SIMULATED)
 def priorities(scale: float, seed: int) -> Reproduction:
     """Hermod's priorities on G3's exchanges: rows of a layer before the sums of weight gradients."""
     graph_of = f"sbm:n={max(400, round(1500 * scale))},k=8,degree=8,features=32"

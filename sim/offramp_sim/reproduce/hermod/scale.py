@@ -18,7 +18,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _WHY = (
     "Most of the gain over FIFO is the end of head-of-line blocking: PP and EP wait for ReduceScatters of whole"
@@ -26,7 +26,12 @@ _WHY = (
 )
 
 
-@reproduces("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", seconds=200)
+@reproduces(
+    "hermod/fig5.12",
+    "Training speed from 1,024 to 8,192 GPUs",
+    seconds=200,
+    evidence=Evidence.SIMULATED,
+)
 def figure512(scale: float, seed: int) -> Reproduction:
     """Tokens a second from 1,024 to 8,192 GPUs; ``scale`` bounds the largest."""
     sizes = [gpus for gpus in (1024, 2048, 4096, 8192) if gpus <= max(2048, 8192 * scale)]
@@ -56,7 +61,12 @@ def figure512(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"gpus": sizes, "seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", seconds=30)
+@reproduces(
+    "hermod/fig5.13",
+    "Iteration time from 40 to 400 Gb/s, 1,024 GPUs",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+)
 def figure513(scale: float, seed: int) -> Reproduction:
     """Iteration time from 40 to 400 Gb/s, 1,024 GPUs."""
     del scale

@@ -15,7 +15,7 @@ from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.study import Setup, one
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, Times, gain, network, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 POLICIES: Final = {
     "Megatron (FIFO)": "fifo",
@@ -59,7 +59,12 @@ def run(case: Case) -> dict[str, dict[str, Times]]:
     return found
 
 
-@reproduces("hermod/sweep", "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s", seconds=120)
+@reproduces(
+    "hermod/sweep",
+    "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s",
+    seconds=120,
+    evidence=Evidence.SIMULATED,
+)
 def figure(scale: float, seed: int) -> Reproduction:
     """The whole sweep; ``scale`` below a half leaves 8,192 GPUs out."""
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]

@@ -19,13 +19,13 @@ from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import Setup, compare
 from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 """Degrees for 1,024 GPUs, as table 5.5 has them for the larger Mixtral."""
 
 
-@reproduces("hermod/table5.2", "One type of coflow first", seconds=20)
+@reproduces("hermod/table5.2", "One type of coflow first", seconds=20, evidence=Evidence.SIMULATED)
 def table52(scale: float, seed: int) -> Reproduction:
     """One type strictly above the rest."""
     del scale
@@ -54,7 +54,7 @@ def table52(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {**job.as_json(), "seed": seed}, note, data)
 
 
-@reproduces("hermod/table5.5", "Models and what they send", seconds=1)
+@reproduces("hermod/table5.5", "Models and what they send", seconds=1, evidence=Evidence.RESTATED)
 def table55(scale: float, seed: int) -> Reproduction:
     """The models, and what follows from them."""
     del scale, seed
@@ -83,7 +83,7 @@ def table55(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"micro_batches": 8}, note, rows)
 
 
-@reproduces("hermod/fig5.3", "Coflows at a core switch", seconds=15)
+@reproduces("hermod/fig5.3", "Coflows at a core switch", seconds=15, evidence=Evidence.SIMULATED)
 def figure53(scale: float, seed: int) -> Reproduction:
     """Coflows at one core switch at a time, with ECMP and with packet spraying."""
     job = simulated_job("mixtral-8x7b", **_MIXTRAL)
@@ -108,7 +108,7 @@ def figure53(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {**job.as_json(), "seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.6", "Line rate or in proportion", seconds=1)
+@reproduces("hermod/fig5.6", "Line rate or in proportion", seconds=1, evidence=Evidence.SIMULATED)
 def figure56(scale: float, seed: int) -> Reproduction:
     """Line rate against rates in proportion to size, on two ports."""
     del scale, seed

@@ -20,7 +20,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _BASES: Final[dict[str, dict[str, Any]]] = {
     "qwen-moe-12l": {"tp": 1, "pp": 2, "ep": 4},
@@ -35,7 +35,12 @@ def _speed(job: Job, row: Times) -> Times:
     return {label: job.dp * job.micro_batches * job.tokens / seconds for label, seconds in row.items()}
 
 
-@reproduces("hermod/fig5.8", "Training speed on the testbed against its size", seconds=10)
+@reproduces(
+    "hermod/fig5.8",
+    "Training speed on the testbed against its size",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+)
 def figure58(scale: float, seed: int) -> Reproduction:
     """Tokens a second from 8 to 32 GPUs."""
     del scale
@@ -64,7 +69,12 @@ def figure58(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.9", "Iteration time on the testbed against the rate of its links", seconds=10)
+@reproduces(
+    "hermod/fig5.9",
+    "Iteration time on the testbed against the rate of its links",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+)
 def figure59(scale: float, seed: int) -> Reproduction:
     """Iteration time from 10 to 100 Gb/s, 32 GPUs."""
     del scale
@@ -90,7 +100,7 @@ def figure59(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"gpus": 32, "rates_gbps": rates, "seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.10", "Interleaved 1F1B on the testbed", seconds=10)
+@reproduces("hermod/fig5.10", "Interleaved 1F1B on the testbed", seconds=10, evidence=Evidence.SIMULATED)
 def figure510(scale: float, seed: int) -> Reproduction:
     """Interleaved 1F1B, 32 GPUs."""
     del scale
@@ -112,7 +122,12 @@ def figure510(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"gpus": 32, "seed": seed}, note, {"iteration_s": rows})
 
 
-@reproduces("hermod/fig5.11", "What order and matchings give on the testbed", seconds=20)
+@reproduces(
+    "hermod/fig5.11",
+    "What order and matchings give on the testbed",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+)
 def figure511(scale: float, seed: int) -> Reproduction:
     """What the order between coflows gives, and what the matchings within them add."""
     del scale

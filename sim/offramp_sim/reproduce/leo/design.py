@@ -20,7 +20,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Rule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _RULES = (
     Policy.LOOKAHEAD,
@@ -32,7 +32,7 @@ _RULES = (
 )
 
 
-@reproduces("leo/fig6.3", "What CPU and smartNIC give together", seconds=2)
+@reproduces("leo/fig6.3", "What CPU and smartNIC give together", seconds=2, evidence=Evidence.SIMULATED)
 def figure63(scale: float, seed: int) -> Reproduction:
     """16 cores, 24 cores of a smartNIC, and both, with each request drawn or chosen."""
     table = Table.disjoint([2000, 2000], [1000 / 23.0, 1000 / 71.8], paths=("CPU", "smartNIC"))
@@ -58,7 +58,7 @@ def figure63(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mops": found})
 
 
-@reproduces("leo/fig6.14", "Rules of path selection", seconds=15)
+@reproduces("leo/fig6.14", "Rules of path selection", seconds=15, evidence=Evidence.SIMULATED)
 def figure614(scale: float, seed: int) -> Reproduction:
     """The rules of path selection on the key-value store: sustained throughput, closed loops, mean JCT."""
     routes = Routes.of(Table.disjoint([2000, 2500], [200, 300], paths=("accelerator", "CPU")))
@@ -105,7 +105,7 @@ def figure614(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings, note, {"sustained": sustained, "closed": closed})
 
 
-@reproduces("leo/overheads", "Time of a decision, headers", seconds=10)
+@reproduces("leo/overheads", "Time of a decision, headers", seconds=10, evidence=Evidence.MEASURED)
 def overheads(scale: float, _seed: int) -> Reproduction:
     """Time of a decision, of the program, and the header's part of a message."""
     table = Table.disjoint([2000, 2500, 3000, 3500], [200, 300, 250, 400])

@@ -13,7 +13,7 @@ from offramp.switchgnn.plan import Plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS, every, without_locality
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.in_network import planned
 
 _PUBLISHED: Final = {"bns-gcn": "-74 %", "g3": "-65 %", "strawman": "-83 %"}
@@ -25,7 +25,7 @@ _OURS: Final = {
 _WORKERS: Final = (32, 64, 128)
 
 
-@reproduces("switchgnn/fig15", "Epoch time in a star", seconds=60, files=True)
+@reproduces("switchgnn/fig15", "Epoch time in a star", seconds=60, evidence=Evidence.SIMULATED, files=True)
 def figure15(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time against the number of workers in a star: as published, and with the improvements."""
     schemes = (*_PUBLISHED, *_OURS.values())
@@ -125,7 +125,13 @@ _ALTERNATIVES: Final = (
 )
 
 
-@reproduces("switchgnn/improvements", "What each step beyond the paper saves", seconds=20, files=True)
+@reproduces(
+    "switchgnn/improvements",
+    "What each step beyond the paper saves",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def improvements(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """What each step beyond the paper saves, Reddit at 128 workers and 100 MB."""
     bed = bed_of("reddit", 128, scale, seed, folder)

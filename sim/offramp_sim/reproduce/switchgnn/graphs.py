@@ -12,12 +12,12 @@ from scipy.sparse.csgraph import connected_components
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _WORKERS = (8, 16, 32, 64, 128)
 
 
-@reproduces("switchgnn/table1", "Data sets", seconds=8, files=True)
+@reproduces("switchgnn/table1", "Data sets", seconds=8, evidence=Evidence.CONTEXT, files=True)
 def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Data sets: the table's numbers and those of the graphs that stand for them."""
     comparisons, data = [], {}
@@ -46,7 +46,13 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), data)
 
 
-@reproduces("switchgnn/fig1", "Boundary and traffic against workers", seconds=10, files=True)
+@reproduces(
+    "switchgnn/fig1",
+    "Boundary and traffic against workers",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Boundary vertices and copies against the number of workers."""
     panels: list[Curves] = []
@@ -83,7 +89,14 @@ def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     return Reproduction(comparisons, panels, last.settings(), note, data)
 
 
-@reproduces("switchgnn/fig7", "Skew of the neighbour counts", seconds=5, files=True)
+@reproduces(
+    "switchgnn/fig7",
+    "Skew of the neighbour counts",
+    seconds=5,
+    evidence=Evidence.FITTED,
+    source="figure 7's skew of degrees, which generated graphs have",
+    files=True,
+)
 def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Who has the remote neighbours: distribution over boundary vertices, Reddit, 32 workers."""
     made = bed_of("reddit", 32, scale, seed, folder)
@@ -101,7 +114,13 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     return Reproduction(comparisons, [curve], made.settings(), note, {"share": line})
 
 
-@reproduces("switchgnn/fig9", "Dependent boundary vertices", seconds=10, files=True)
+@reproduces(
+    "switchgnn/fig9",
+    "Dependent boundary vertices",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure9(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Boundary vertices in the largest component of the cut graph."""
     lines: dict[str, tuple[list[int], list[float]]] = {}

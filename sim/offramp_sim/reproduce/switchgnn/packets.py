@@ -13,7 +13,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
 from offramp_sim.packets.flows import all_to_all, background, balanced
 from offramp_sim.reproduce.bench import DELAY_S, EXCHANGES, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
@@ -67,7 +67,13 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
 
 
-@reproduces("switchgnn/fig16", "Epoch time in a leaf-spine network", seconds=30, files=True)
+@reproduces(
+    "switchgnn/fig16",
+    "Epoch time in a leaf-spine network",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
     workers = [32, 64, 128]
@@ -95,7 +101,13 @@ def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproductio
     return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
 
 
-@reproduces("switchgnn/fig19", "Background traffic and congestion control", seconds=30, files=True)
+@reproduces(
+    "switchgnn/fig19",
+    "Background traffic and congestion control",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time under background traffic, with congestion control and without."""
     loads = (0.0, 0.2, 0.4, 0.6)

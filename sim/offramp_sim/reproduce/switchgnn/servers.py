@@ -10,7 +10,7 @@ from typing import Final
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, Dataset, every
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.host_based import epoch_seconds
 
 GPU_BYTES_PER_S: Final = 936e9
@@ -69,14 +69,26 @@ def _throughput(bed: Testbed, label: str, layers: int) -> float:
     return bed.sample.data.vertices / epoch_s(bed, label, layers) / 1e4
 
 
-@reproduces("switchgnn/fig11", "Training throughput against workers", seconds=20, files=True)
+@reproduces(
+    "switchgnn/fig11",
+    "Training throughput against workers",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure11(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Training throughput against the number of workers, four layers."""
     points = [(workers, LAYERS) for workers in (5, 6, 7, 8)]
     return _figure("workers", [workers for workers, _ in points], points, (scale, seed, folder))
 
 
-@reproduces("switchgnn/fig12", "Training throughput against layers", seconds=20, files=True)
+@reproduces(
+    "switchgnn/fig12",
+    "Training throughput against layers",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure12(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Training throughput against the number of layers, eight workers."""
     points = [(8, layers) for layers in (2, 3, 4, 5)]

@@ -13,12 +13,18 @@ from offramp.switchgnn.plan import chunks_for, make_plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import decide
 
 
-@reproduces("switchgnn/fig2", "The strawman's throughput, occupancy, queue and traffic", seconds=15, files=True)
+@reproduces(
+    "switchgnn/fig2",
+    "The strawman's throughput, occupancy, queue and traffic",
+    seconds=15,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure2(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """The strawman with 100 MB and without limit beside SwitchGNN: throughput, occupancy, queue, traffic."""
     made = bed_of("reddit", scale=scale, seed=seed, folder=folder)
@@ -84,7 +90,13 @@ def _binned(
     return (ends * slot_ms).tolist(), [float(summary(part)) * unit for part in parts]
 
 
-@reproduces("switchgnn/fig17", "Graph-aware reordering against memory", seconds=30, files=True)
+@reproduces(
+    "switchgnn/fig17",
+    "Graph-aware reordering against memory",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    files=True,
+)
 def figure17(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """GAMR on and off against the switch's memory."""
     memories = (10, 25, 50, 100)
@@ -113,7 +125,7 @@ def figure17(scale: float, seed: int, folder: Path | None = None) -> Reproductio
     return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), origin(bed.sample), data)
 
 
-@reproduces("switchgnn/fig18", "Traffic against memory", seconds=60, files=True)
+@reproduces("switchgnn/fig18", "Traffic against memory", seconds=60, evidence=Evidence.SIMULATED, files=True)
 def figure18(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Traffic of a layer against the switch's memory."""
     memories = (10, 25, 50, 100)

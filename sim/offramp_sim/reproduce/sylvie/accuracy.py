@@ -13,7 +13,7 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import Trained, train_here
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 CODECS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive", "adaqp": "AdaQP"}
 _SEEDS: Final = 5
@@ -44,7 +44,12 @@ def trained(settings: TrainSettings, codecs: list[str], seeds: int = _SEEDS) -> 
     return found
 
 
-@reproduces("sylvie/accuracy", "Accuracy by width, fixed and adaptive (table 3.3)", seconds=300)
+@reproduces(
+    "sylvie/accuracy",
+    "Accuracy by width, fixed and adaptive (table 3.3)",
+    seconds=300,
+    evidence=Evidence.MEASURED,
+)
 def accuracy(scale: float, seed: int) -> Reproduction:
     """Final accuracy and bytes by width, fixed and adaptive, over five seeds."""
     settings = task(scale, seed)

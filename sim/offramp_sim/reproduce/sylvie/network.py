@@ -16,7 +16,7 @@ from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import WARM_UP, Timed, run_timed
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -26,24 +26,25 @@ _BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvi
 _CONTROLLED: Final = 7
 """Epochs before the first that Sylvie's controller decides: it compares rates of descent five epochs apart."""
 _DECIDED: Final = 16
+_OPTIONS: Final = {"link_mbps": (100.0, 1000.0, 10_000.0), "partition": ("hash", "metis")}
 _NOTE: Final = (
-    "Four worker processes on this machine's cores, each behind an emulated card of 100 Mb/s in both directions; "
+    "Four worker processes on this machine's cores, each behind an emulated card (100 Mb/s in both directions); "
     "medians of an epoch of the slowest worker, of adaptive rows only epochs the controller has decided. Bytes are "
     "those of all workers, a mean over all epochs. GPU times are context: here the workers share the cores, so that "
     "computation weighs more."
 )
 
 
-def slow_network(scale: float, seed: int) -> TrainSettings:
-    """A graph in which nearly every vertex is needed by all three other workers, so that messages dominate."""
+def slow_network(scale: float, seed: int, link_mbps: float = LINK_BPS / 1e6, partition: str = "hash") -> TrainSettings:
+    """A graph in which (by hash) nearly every vertex is needed by all three others, so that messages dominate."""
     graph = f"sbm:n={max(400, round(20_000 * scale))},k=8,degree=16,features=32"
     return TrainSettings(
         graph,
         propagator="p2p",
         workers=4,
-        partition="hash",
+        partition=partition,
         schedule="sequential",
-        link_bps=LINK_BPS,
+        link_bps=1e6 * link_mbps,
         layers=4,
         hidden=128,
         epochs=7,
@@ -51,7 +52,13 @@ def slow_network(scale: float, seed: int) -> TrainSettings:
     )
 
 
-@reproduces("sylvie/table3.2", "Bytes of an epoch", seconds=15)
+@reproduces(
+    "sylvie/table3.2",
+    "Bytes of an epoch",
+    seconds=15,
+    evidence=Evidence.FITTED,
+    source="table 3.2's bytes, from which our graph's size follows",
+)
 def table32(scale: float, seed: int) -> Reproduction:
     """Bytes of an epoch: boundary rows times the hidden widths, twice."""
     copies = 1.01e6
@@ -94,19 +101,30 @@ def table32(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": settings.graph, "workers": 4}, note, {"law_gb": law})
 
 
-@reproduces("sylvie/table3.9", "Epoch time by width", seconds=90)
-def table39(scale: float, seed: int) -> Reproduction:
+@reproduces("sylvie/table3.9", "Epoch time by width", seconds=90, evidence=Evidence.MEASURED, options=_OPTIONS)
+def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     """Epoch time by width, always in step."""
     published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
-    found = _timed(scale, seed, [{"codec": codec} for codec in _BITS])
+    found = _timed(slow_network(scale, seed, **network), [{"codec": codec} for codec in _BITS])
     times = {codec: timed.epoch_s for codec, timed in zip(_BITS, found, strict=True)}
     comparisons = [
         Comparison(
-            f"{name} bits: epoch, and fp32 over it" if name.isdigit() else f"{name}: the same",
-            f"{published[codec]:.2f} s, {published['fp32'] / published[codec]:.1f}",
-            f"{times[codec]:.2f} s, {times['fp32'] / times[codec]:.1f}",
+            f"{name}{' bits' * name.isdigit()}: epoch",
+            f"{published[codec]:.2f} s",
+            f"{times[codec]:.2f} s",
+            evidence=Evidence.CONTEXT,
         )
         for codec, name in _BITS.items()
+    ]
+    comparisons += [
+        Comparison(
+            f"{name}{' bits' * name.isdigit()}: 32 bits' epoch over its own",
+            f"{published['fp32'] / published[codec]:.1f}",
+            f"{times['fp32'] / times[codec]:.2f}",
+            turns_at=1.0,
+        )
+        for codec, name in _BITS.items()
+        if codec != "fp32"
     ]
     comparisons += [
         Comparison(f"{name}{' bits' * name.isdigit()}: bytes of an epoch", None, f"{timed.epoch_bytes / 1e6:.2f} MB")
@@ -122,11 +140,13 @@ def table39(scale: float, seed: int) -> Reproduction:
     }
     panel = Curves("an epoch", "bits", "s", lines, bars=True, stacked=True)
     data = {codec: _numbers(timed) for codec, timed in zip(_BITS, found, strict=True)}
-    return Reproduction([*comparisons], [panel], _shown(scale, seed), _NOTE, data)
+    return Reproduction([*comparisons], [panel], _shown(slow_network(scale, seed, **network)), _NOTE, data)
 
 
-@reproduces("sylvie/table3.10", "Epoch time in step and stale", seconds=90)
-def table310(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "sylvie/table3.10", "Epoch time in step and stale", seconds=90, evidence=Evidence.MEASURED, options=_OPTIONS
+)
+def table310(scale: float, seed: int, **network: Any) -> Reproduction:
     """Epoch time by mode: in step, an epoch stale, and as the controller says."""
     published = {
         ("fp32", "sequential"): "0.90 s", ("fp32", "stale"): "0.75 s", ("fp32", "adaptive"): "0.81 s",
@@ -134,7 +154,7 @@ def table310(scale: float, seed: int) -> Reproduction:
         ("sylvie", "adaptive"): "0.27 s",
     }  # fmt: skip
     changes = [{"codec": codec, "schedule": schedule, "bins": 1} for codec, schedule in published]
-    found = _timed(scale, seed, changes)
+    found = _timed(slow_network(scale, seed, **network), changes)
     names = {"sequential": "in step", "stale": "stale", "adaptive": "adaptive"}
     comparisons = [
         Comparison(
@@ -146,10 +166,16 @@ def table310(scale: float, seed: int) -> Reproduction:
     ]
     bars = {"epoch": ([f"{_BITS[c]} bits, {names[s]}" for c, s in published], [t.epoch_s for t in found])}
     data = {f"{codec}, {schedule}": _numbers(t) for (codec, schedule), t in zip(published, found, strict=True)}
-    return Reproduction(comparisons, [Curves("an epoch", "", "s", bars, bars=True)], _shown(scale, seed), _NOTE, data)
+    return Reproduction(
+        comparisons,
+        [Curves("an epoch", "", "s", bars, bars=True)],
+        _shown(slow_network(scale, seed, **network)),
+        _NOTE,
+        data,
+    )
 
 
-@reproduces("sylvie/table3.11", "Codes and bounds", seconds=1)
+@reproduces("sylvie/table3.11", "Codes and bounds", seconds=1, evidence=Evidence.RESTATED)
 def table311(_scale: float, _seed: int) -> Reproduction:
     """Bytes of an epoch, codes and bounds apart, by the formula of our messages."""
     comparisons = []
@@ -184,9 +210,8 @@ def table311(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, lines)
 
 
-def _timed(scale: float, seed: int, changes: list[dict[str, object]]) -> list[Timed]:
-    settings = slow_network(scale, seed)
-    graph = generate(settings.graph, None, seed)
+def _timed(settings: TrainSettings, changes: list[dict[str, object]]) -> list[Timed]:
+    graph = generate(settings.graph, None, settings.seed)
     return [_run(graph, replace(settings, **change)) for change in counted("runs", changes)]  # type: ignore[arg-type]
 
 
@@ -213,6 +238,7 @@ def _numbers(timed: Timed) -> dict[str, float]:
     }
 
 
-def _shown(scale: float, seed: int) -> dict[str, object]:
-    settings = slow_network(scale, seed)
-    return {"graph": settings.graph, "layers": settings.layers, "hidden": settings.hidden, "link": "100 Mb/s"}
+def _shown(settings: TrainSettings) -> dict[str, object]:
+    link = f"{(settings.link_bps or 0) / 1e6:g} Mb/s"
+    partition = settings.partition
+    return {"graph": settings.graph, "layers": settings.layers, "hidden": 128, "link": link, "partition": partition}

@@ -10,14 +10,14 @@ from offramp.themis.network import Collective, Dimension, Kind, Network
 from offramp.themis.plan import Plan, Scheduler, make_plan
 from offramp.themis.topologies import EXAMPLE, PAPER
 from offramp_sim.figures.panels import Curves, Gantt, Panel
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.themis.metrics import utilisation
 
 _RS, _AR = Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
 _MB = 10**6
 
 
-@reproduces("themis/table1", "Algorithms of a dimension", seconds=1)
+@reproduces("themis/table1", "Algorithms of a dimension", seconds=1, evidence=Evidence.CONTEXT)
 def table1(_scale: float, _seed: int) -> Reproduction:
     """Topologies of a dimension, their algorithms, steps and bytes."""
     algorithms = {Kind.RING: "ring", Kind.FULLY_CONNECTED: "direct", Kind.SWITCH: "halving-doubling"}
@@ -38,7 +38,7 @@ def table1(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [Curves("steps of an all-reduce", "NPUs", "steps", lines)], {"NPUs": 16}, note)
 
 
-@reproduces("themis/table2", "Topologies", seconds=1)
+@reproduces("themis/table2", "Topologies", seconds=1, evidence=Evidence.CONTEXT)
 def table2(_scale: float, _seed: int) -> Reproduction:
     """The topologies, and what follows from them: fixed delays and the bandwidth of all dimensions."""
     comparisons, lines = [], {}
@@ -53,7 +53,7 @@ def table2(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"topologies": len(PAPER)}, "The table itself is an input.")
 
 
-@reproduces("themis/table3", "Schedulers", seconds=1)
+@reproduces("themis/table3", "Schedulers", seconds=1, evidence=Evidence.SIMULATED)
 def table3(_scale: float, _seed: int) -> Reproduction:
     """The schedulers, on one all-reduce of 100 MB."""
     network = PAPER["3D-SW_SW_SW_homo"]
@@ -79,7 +79,7 @@ def _gantt(plan: Plan, unit: int, title: str) -> Gantt:
     return Gantt(title, "units (64 MB reduce-scatter on dim1)", ("dim1", "dim2"), spans)
 
 
-@reproduces("themis/fig5", "Four chunks over time", seconds=1)
+@reproduces("themis/fig5", "Four chunks over time", seconds=1, evidence=Evidence.SIMULATED)
 def figure5(_scale: float, _seed: int) -> Reproduction:
     """The 256 MB all-reduce in four chunks on 4 x 4 NPUs, over time."""
     demand = [Demand(_AR, 256 * _MB)]
@@ -102,7 +102,7 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": "4 x 4, 2:1", "chunks": 4, "MB": 256}, note)
 
 
-@reproduces("themis/fig7", "Four chunks: orders and loads", seconds=1)
+@reproduces("themis/fig7", "Four chunks: orders and loads", seconds=1, evidence=Evidence.SIMULATED)
 def figure7(_scale: float, _seed: int) -> Reproduction:
     """The same example chunk by chunk: orders and loads."""
     unit = EXAMPLE.dimensions[0].transfer_ps(_RS, 64 * _MB)
@@ -123,7 +123,7 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"network": "4 x 4, 2:1", "chunks": 4}, note, {"loads": loads})
 
 
-@reproduces("themis/section6.3", "Provisioning of bandwidth", seconds=2)
+@reproduces("themis/section6.3", "Provisioning of bandwidth", seconds=2, evidence=Evidence.SIMULATED)
 def provisioning(_scale: float, _seed: int) -> Reproduction:
     """Section 6.3: what schedulers make of just enough, too much and too little bandwidth outside."""
     ratios = [0.25, 0.5, 1, 2, 4, 8, 16, 32]

@@ -11,7 +11,7 @@ from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.themis.metrics import WINDOW_PS, present, share_by_window, utilisation
 from offramp_sim.themis.sweep import METHODS, SIZES_MB, Point, sweep
 
@@ -33,7 +33,7 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-@reproduces("themis/fig8", "All-reduce time against size", seconds=8)
+@reproduces("themis/fig8", "All-reduce time against size", seconds=8, evidence=Evidence.SIMULATED)
 def figure8(_scale: float, _seed: int) -> Reproduction:
     """Time of all-reduces against their size."""
     points = _points()
@@ -83,7 +83,7 @@ def _percent(values: list[float]) -> str:
     return f"{100 * _mean(values):.2f} %"
 
 
-@reproduces("themis/fig9", "Activity of the dimensions over time", seconds=1)
+@reproduces("themis/fig9", "Activity of the dimensions over time", seconds=1, evidence=Evidence.SIMULATED)
 def figure9(_scale: float, _seed: int) -> Reproduction:
     """Activity of each dimension in windows of 100 microseconds, 1 GB on 3D-SW_SW_SW_homo."""
     network = PAPER["3D-SW_SW_SW_homo"]
@@ -106,7 +106,7 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": network.name, "MB": 1000, "window_us": 100}, note, data)
 
 
-@reproduces("themis/fig10", "Utilisation against the number of chunks", seconds=8)
+@reproduces("themis/fig10", "Utilisation against the number of chunks", seconds=8, evidence=Evidence.SIMULATED)
 def figure10(_scale: float, _seed: int) -> Reproduction:
     """Utilisation of 100 MB all-reduces against the number of chunks."""
     lines: dict[str, dict[str, tuple[list[int], list[float]]]] = {name: {} for name in _STUDIED}
@@ -129,7 +129,7 @@ def figure10(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"MB": 100, "chunks": list(_CHUNKS)}, _MODEL, {"utilisation": lines})
 
 
-@reproduces("themis/fig11", "Utilisation against size", seconds=8)
+@reproduces("themis/fig11", "Utilisation against size", seconds=8, evidence=Evidence.SIMULATED)
 def figure11(_scale: float, _seed: int) -> Reproduction:
     """Average utilisation against the size of the all-reduce."""
     points = _points()

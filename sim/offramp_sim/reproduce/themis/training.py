@@ -11,7 +11,7 @@ from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import CURRENT, PAPER
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import Scope, Workload
@@ -64,7 +64,12 @@ def _found(name: str, network: str, method: str) -> Breakdown:
     return train(_sized(name, where).scaled(_factor(name)), where, _METHODS[method], _ITERATIONS)
 
 
-@reproduces("themis/fig12", "Training iterations and what they wait for", seconds=10)
+@reproduces(
+    "themis/fig12",
+    "Training iterations and what they wait for",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+)
 def figure12(_scale: float, _seed: int) -> Reproduction:
     """Three training iterations of four workloads on six topologies, and what they wait for."""
     comparisons, panels, data = [], [], {}
@@ -118,7 +123,7 @@ def _breakdown(name: str) -> Curves:
     return Curves(name, "", "time, baseline = 1", bars, stacked=True)
 
 
-@reproduces("themis/fig4", "Training time against utilisation", seconds=4)
+@reproduces("themis/fig4", "Training time against utilisation", seconds=4, evidence=Evidence.SIMULATED)
 def figure4(_scale: float, _seed: int) -> Reproduction:
     """Time of an iteration against the utilisation of the network; where the baseline lies."""
     shares = [s / 100 for s in range(10, 101, 5)]

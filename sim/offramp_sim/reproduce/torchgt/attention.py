@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.torchgt.measure import Case, Cost, measure, slope
 
 _NOTE: Final = (
@@ -20,7 +20,12 @@ _PUBLISHED_BACKWARD: Final = {"64K": 76.5, "128K": 62.0, "256K": 49.8, "512K": 3
 _SECONDS: Final = "seconds of one core"
 
 
-@reproduces("torchgt/table4.2", "Topology against dense blocks, backward", seconds=15)
+@reproduces(
+    "torchgt/table4.2",
+    "Topology against dense blocks, backward",
+    seconds=15,
+    evidence=Evidence.MEASURED,
+)
 def table42(scale: float, seed: int) -> Reproduction:
     """Backward of topology against as many pairs in dense blocks, and the order of the tokens."""
     sizes = [_base(4096, scale) << i for i in range(4)]
@@ -43,7 +48,12 @@ def table42(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(found, sizes))
 
 
-@reproduces("torchgt/fig4.11", "Time and memory of attention against length", seconds=60)
+@reproduces(
+    "torchgt/fig4.11",
+    "Time and memory of attention against length",
+    seconds=60,
+    evidence=Evidence.MEASURED,
+)
 def figure411(scale: float, seed: int) -> Reproduction:
     """Time and memory of attention against sequence length and hidden width."""
     doublings = {"dense": range(1, 5), "biased": range(3), "topology": range(2, 7), "blocks": range(2, 7)}
@@ -114,7 +124,7 @@ def _gains(sizes: dict[str, list[int]], found: dict[str, list[Cost]]) -> list[Co
     return [*comparisons, Comparison("largest gain over full attention", "103.4 (S=512K, GPU)", ours)]
 
 
-@reproduces("torchgt/fig4.5", "Throughput against the side of a block", seconds=15)
+@reproduces("torchgt/fig4.5", "Throughput against the side of a block", seconds=15, evidence=Evidence.MEASURED)
 def figure45(scale: float, seed: int) -> Reproduction:
     """Throughput of attention over as many pairs in blocks of every size."""
     tokens = _base(16384, scale)

@@ -9,10 +9,10 @@ from offramp.torchgt.parallel import layer_bytes
 from offramp.torchgt.settings import TorchGtSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 
-@reproduces("torchgt/fig4.7", "Bytes and time against ranks", seconds=30)
+@reproduces("torchgt/fig4.7", "Bytes and time against ranks", seconds=30, evidence=Evidence.SIMULATED)
 def figure47(scale: float, seed: int) -> Reproduction:
     """Bytes that a rank sends, counted in runs, against the formula and an all-gather; time of a step."""
     from offramp.torchgt.run import train

@@ -9,7 +9,7 @@ from offramp.torchgt.results import TorchGtResult
 from offramp.torchgt.settings import MODELS, TorchGtSettings
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _COMMUNITIES: Final = "sbm:n={n},k=10,degree=10,homophily=0.8"
 _EPOCHS: Final = 300
@@ -31,7 +31,7 @@ def _epoch_s(result: TorchGtResult) -> float:
     return times[len(times) // 2]
 
 
-@reproduces("torchgt/table4.4", "Models", seconds=2)
+@reproduces("torchgt/table4.4", "Models", seconds=2, evidence=Evidence.CONTEXT)
 def table44(scale: float, seed: int) -> Reproduction:
     """The models and their sizes."""
     from offramp.torchgt.model import GraphTransformer
@@ -48,7 +48,12 @@ def table44(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"seed": seed}, "GPH_Slim is graphormer, GPH_Large graphormer-large.")
 
 
-@reproduces("torchgt/table4.5", "Epoch time of full attention, topology and TorchGT", seconds=90)
+@reproduces(
+    "torchgt/table4.5",
+    "Epoch time of full attention, topology and TorchGT",
+    seconds=90,
+    evidence=Evidence.MEASURED,
+)
 def table45(scale: float, seed: int) -> Reproduction:
     """Epoch time and accuracy of full attention, topology and TorchGT."""
     published = {
@@ -89,7 +94,7 @@ def table45(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, **graphs}, note, data)
 
 
-@reproduces("torchgt/table4.7", "16 bits against 32", seconds=30)
+@reproduces("torchgt/table4.7", "16 bits against 32", seconds=30, evidence=Evidence.MEASURED)
 def table47(scale: float, seed: int) -> Reproduction:
     """Numbers of 16 bits against 32."""
     published = {
@@ -118,7 +123,7 @@ def table47(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"graph": graph, "epochs": epochs, "seed": seed}, note)
 
 
-@reproduces("torchgt/table4.8", "Static thresholds and the tuner", seconds=60)
+@reproduces("torchgt/table4.8", "Static thresholds and the tuner", seconds=60, evidence=Evidence.MEASURED)
 def table48(scale: float, seed: int) -> Reproduction:
     """Static thresholds against the tuner."""
     published = {
@@ -189,7 +194,7 @@ def _convergence(
     return Reproduction(comparisons, panels, {"graph": graph, "epochs": epochs, "seed": seed, **changes}, note, data)
 
 
-@reproduces("torchgt/fig4.9", "Convergence on vertices", seconds=30)
+@reproduces("torchgt/fig4.9", "Convergence on vertices", seconds=30, evidence=Evidence.MEASURED)
 def figure49(scale: float, seed: int) -> Reproduction:
     """Convergence on vertices."""
     published = {"interleaved": "best", "full": "below interleaved", "topology": "below interleaved"}
@@ -201,7 +206,7 @@ def figure49(scale: float, seed: int) -> Reproduction:
     return _convergence(graph, scale, seed, published, note, model="gt", epochs=40, period=8)
 
 
-@reproduces("torchgt/fig4.10", "Convergence on sets of graphs", seconds=60)
+@reproduces("torchgt/fig4.10", "Convergence on sets of graphs", seconds=60, evidence=Evidence.MEASURED)
 def figure410(scale: float, seed: int) -> Reproduction:
     """Convergence on sets of graphs, where distant pairs matter."""
     published = {"interleaved": "about full", "full": "best", "topology": "worst"}

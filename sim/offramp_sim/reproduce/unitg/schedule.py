@@ -8,7 +8,7 @@ from typing import Final
 from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.timetable import timetable
 from offramp_sim.figures.panels import Curves, Panel
-from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.unitg.engine import PipelineResult, simulate
 from offramp_sim.unitg.picture import panel
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
@@ -45,7 +45,7 @@ _REORDERED: Final = 1.13
 _SPEED: Final = "Devices are equal, a backward pass takes twice as long as a forward pass. "
 
 
-@reproduces("unitg/fig5.8", "The language model in bubbles", seconds=5)
+@reproduces("unitg/fig5.8", "The language model in bubbles", seconds=5, evidence=Evidence.SIMULATED)
 def figure58(scale: float, seed: int) -> Reproduction:
     """Four stages, four microbatches: what the language model does to the makespan, by its length."""
     del scale, seed
@@ -91,7 +91,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"stages": _STAGES, "microbatches": 4}, note, {"makespan": lines})
 
 
-@reproduces("unitg/fig5.13", "Use of bubbles, and what it costs", seconds=3)
+@reproduces("unitg/fig5.13", "Use of bubbles, and what it costs", seconds=3, evidence=Evidence.SIMULATED)
 def figure513(scale: float, seed: int) -> Reproduction:
     """Use of the devices in bubbles and beside; what side by side and a shared link cost the pipeline."""
     del scale, seed
@@ -137,7 +137,12 @@ def _bubble_use(outcome: PipelineResult, scenario: Scenario) -> float:
     return min(1.0, text / (whole - busy))
 
 
-@reproduces("unitg/table5.4", "Models: weights, microbatches, bytes between stages", seconds=3)
+@reproduces(
+    "unitg/table5.4",
+    "Models: weights, microbatches, bytes between stages",
+    seconds=3,
+    evidence=Evidence.RESTATED,
+)
 def table54(scale: float, seed: int) -> Reproduction:
     """The models of tables 5.3 and 5.4: weights, microbatches, bytes between stages."""
     del scale
@@ -164,7 +169,7 @@ def table54(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"stages": _STAGES}, note, data)
 
 
-@reproduces("unitg/table5.5", "Speed-up over one phase after the other", seconds=1)
+@reproduces("unitg/table5.5", "Speed-up over one phase after the other", seconds=1, evidence=Evidence.RESTATED)
 def table55(scale: float, seed: int) -> Reproduction:
     """Total time against one phase after the other, from the pipeline and the bubbles alone."""
     del scale, seed
@@ -199,7 +204,7 @@ def _predicted() -> float:
     return 6 * (whole + text) / (simulate(made, INTERLEAVED).makespan_s / _REORDERED)
 
 
-@reproduces("unitg/table5.6", "Energy", seconds=1)
+@reproduces("unitg/table5.6", "Energy", seconds=1, evidence=Evidence.RESTATED)
 def table56(scale: float, seed: int) -> Reproduction:
     """Energy: it follows from time at nearly the same power."""
     del scale, seed

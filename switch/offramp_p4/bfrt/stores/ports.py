@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import Any, Final, cast
 
 from offramp_p4.bfrt.fields import TableSpec
 from offramp_p4.bfrt.stores.base import Store
 from offramp_p4.bfrt.stores.chip import Records
 from offramp_p4.bfrt.values import Data, Key, Value, not_found, only
-from offramp_p4.runtime.environment import Links
+from offramp_p4.ports.panel import FrontPanel
 from offramp_p4.state.match import Exact
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
-
-if TYPE_CHECKING:
-    from offramp_p4.ports.base import Port
 
 _CPU_PORT: Final = 64
 """In the first pipe; what a Tofino has for its CPU where nobody says otherwise."""
@@ -24,36 +20,53 @@ _CHANNELS: Final = 4
 _STAGES: Final = 12
 
 
-@dataclass
-class FrontPanel:
-    """The ports that the switch is attached to, by number; a Tofino numbers them within its pipes."""
-
-    ports: Mapping[int, Port] = field(default_factory=dict)
-    links: Links = field(default_factory=Links)
-    cpu_port: int | None = None
-
-
 class PortStore(Records):
-    """``$PORT``. The ports that are attached exist from the start, enabled; others may be added and never come up."""
+    """``$PORT``. The ports that are attached exist from the start; others may be added and never come up.
+
+    An attached port that is disabled, or that is no longer in the table, drops the frames of both directions.
+    """
 
     def __init__(self, spec: TableSpec, panel: FrontPanel) -> None:
         super().__init__(spec)
         self._panel = panel
         for number in sorted(panel.ports):
-            self.insert((Exact(number),), Data(None, {"$PORT_ENABLE": True, "$SPEED": "BF_SPEED_100G"}))
+            values: dict[str, Value] = {"$PORT_ENABLE": panel.enabled(number), "$SPEED": "BF_SPEED_100G"}
+            self.insert((Exact(number),), Data(None, values))
+
+    def modify(self, key: Key, data: Data) -> None:
+        """Change the fields that are given; another protocol may have enabled or disabled the port since."""
+        now = {"$PORT_ENABLE": self.get(key).values["$PORT_ENABLE"]}
+        super().modify(key, Data(data.action, {**now, **data.values}))
+
+    def delete(self, key: Key) -> None:
+        """Remove a port; frames pass it no more."""
+        self._find(key)
+        self._enable(only(key), on=False)
+        super().delete(key)
+
+    def _put(self, key: Key, action: Any, values: Mapping[str, Value]) -> None:
+        self._enable(only(key), on=bool(values["$PORT_ENABLE"]))
+        super()._put(key, action, values)
+
+    def _enable(self, number: int, *, on: bool) -> None:
+        if number in self._panel.ports and self._panel.enabled(number) != on:
+            self._panel.enable({number: on})
 
     def get(self, key: Key) -> Data:
-        """A port, with whether its link is up."""
+        """A port, with whether its link is up; another protocol may have disabled it."""
         number = only(key)
         found = super().get(key)
-        up = bool(found.values["$PORT_ENABLE"]) and self._panel.links.up(number)
+        attached = number in self._panel.ports
+        enabled = self._panel.enabled(number) if attached else bool(found.values["$PORT_ENABLE"])
+        up = enabled and self._panel.links.up(number)
         seen: dict[str, Value] = {
+            "$PORT_ENABLE": enabled,
             "$MEDIA_TYPE": "BF_MEDIA_TYPE_UNKNOWN",
             "$IS_VALID": True,
             "$IS_INTERNAL": False,
             "$CONN_ID": connector(number),
             "$CHNL_ID": number % _CHANNELS,
-            "$PORT_UP": up and (number in self._panel.ports or not self._panel.ports),
+            "$PORT_UP": up and (attached or not self._panel.ports),
             "$PORT_NAME": port_name(number),
         }
         return Data(None, {**found.values, **seen})

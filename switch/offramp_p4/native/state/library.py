@@ -7,9 +7,7 @@ import ctypes
 from functools import cache
 from typing import Any, Final
 
-from offramp_base.native.compiler import MachineCode
-from offramp_base.native.llvm import AliasTags, ll
-from offramp_base.native.lowering import Library
+from offramp_base.native.library import machine_code
 from offramp_p4.native.runtime import blocksets, hashtable, masks, patterns, prefixes
 
 _EXPORTED: Final = (
@@ -33,11 +31,7 @@ class Updates:
     """Functions of the run-time system by name. Arguments are addresses, words and doubles; results are words."""
 
     def __init__(self) -> None:
-        module = ll.Module("offramp")
-        library = Library(module, AliasTags(module))
-        for function in _EXPORTED:
-            library.function(function, exported=True)
-        self._code = MachineCode(str(module))
+        self._code = machine_code(_EXPORTED)
         for function in _EXPORTED:
             notes = [note for name, note in function.__annotations__.items() if name != "return"]
             params = [ctypes.c_double if note == "float" else ctypes.c_int64 for note in notes]

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far from the paper an item is, over all settings of the referee's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offramp_sim.figures.panels import Intervals
+from offramp_sim.reproduce.item import number_in
+from offramp_sim.reproduce.referee.verdict import Verdict
+
+
+def panel(verdicts: Sequence[Verdict]) -> Intervals | None:
+    """Ours over the published number, for those where both are greater than 0; None where there are none."""
+    spans = {}
+    for each in verdicts:
+        published = number_in(each.published)
+        if published is None or each.low is None or each.middle is None or each.high is None:
+            continue
+        if published > 0 and each.low > 0:
+            spans[each.what] = each.low / published, each.middle / published, each.high / published
+    return (
+        Intervals("least, median and most of all settings", "ours over the published number", spans) if spans else None
+    )

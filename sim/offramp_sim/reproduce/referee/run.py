@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The referee: an item at all sizes, seeds and options, in processes or on Dask, resumed where it was cut off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from offramp.sweep import sweep
+from offramp_base import __version__
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_sim.reproduce.item import Item
+from offramp_sim.reproduce.referee.case import Row, cases_of, run_case
+from offramp_sim.reproduce.referee.rows import RowFile
+
+SCALES: Final = (1.0, 0.5, 2.0)
+GROUP: Final = "Referee"
+
+
+@dataclass(frozen=True)
+class RefereeSettings:
+    """How an item is examined, with ``--referee``."""
+
+    referee: Annotated[
+        bool, Field("Run each item at all sizes, seeds and options, and say which numbers hold", group=GROUP)
+    ] = False
+    scales: Annotated[tuple[float, ...], Field("Sizes, times --scale; repeat", group=GROUP)] = SCALES
+    seeds: Annotated[int, Field("Seeds, from --seed on", least=1, most=1000, group=GROUP)] = 3
+    processes: Annotated[int | None, Field("Runs at a time; all cores by default", least=1, group=GROUP)] = None
+    dask: Annotated[str | None, Field("Address of a Dask scheduler to run on instead", group=GROUP)] = None
+    rows: Annotated[
+        Path | None, Field("File of finished runs, from which a referee resumes that was cut off", group=GROUP)
+    ] = None
+
+    def __post_init__(self) -> None:
+        if not self.scales or any(not 0 < scale < float("inf") for scale in self.scales):
+            raise SettingsError("scales", "expected numbers greater than 0", list(self.scales))
+
+
+def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data: Path | None) -> list[Row]:
+    """The rows of all cases of an item, in their order; those in the file of rows are not run again.
+
+    Raises:
+        OfframpError: the file of rows is another's, or no scheduler answers.
+    """
+    scales = [scale * each for each in settings.scales]
+    cases = cases_of(item, scales, range(seed, seed + settings.seeds))
+    kept = None if settings.rows is None else RowFile(settings.rows, f"offramp {__version__}")
+    rows = {} if kept is None else {case: row for case in cases if (row := kept.get(case)) is not None}
+    missing = [case for case in cases if case not in rows]
+    found = sweep(
+        run_case,
+        [(case, data) for case in missing],
+        processes=settings.processes,
+        dask=settings.dask,
+        what="runs",
+        each=None if kept is None else kept.put,
+    )
+    rows |= {row.case: row for row in found}
+    return [rows[case] for case in cases]

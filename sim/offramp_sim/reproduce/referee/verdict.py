@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rows of a sweep say of each number: its interval, whether and where its sign turns, the nearest setting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+from offramp_sim.reproduce.item import CLAIMS, Evidence, number_in
+from offramp_sim.reproduce.referee.case import Case, Row, Value
+
+
+class Ruling(StrEnum):
+    """What a number may be used for."""
+
+    HOLDS = "holds"
+    """It stays on one side of where it would turn, in every setting."""
+    TURNS = "turns"
+    """In some settings the opposite is true."""
+    VARIES = "no sign"
+    """It has an interval, and nothing says on which side of what it should lie."""
+    NO_CLAIM = "no claim"
+    """It is fitted, assumed, restated or context."""
+    MISSING = "no number"
+    """No setting gave one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """On one number of an item.
+
+    Attributes:
+        what: is compared.
+        published: as the paper has it.
+        here: ours in the first case.
+        evidence, source: what kind of number it is, and what it is fitted to or taken from.
+        low, middle, high: over the settings; None without numbers.
+        ruling: what it may be used for.
+        turns: the settings on the other side of where it turns than most are.
+        nearest: the setting that comes closest to the published number, where both have numbers.
+        distance: ours over the published number there, or less it, where a change in percent is compared.
+    """
+
+    what: str
+    published: str | None
+    here: str
+    evidence: str
+    source: str
+    low: float | None
+    middle: float | None
+    high: float | None
+    ruling: Ruling
+    turns: tuple[str, ...] = ()
+    nearest: str = ""
+    distance: float | None = None
+
+
+def verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    """One for each number that any row has, in the order of the first that has it."""
+    compared = dict.fromkeys(what for row in rows for what in row.values)
+    return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
+
+
+def _verdict(what: str, found: Sequence[tuple[Case, Value]]) -> Verdict:
+    _, first = found[0]
+    numbers = [(case, value.number) for case, value in found if value.number is not None]
+    about = (what, first.published, first.ours, first.evidence, first.source)
+    if not numbers:
+        return Verdict(*about, None, None, None, Ruling.MISSING)
+    values = [number for _, number in numbers]
+    low, middle, high = min(values), median(values), max(values)
+    turn = next((value.turn for _, value in found if value.turn is not None), None)
+    turns: tuple[str, ...] = ()
+    if Evidence(first.evidence) not in CLAIMS:
+        ruling = Ruling.NO_CLAIM
+    elif turn is None:
+        ruling = Ruling.VARIES
+    else:
+        turns = tuple(case.name for case, number in numbers if (number - turn) * (middle - turn) <= 0)
+        ruling = Ruling.TURNS if turns else Ruling.HOLDS
+    nearest, distance = _nearest(numbers, number_in(first.published), turn)
+    return Verdict(*about, low, middle, high, ruling, turns, nearest, distance)
+
+
+def _nearest(
+    numbers: Sequence[tuple[Case, float]], published: float | None, turn: float | None
+) -> tuple[str, float | None]:
+    if published is None:
+        return "", None
+    if turn == 0 or published <= 0 or any(number <= 0 for _, number in numbers):
+        case, number = min(numbers, key=lambda each: abs(each[1] - published))
+        return case.name, number - published
+    case, number = min(numbers, key=lambda each: abs(math.log(each[1] / published)))
+    return case.name, number / published

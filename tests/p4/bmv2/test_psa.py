@@ -193,6 +193,14 @@ def test_a_program_with_everything(engine: str) -> None:
     assert through.stats.resubmissions == direct.stats.resubmissions == 1
 
 
+def test_a_document_that_was_read_can_be_written() -> None:
+    program = load_text(ALL.read_text())
+    switches = [make_switch(p, "python") for p in (program, _through(_through(program)))]
+    sent = [switch.process_one(3, bytes.fromhex("09020304050607ff" * 3)) for switch in switches]
+    assert sent[0] == sent[1]
+    assert len(sent[0]) == 1
+
+
 def test_a_selector_chooses_the_same_member() -> None:
     objects = """action to(bit<8> x) { h.w.b = x; }
     ActionSelector(PSA_HashAlgorithm_t.CRC32, 32w16, 32w16) s;

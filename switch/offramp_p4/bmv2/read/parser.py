@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -81,7 +81,7 @@ class ParserReader:
         self.x.packet = self.packet
         if node is not None:
             known = {s["name"].text for s in node["parse_states"]}
-            names = {word: f"{word}_" if word in _ENDS else word for word in known}
+            names = {word: _free(word, known) if word in _ENDS else word for word in known}
             for s in node["parse_states"]:
                 if names[s["name"].text] in states:
                     s["name"].fail(f"state '{s['name'].text[:80]}' is there twice")
@@ -222,6 +222,13 @@ class ParserReader:
         if not isinstance(code, ir.Const) or not 0 <= int(code.value) < len(self.errors.names):
             p[1].fail("expected the number of an error")
         return [call("verify", ("in", self.x.boolean(p[0])), ("in", ir.Const(code.value, type=ERROR)))]
+
+
+def _free(word: str, taken: Collection[str]) -> str:
+    """A name like ``word`` that no state has."""
+    while word in taken:
+        word += "_"
+    return word
 
 
 def _is_value_set(transition: Node) -> bool:

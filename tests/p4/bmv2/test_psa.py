@@ -25,7 +25,7 @@ from offramp_p4.fuzz.packets import random_packets
 from offramp_p4.fuzz.portable import PsaWriter
 from offramp_p4.runtime.p4info import generate
 from offramp_p4.source import Unsupported
-from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry, Ternary
+from offramp_p4.state import ActionData, CloneSession, Exact, MeterCell, Replica, TableEntry, Ternary
 from psa_orders import CLONE, DROP, EGRESS_CLONE, EGRESS_DROP, RESUBMIT, order
 from psa_shell import psa_program
 
@@ -178,6 +178,19 @@ def test_counters_and_direct_counters(engine: str) -> None:
             switch.process_one(0, bytes.fromhex(packet))
         assert list(switch.counters["I.c"].bytes) == [0, 16, 0, 8]
         assert [entry.packets for entry in table.entries] == [3]
+
+
+def test_direct_meters_measure_at_every_hit(engine: str) -> None:
+    objects = """DirectMeter(PSA_MeterType_t.PACKETS) rate;
+    action run() { h.w.b = rate.execute() == PSA_MeterColor_t.RED ? 8w9 : 8w1; }
+    table t { key = { h.w.a : exact; } actions = { run; } default_action = run; psa_direct_meter = rate; }"""
+    for switch in _both(psa_program(objects=objects, body="t.apply();"), engine):
+        entry = TableEntry((Exact(1),), ActionData("I.run"))
+        entry.meter = MeterCell()
+        switch.tables["I.t"].insert(entry)
+        entry.meter.configure(((1.0, 2), (1.0, 2)))
+        sent = [switch.process_one(0, bytes([key]) + bytes(7))[0][1][1] for key in (2, 2, 2, 1, 1, 1)]
+        assert sent == [1, 1, 1, 1, 1, 9]
 
 
 def test_a_program_with_everything(engine: str) -> None:

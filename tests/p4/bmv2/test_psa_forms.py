@@ -174,6 +174,16 @@ WRONG: dict[str, tuple[Callable[[Json], object], str]] = {
     "no parameters": (lambda d: _append(d, "_Hash_get_hash"), "expected a list with more than 0 elements"),
     "data of a hash": (lambda d: _append(d, "_Hash_get_hash", {"type": "extern", "value": "I.u"}, field("w", "a"),
                                          number(1)), "'hexstr': expected one of field_list"),
+    "a number in the data of a hash": (
+        lambda d: _append(
+            d,
+            "_Hash_get_hash",
+            {"type": "extern", "value": "I.u"},
+            field("w", "a"),
+            {"type": "field_list", "value": [number(1)]},
+        ),
+        "'hexstr': expected one of field",
+    ),
     "computed bounds": (lambda d: _append(d, "modify_field_rng_uniform", field("w", "a"), number(0), field("w", "b")),
                         "computed bounds"),
     "bounds": (lambda d: _append(d, "modify_field_rng_uniform", field("w", "a"), number(3), number(2)), "of 3 to 2"),

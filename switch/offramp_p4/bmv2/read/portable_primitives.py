@@ -112,7 +112,9 @@ class PortablePrimitives(Primitives):
 
     def _fields(self, node: Node) -> ir.Expr:
         node["type"].choice("field_list")
-        return compose([self.x.exact(part) for part in node["value"]])
+        for part in node["value"]:
+            part["type"].choice("field")  # another has no width
+        return compose([self.x.layout.field(part["value"]) for part in node["value"]])
 
     def sum_up(self, p: Node, method: str) -> list[ir.Stmt]:
         """``add`` and ``subtract`` of an Internet checksum."""

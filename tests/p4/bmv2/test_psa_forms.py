@@ -55,19 +55,20 @@ def _sent(document: Json, engine: str, packet: str) -> str:
     return frame.hex()
 
 
-def test_metadata_that_egress_reads_are_those_of_ingress(document: Json, engine: str) -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_metadata_that_egress_reads_are_those_of_ingress(document: Json, engine: str, whole: bool) -> None:
     """p4c has one place for metadata of one type, and psa_switch keeps what is there for all but clones."""
-    scalars = next(t for t in document["header_types"] if t["name"] == "scalars")
-    scalars["fields"].append(["metadata_t.kept", 8, False])
-    _body(document).append({"op": "assign", "parameters": [field("scalars", "metadata_t.kept"), number(0x5A)]})
+    document["header_types"].append({"name": "kept_t", "id": 50, "fields": [["kept", 8, False]]})
+    for number_, name in enumerate(("first", "second"), 50):
+        document["headers"].append({"name": name, "id": number_, "header_type": "kept_t", "metadata": True})
+    _body(document).append({"op": "assign", "parameters": [field("first", "kept"), number(0x5A)]})
+    primitives = [{"op": "assign", "parameters": [field("w", "b"), field("first", "kept")]}]
+    if whole:
+        parts = [{"type": "header", "value": name} for name in ("second", "first")]
+        primitives = [{"op": "assign_header", "parameters": parts},
+                      {"op": "assign", "parameters": [field("w", "b"), field("second", "kept")]}]  # fmt: skip
+    document["actions"].append({"name": "act", "id": 777, "runtime_data": [], "primitives": primitives})
     (egress,) = (p for p in document["pipelines"] if p["name"] == "egress")
-    action = {
-        "name": "act",
-        "id": 777,
-        "runtime_data": [],
-        "primitives": [{"op": "assign", "parameters": [field("w", "b"), field("scalars", "metadata_t.kept")]}],
-    }
-    document["actions"].append(action)
     egress["action_calls"] = [{"name": "call", "id": 0, "action_id": 777, "next_node": egress["init_table"]}]
     egress["init_table"] = "call"
     assert _sent(document, engine, "0900000000000000")[2:4] == "5a"

@@ -48,6 +48,7 @@ class Layout:
         self._stacks: dict[str, ir.Expr] = {}
         self._unions: dict[str, ir.Expr] = {}
         self._made: dict[str, Header] = {}
+        self._structs: dict[str, Struct] = {}
         self._union_types: dict[str, Union] = {}
         self._aliases: dict[tuple[str, str], tuple[str, str]] = {}
         self.standard = self._read_standard(document, architecture)
@@ -158,7 +159,10 @@ class Layout:
         return Bits(width, signed=len(f) > 2 and f[2].flag and width > 1)
 
     def _struct(self, instance: Node) -> Struct:
+        """The type of metadata; one for all metadata of a type, which may be assigned to each other."""
         node = self._type(instance)
+        if node["name"].text in self._structs:
+            return self._structs[node["name"].text]
         fields = []
         for f in node["fields"]:
             if f[0].text.startswith("_padding"):
@@ -169,7 +173,8 @@ class Layout:
             fields.append(Field(f[0].text, t))
         if len({f.name for f in fields}) != len(fields):
             node.fail("a field is there twice")
-        return Struct(node["name"].text, fields=fields)
+        made = self._structs[node["name"].text] = Struct(node["name"].text, fields=fields)
+        return made
 
     def _union(self, u: Node, types: dict[str, Node], headers: dict[str, Node], names: dict[int, str]) -> Union:
         name = u["union_type"].text

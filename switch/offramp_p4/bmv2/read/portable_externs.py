@@ -11,19 +11,10 @@ from offramp_p4.bmv2.read.enums import member
 from offramp_p4.bmv2.read.nodes import MAX_SIZE, Node
 from offramp_p4.bmv2.read.portable_types import enum
 from offramp_p4.bmv2.read.program import direct, size
+from offramp_p4.bmv2.words import COUNTER_TYPES, HASHES
 from offramp_p4.types import Bits, Type
 
-COUNTER_TYPES: Final = ("BYTES", "PACKETS", "PACKETS_AND_BYTES")
-"""The types of counters by the numbers that documents have for them, which are not those of P4's enum."""
-HASHES: Final = {
-    "identity": "IDENTITY",
-    "crc32": "CRC32",
-    "crc32_custom": "CRC32_CUSTOM",
-    "crc16": "CRC16",
-    "crc16_custom": "CRC16_CUSTOM",
-    "csum16": "ONES_COMPLEMENT16",
-}
-"""bmv2's names of hash algorithms."""
+_ALGORITHMS: Final = {word: name for name, word in HASHES.items()}
 INDEX: Final = Bits(32)
 _WORD: Final = Bits(64)
 Objects = dict[tuple[str, str], ir.ExternInstance]
@@ -53,7 +44,7 @@ class PortableExterns:
 
     def algorithm(self, node: Node) -> ir.Const:
         """The member of the enum of hash algorithms for bmv2's name of one."""
-        return member(enum(self.kind, "HashAlgorithm"), HASHES[node.choice(*HASHES)])
+        return member(enum(self.kind, "HashAlgorithm"), _ALGORITHMS[node.choice(*_ALGORITHMS)])
 
     def _add(self, kind: str, node: Node, extern: str, types: list[Type], args: dict[str, ir.Expr]) -> None:
         name = node["name"].text

@@ -18,7 +18,7 @@ from offramp_p4.bmv2.read.portable import PortableReader
 from offramp_p4.bmv2.read.portable_types import declared
 from offramp_p4.bmv2.read.program import CompiledProgram, control, packet_out
 from offramp_p4.engine import walk
-from offramp_p4.types import Field, Struct
+from offramp_p4.types import Field, Struct, strip
 
 _NOTHING: Final = Struct("empty_metadata_t", fields=[])
 
@@ -104,13 +104,17 @@ class PsaReader(PortableReader):
     def _used(self, blocks: Iterable[object]) -> Iterator[tuple[tuple[int, int], ir.Member]]:
         """The fields of user metadata that some blocks use: header, field, and the place."""
         for n in chain.from_iterable(walk.nodes(block, into_declarations=True) for block in blocks):
-            if (
-                isinstance(n, ir.Member)
-                and isinstance(n.base, ir.Member)
-                and isinstance(n.base.base, ir.VarRef)
-                and n.base.base.var is self.layout.metadata
-            ):
+            if isinstance(n, ir.Member) and isinstance(n.base, ir.Member) and self._is_instance(n.base):
                 yield (n.base.index, n.index), n
+            for whole in (n.place, n.value) if isinstance(n, ir.Assign) else ():
+                if isinstance(whole, ir.Member) and self._is_instance(whole):
+                    t = strip(whole.type)
+                    assert isinstance(t, Struct)
+                    yield from (((whole.index, i), member(whole, i)) for i in range(len(t.fields)))
+
+    def _is_instance(self, place: ir.Member) -> bool:
+        """Whether a place is a header instance of user metadata."""
+        return isinstance(place.base, ir.VarRef) and place.base.var is self.layout.metadata
 
 
 def _nothing(name: str) -> ir.Var:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.profiles import SELECTORS
 from offramp_p4.bmv2.read.flow import Build, Flow, Step, branch
 from offramp_p4.bmv2.read.nodes import MAX_SIZE, Node
 from offramp_p4.bmv2.read.numbers import bits_of, convert, number
+from offramp_p4.bmv2.words import SELECTORS
 from offramp_p4.state.match import prefix_mask
 from offramp_p4.types import BOOL, VOID, Bits, Structure, Type, strip
 

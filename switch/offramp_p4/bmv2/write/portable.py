@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from offramp_p4 import constructor, ir
+from offramp_p4.bmv2.words import COUNTER_TYPES, DEFAULT_HASH, HASHES
 from offramp_p4.bmv2.write.document import Document
 from offramp_p4.bmv2.write.expressions import digits
 from offramp_p4.bmv2.write.places import FieldAt, Group, Json
@@ -15,18 +16,6 @@ from offramp_p4.source import Pos, Unsupported
 from offramp_p4.types import Structure, strip
 from offramp_p4.v1model.objects import register_width
 
-COUNTER_TYPES: Final = {"BYTES": 0, "PACKETS": 1, "PACKETS_AND_BYTES": 2}
-"""The numbers that documents have for the types of counters; those of P4's enum are others."""
-HASHES: Final = {
-    "IDENTITY": "identity",
-    "CRC32": "crc32",
-    "CRC32_CUSTOM": "crc32_custom",
-    "CRC16": "crc16",
-    "CRC16_CUSTOM": "crc16_custom",
-    "ONES_COMPLEMENT16": "csum16",
-    "TARGET_DEFAULT": "crc32",
-}
-"""bmv2's names of hash algorithms."""
 Block = ir.ParserInstance | ir.ControlInstance
 
 
@@ -65,9 +54,10 @@ class PortableDocument(Document):
     def algorithm(self, i: ir.ExternInstance) -> str:
         """bmv2's name of the hash algorithm of an action selector or a hash."""
         name = constructor.member(i, "algo")
-        if name not in HASHES:
+        found = DEFAULT_HASH if name == "TARGET_DEFAULT" else HASHES.get(name)
+        if found is None:
             raise Unsupported(i.pos, f"{i.extern} {i.name} by {name}, in bmv2's JSON")
-        return HASHES[name]
+        return found
 
     def arrays(self) -> Json:
         """The lists of extern objects."""
@@ -111,7 +101,7 @@ def _unit(i: ir.ExternInstance) -> str:
 
 
 def _counted(i: ir.ExternInstance) -> Json:
-    return _number("type", COUNTER_TYPES[_unit(i)])
+    return _number("type", COUNTER_TYPES.index(_unit(i)))
 
 
 def _number(name: str, value: int) -> Json:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.profiles import SELECTORS
+from offramp_p4.bmv2.words import SELECTORS
 from offramp_p4.bmv2.write.expressions import digits
 from offramp_p4.bmv2.write.places import Json, bits_of
 from offramp_p4.source import Unsupported

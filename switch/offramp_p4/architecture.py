@@ -33,8 +33,8 @@ V1MODEL: Final = Architecture("v1model", frozenset({"V1Switch"}), frozenset({"dr
 TNA: Final = Architecture(
     "tna", frozenset({"Switch", "MultiParserSwitch"}), frozenset({"cpu_port", "recirculation_ports"})
 )
-PSA: Final = Architecture("psa", frozenset({"PSA_Switch"}), frozenset({"cpu_port"}))
-PNA: Final = Architecture("pna", frozenset({"PNA_NIC"}), frozenset({"cpu_port", "host_ports"}))
+PSA: Final = Architecture("psa", frozenset({"PSA_Switch"}), frozenset({"cpu_port"}), traced=True)
+PNA: Final = Architecture("pna", frozenset({"PNA_NIC"}), frozenset({"cpu_port", "host_ports"}), traced=True)
 ARCHITECTURES: Final = (V1MODEL, TNA, PSA, PNA)
 
 

@@ -21,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger", "host_ports": "host ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 

@@ -205,6 +205,13 @@ def _pipeline(
         return _PIPELINES[architecture]
     if not architecture.traced:
         raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
-    from offramp_p4.trace.pipeline import TracedPipeline
+    return partial(_traced(architecture), sink=trace)
 
-    return partial(TracedPipeline, sink=trace)
+
+def _traced(architecture: Architecture) -> Callable[..., Pipeline]:
+    """The pipeline that traces programs of an architecture."""
+    from offramp_p4.trace.pipeline import TracedPipeline
+    from offramp_p4.trace.portable import TracedPna, TracedPsa
+
+    traced: dict[Architecture, Callable[..., Pipeline]] = {V1MODEL: TracedPipeline, PSA: TracedPsa, PNA: TracedPna}
+    return traced[architecture]

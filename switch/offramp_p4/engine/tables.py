@@ -65,13 +65,13 @@ def _write(g: Generator, table: ir.Table, want: Want) -> None:
 
 
 def _find(g: Generator, table: ir.Table, state: str) -> None:
-    """Bind ``entry`` and ``action``."""
+    """Bind ``key``, ``entry`` and ``action``."""
     values = key_values(g, table)
     if not values:
         g.line("entry = None")
         g.line(f"action = {state}.default")
         return
-    g.line(f"entry = {state}.lookup(({', '.join(values)},))")
+    g.line(f"entry = {state}.lookup(key := ({', '.join(values)},))")
     with g.indented("if entry is None:"):
         g.line(f"{state}.misses += 1")
         g.line(f"action = {state}.default")

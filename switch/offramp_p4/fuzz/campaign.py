@@ -11,6 +11,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
+from offramp_p4.fuzz.card import random_pna_program
 from offramp_p4.fuzz.compare import Case, FuzzVerdict, Make, compare
 from offramp_p4.fuzz.findings import Counts, Finding
 from offramp_p4.fuzz.isolate import in_parallel, isolated
@@ -27,6 +28,7 @@ WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {
     "v1model": None,
     "tna": random_tofino_program,
     "psa": random_psa_program,
+    "pna": random_pna_program,
 }
 """What writes the program of a seed, by architecture (None: as the engine takes them)."""
 TRIAL_S: Final = 60.0

@@ -13,13 +13,17 @@ from offramp_p4.frontend import load_text
 from offramp_p4.fuzz.control import RandomControl
 from offramp_p4.fuzz.packets import Packet
 from offramp_p4.fuzz.programs import random_program
+from offramp_p4.portable.flows import has_timers
 from offramp_p4.switch import Switch
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
+    from offramp_p4.state import TableEntry, TableState
 
 Make = Callable[["ir.Program"], Any]
 MAX_PASSES: Final = 30
+HOST_PORTS: Final = (1, 2)
+"""Ports of a PNA card towards its host."""
 CHANGE_EVERY: Final = 6
 """Packets after which the control plane makes changes."""
 
@@ -34,7 +38,7 @@ class Case:
 
 def python_engine(program: ir.Program) -> Switch:
     """The readable engine: the oracle."""
-    return Switch(program, max_passes=MAX_PASSES)
+    return Switch(program, max_passes=MAX_PASSES, host_ports=HOST_PORTS)
 
 
 def native_engine(program: ir.Program) -> Any:
@@ -45,12 +49,12 @@ def native_engine(program: ir.Program) -> Any:
     """
     from offramp_p4.native import NativeSwitch
 
-    return NativeSwitch(program, max_passes=MAX_PASSES)
+    return NativeSwitch(program, max_passes=MAX_PASSES, host_ports=HOST_PORTS)
 
 
 def traced_engine(program: ir.Program) -> Switch:
     """The readable engine with instrumented code."""
-    return Switch(program, max_passes=MAX_PASSES, trace=lambda trace: trace.to_json())
+    return Switch(program, max_passes=MAX_PASSES, host_ports=HOST_PORTS, trace=lambda trace: trace.to_json())
 
 
 ENGINES: Final[dict[str, Make]] = {"native": native_engine, "traced": traced_engine}
@@ -127,7 +131,14 @@ def _state(switch: Any) -> dict[str, Any]:
         found[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
         found[f"direct register of {name}"] = [e.register for e in table.entries]
         found[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
+        found[f"entries of {name}"] = sorted((_timed(table, e) for e in table.entries), key=repr)
     return found
+
+
+def _timed(table: TableState, e: TableEntry) -> tuple[Any, ...]:
+    """An entry, with the times that packets change."""
+    timer = (e.last_hit_us, e.idle_timeout_ns) if has_timers(table.table) else ()
+    return e.keys, e.priority, e.action, *timer
 
 
 def _packets(packets: Sequence[Packet]) -> str:

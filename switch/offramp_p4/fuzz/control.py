@@ -85,7 +85,7 @@ class RandomControl:
         if not name:
             return
         table = self.switch.tables[name]
-        entries = list(table.entries)
+        entries = sorted(table.entries, key=lambda e: repr((e.keys, e.priority)))  # their order is the engine's
         roll = self.rng.randrange(5)
         if roll == 0 or not entries:
             self._insert(table)

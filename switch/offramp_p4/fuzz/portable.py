@@ -99,7 +99,7 @@ class PsaWriter(Writer):
             "EgressPipeline(OutParser(), Out(), OutDeparser()) ep;",
             "PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;",
         ]
-        return RandomProgram("\n".join(_renamed(line) for line in lines) + "\n", tuple(hints))
+        return RandomProgram("\n".join(renamed(line) for line in lines) + "\n", tuple(hints))
 
     def _half(self, half: str, functions: list[Callee]) -> Lines:
         """A control; the first statement of ingress chooses where the packet goes."""
@@ -151,7 +151,8 @@ class PsaWriter(Writer):
         return [*lines, "apply {", *body, *(f"packet.emit({name});" for name in self.shapes.emitted()), "} }"]
 
 
-def _renamed(line: str) -> str:
+def renamed(line: str) -> str:
+    """A line with PSA's name for a property of tables."""
     for name, portable in _PROPERTIES.items():
         if line.startswith(name):
             return portable + line.removeprefix(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random uses of PSA's externs."""
+"""Random uses of the externs of PSA, and of PNA, which has the same by other names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ _COLOURS: Final = ("RED", "GREEN", "YELLOW")
 
 
 class PortableExterns(Externs):
-    """Registers, counters, meters, hashes, random numbers and checksums."""
+    """Registers, counters, meters, hashes, random numbers and checksums.
+
+    Args:
+        hashes: names of algorithms beside PSA's.
+    """
+
+    def __init__(self, hashes: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._hashes = (*_HASHES, *hashes)
 
     def objects(self, scope: Scope, registers: int) -> Lines:
         """Registers, a counter, perhaps a meter and random numbers, a hash and a checksum."""
@@ -38,11 +46,19 @@ class PortableExterns(Externs):
             lines.append(f"Random<{t}>({scope.rng.randrange(50)}, {scope.rng.randint(50, t.mask)}) {name};")
             scope.arrays.append(("random", name, t, 0))
         name, t = self.name("hash"), Bits(scope.pick((3, 8, 16, 32, 40, 64)))
-        lines.append(f"Hash<{t}>(PSA_HashAlgorithm_t.{scope.pick(_HASHES)}) {name};")
+        lines.append(f"Hash<{t}>(PSA_HashAlgorithm_t.{scope.pick(self._hashes)}) {name};")
         scope.arrays.append(("hash", name, t, 0))
         name = self.name("sum")
         lines.append(f"InternetChecksum() {name};")
         scope.arrays.append(("sum", name, Bits(16), 0))
+        if scope.chance(0.3):
+            name, t = self.name("gathered"), Bits(scope.pick((8, 16, 32)))
+            lines.append(f"Checksum<{t}>(PSA_HashAlgorithm_t.{scope.pick(self._hashes)}) {name};")
+            scope.arrays.append(("gathered", name, t, 0))
+        if scope.chance(0.3):
+            name = self.name("pairs")
+            lines.append(f"Register<told_t, bit<8>>(4) {name};")
+            scope.arrays.append(("pairs", name, Bits(16), 4))
         return lines
 
     def access(self, scope: Scope) -> Lines:
@@ -54,11 +70,15 @@ class PortableExterns(Externs):
         place = scope.pick(into).text if into else ""
         if kind == "sum":
             return self._sum(scope, name, place)
+        if kind == "gathered":
+            return self._gathered(scope, name, place)
         if kind == "random":
             return [f"{place} = {name}.read();"] if place else []
         index = expression(scope, Bits(8), 1) if scope.chance(0.6) else f"8w{scope.rng.randrange(size)}"
         if kind == "counter":
             return [f"{name}.count({index});"]
+        if kind == "pairs":
+            return self._pairs(scope, name, index)
         if kind == "meter":
             before = f", PSA_MeterColor_t.{scope.pick(_COLOURS)}" if scope.chance(0.5) else ""
             return [self._colour(f"{name}.execute({index}{before})", place)] if place else []
@@ -72,6 +92,22 @@ class PortableExterns(Externs):
         if scope.chance(0.2):
             lines.insert(0, f"{name}.set_state({expression(scope, Bits(16), 1)});")
         return [*lines, f"{place} = {name}.{scope.pick(('get', 'get_state'))}();"] if place else lines
+
+    def _gathered(self, scope: Scope, name: str, place: str) -> Lines:
+        lines: Lines = []
+        for _ in range(scope.rng.randint(1, 3)):
+            fields = ", ".join(scope.pick(scope.of_type(lambda o: isinstance(o, Bits))).text for _ in range(2))
+            lines.append(f"{name}.update({{ {fields} }});")
+        if scope.chance(0.2):
+            lines.insert(scope.rng.randrange(len(lines) + 1), f"{name}.clear();")
+        return [*lines, f"{place} = {name}.get();"] if place else lines
+
+    def _pairs(self, scope: Scope, name: str, index: str) -> Lines:
+        """A register of structs: written from two numbers, or one of them read."""
+        if scope.chance(0.5):
+            return [f"meta.link = {name}.read({index}).{scope.pick(('what', 'link'))};"]
+        parts = ", ".join(expression(scope, Bits(16), 1) for _ in range(2))
+        return [f"{name}.write({index}, {{ {parts} }});"]
 
     def hash(self, scope: Scope) -> str:
         """A value of one of the hashes, where there is a place for it."""

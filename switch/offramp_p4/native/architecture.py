@@ -73,11 +73,13 @@ class Chip:
         seed: of everything that is random.
         cpu_port: the port of the control plane, if it has one.
         recirculation_ports: ports whose packets come in again, beside those of the architecture.
+        host_ports: the ports of a card towards its host.
     """
 
     seed: int = 0
     cpu_port: int | None = None
     recirculation_ports: Iterable[int] = ()
+    host_ports: Iterable[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,13 @@ class Architecture:
     ways: frozenset[Way] = frozenset({Way.BATCH, Way.QUEUED})
 
 
-_MODULES: Final = {"V1Switch": "v1model", "Switch": "tna", "MultiParserSwitch": "tna", "PSA_Switch": "portable"}
+_MODULES: Final = {
+    "V1Switch": "v1model",
+    "Switch": "tna",
+    "MultiParserSwitch": "tna",
+    "PSA_Switch": "portable",
+    "PNA_NIC": "portable",
+}
 """The modules of this package by the package that a program's ``main`` is of."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[Way, Module]]] = WeakKeyDictionary()
 """What programs have been translated to: a network of switches runs few programs."""

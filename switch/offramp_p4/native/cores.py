@@ -31,6 +31,9 @@ _SHARED: Final = (
     (at.Context.chip_ports, at.Context.loop_count + 1),
     (offset(at.Context.port_data), at.Context.port_data_count + 1),
     (offset(at.Context.pruned), offset(at.Context.pruned) + at.Table.WORDS),
+    (offset(at.Context.rss_key), offset(at.Context.rss_key) + 1),
+    (offset(at.Context.hosts), offset(at.Context.hosts) + at.Table.WORDS),
+    (offset(at.Context.lives_us), at.Context.learn + 1),
 )
 """Words before those of a program's objects, from the first to the one behind the last, that cores have in common."""
 _OWN: Final = (at.Table.hits, at.Table.misses, offset(at.Table.counts), offset(at.Table.touched), at.Table.touches)
@@ -49,7 +52,7 @@ def one_core(switch: NativeSwitch) -> str:
     for name, table in switch.tables.items():
         if isinstance(table, NativeTable) and table.changed_by_packets:
             return f"its packets change entries of the table {name}"
-    return ""
+    return switch._objects.one_core
 
 
 class Cores:

@@ -85,8 +85,8 @@ class Target(Protocol):
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
         """The same for a value set."""
 
-    def on_miss(self, g: Emitter, table: ir.Table) -> None:
-        """Write what a miss does to the direct counter of the default entry."""
+    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
+        """Write what a miss does to the direct counter of the default entry; ``key`` is the address of its words."""
 
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
         """Write what happens when ``entry``, counted from 1, has matched."""

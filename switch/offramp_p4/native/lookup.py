@@ -39,8 +39,16 @@ class TablePlan:
     registers: int | None = None
 
 
-def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
-    """The entry, counted from 1, that matches the values of all keys; 0 if none does."""
+def key_room(g: Emitter, plan: TablePlan) -> Value:
+    """The address of room for a key."""
+    return g.allocate(ll.IntType(64 * plan.key.words), 8)
+
+
+def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | None = None) -> Value:
+    """The entry, counted from 1, that matches the values of all keys; 0 if none does.
+
+    The concatenation of the keys is left at ``words`` (None: nobody wants it).
+    """
     key = plan.key
     whole = ll.IntType(64 * key.words)
     number = const(whole, 0)
@@ -48,7 +56,8 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
         if key.widths[i]:
             number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
             number = g.b.or_(number, g.resize(values[i], whole.width))
-    words = g.allocate(whole, 8)
+    if words is None:
+        words = key_room(g, plan)
     g.tags.mark(g.b.store(number, words, align=8), "Words")
     at = plan.words
     table = g.word_address(at)

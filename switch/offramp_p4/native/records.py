@@ -48,6 +48,16 @@ def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, T
     return Record(text, tuple(_cells(data[1], _HEAD)) if data else (), size)
 
 
+def layout_of(t: Type) -> Record:
+    """How to read a value of ``t`` that stands by itself."""
+    return Record("", tuple(_cells(t, 0)), shape(t).size)
+
+
+def read_value(kind: Record, raw: bytes) -> tuple[int, ...]:
+    """The values of one record, or of :func:`layout_of`."""
+    return tuple(_read(raw, cell) for cell in kind.cells)
+
+
 def _cells(t: Type, base: int) -> Iterator[Cell]:
     for leaf in leaves(strip(t), base):
         if isinstance(leaf.type, Varbit):
@@ -64,7 +74,7 @@ def read_records(kinds: Sequence[Record], raw: bytes) -> Iterator[tuple[Record, 
     at = 0
     while at < len(raw):
         kind = kinds[int.from_bytes(raw[at : at + _HEAD], "little")]
-        yield kind, tuple(_read(raw[at : at + kind.size], cell) for cell in kind.cells)
+        yield kind, read_value(kind, raw[at : at + kind.size])
         at += kind.size
 
 

@@ -52,7 +52,7 @@ _STATS: Final = [f.name for f in fields(SwitchStats)]
 
 
 class NativeSwitch:
-    """Executes a v1model or TNA program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
+    """Executes a program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
 
     Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
     plane's changes take effect between batches. Clones of clones nested more than some ninety deep count as
@@ -87,6 +87,7 @@ class NativeSwitch:
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
         recirculation_ports: Iterable[int] = (),
+        host_ports: Iterable[int] = (),
         cache: ObjectCache | None = None,
     ) -> None:
         if max_passes < 1:
@@ -109,7 +110,8 @@ class NativeSwitch:
         self._context = Context(
             size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
         )
-        objects.attach(self._context, self._module.plan, Chip(seed, cpu_port, tuple(recirculation_ports)))
+        chip = Chip(seed, cpu_port, tuple(recirculation_ports), tuple(host_ports))
+        objects.attach(self._context, self._module.plan, chip)
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = PacketLock()

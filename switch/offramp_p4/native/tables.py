@@ -12,7 +12,7 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
-from offramp_p4.native.lookup import TablePlan, lookup
+from offramp_p4.native.lookup import TablePlan, key_room, lookup
 from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
@@ -56,7 +56,9 @@ def call(g: Emitter, table: ir.Table) -> Applied:
 
 def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     plan: TablePlan = g.target.table(table)
-    entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"])
+    searched = plan.key.search != "none"
+    words = key_room(g, plan) if searched else i64(0)
+    entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"], words)
     row, found = g.allocate(I64), g.allocate(I64)
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 
@@ -68,16 +70,16 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
         g.target.on_hit(g, table, entry)
 
     def missed() -> None:
-        if plan.key.search != "none":
+        if searched:
             count(g, plan.words + Table.misses)
-            g.target.on_miss(g, table)
+            g.target.on_miss(g, table, words)
         g.b.store(g.word(plan.words + Table.default), row)
         g.b.store(i64(0), found)
 
-    if plan.key.search == "none":
-        missed()
-    else:
+    if searched:
         g.choose(hit, matched, missed)
+    else:
+        missed()
     flag = g.b.load(found, typ=I64)
     _run(g, table, g.b.inttoptr(g.b.load(row, typ=I64), g.memory.type), flag, result)
 
@@ -88,7 +90,7 @@ def count(g: Emitter, word: int) -> None:
     g.tags.mark(g.b.store(g.b.add(g.word(word), i64(1)), address), "Words")
 
 
-def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr]) -> Value:
+def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr], words: Value) -> Value:
     values = []
     for key in keys:
         if not is_scalar(key.type):
@@ -97,7 +99,7 @@ def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr]) -> Value:
     for i in plan.key.ranges:
         if plan.key.widths[i] > 64:
             raise Unsupported(keys[i].pos, "a range key of more than 64 bits")
-    return lookup(g, plan, values) if plan.key.search != "none" else i64(0)
+    return lookup(g, plan, values, words) if plan.key.search != "none" else i64(0)
 
 
 def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:

@@ -68,10 +68,10 @@ class DirectTarget(Target):
         self._own: dict[object, int] = {}
         self._direct: Collection[ir.Table] = set(table_of.values())
 
-    def cell(self, owner: object) -> int:
-        """The offset of a word that belongs to an extern instance or a table; 0 in a fresh packet."""
+    def cell(self, owner: object, size: int = 8) -> int:
+        """The offset of bytes that belong to an extern instance or a table; 0 in a fresh packet."""
         if owner not in self._own:
-            self._own[owner] = self.layout.reserve(8)
+            self._own[owner] = self.layout.reserve(size)
         return self._own[owner]
 
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:

@@ -15,7 +15,6 @@ from offramp_p4 import ir
 from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.generator import is_scalar
-from offramp_p4.engine.tables import key_values
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionData, Exact, StateError, TableEntry
 from offramp_p4.types import BOOL, Enum, Structure, Tuple, strip
@@ -46,6 +45,7 @@ class FlowCache:
         """No timers, the first flow id is 0 again, the profiles are the usual ones."""
         self.expire_s = dict(enumerate(EXPIRE_S))
         self._due: list[tuple[int, int, TableState, TableEntry]] = []
+        self._watched: dict[int, int] = {}  # the first time of each entry in it, by the entry's id
         self._order = count()
         self._ids = count()
 
@@ -64,12 +64,20 @@ class FlowCache:
         entry = TableEntry(tuple(Exact(value) for value in key), ActionData(action, args), last_hit_us=now_us)
         entry.idle_timeout_ns = self.expire_s.get(profile, 0) * 10**9
         try:
-            state.insert(entry)
+            self.insert(state, entry)
         except StateError:
             return False
         if expires:
-            self._watch(state, entry)
+            self.watch(state, entry)
         return True
+
+    def insert(self, state: TableState, entry: TableEntry) -> None:
+        """Add an entry to a table, in which packets find it from now on."""
+        state.insert(entry)
+
+    def remove(self, state: TableState, entry: TableEntry) -> None:
+        """Remove an entry from a table."""
+        state.delete(entry.keys, entry.priority)
 
     def restart(self, hit: Any, now_us: int) -> None:
         """Begin an entry's time anew; ``hit`` is 0 or (table, entry, whether it expires)."""
@@ -83,22 +91,40 @@ class FlowCache:
             entry.idle_timeout_ns = self.expire_s.get(profile, 0) * 10**9
             entry.last_hit_us = now_us
             if expires:
-                self._watch(state, entry)
+                self.watch(state, entry)
 
     def expire(self, now_us: int) -> None:
         """Remove the entries whose time is over."""
         while self._due and self._due[0][0] <= now_us:
-            _, _, state, entry = heappop(self._due)
+            due_us, _, state, entry = heappop(self._due)
+            if self._watched.get(id(entry)) != due_us:
+                continue  # there was an earlier time
+            del self._watched[id(entry)]
             if state.get(entry.keys, entry.priority) is not entry or not entry.idle_timeout_ns:
                 continue
             if _end_us(entry) > now_us:
-                self._watch(state, entry)
+                self.watch(state, entry)
             else:
-                state.delete(entry.keys, entry.priority)
+                self.remove(state, entry)
 
-    def _watch(self, state: TableState, entry: TableEntry) -> None:
-        if entry.idle_timeout_ns:
-            heappush(self._due, (_end_us(entry), next(self._order), state, entry))
+    @property
+    def next_us(self) -> int | None:
+        """When the next entry may have to be removed; None: never."""
+        return self._due[0][0] if self._due else None
+
+    def watch(self, state: TableState, entry: TableEntry) -> None:
+        """Remove an entry when its time is over, if it ever is."""
+        if not entry.idle_timeout_ns:
+            return
+        end_us, known_us = _end_us(entry), self._watched.get(id(entry))
+        if known_us is None or end_us < known_us:
+            self._watched[id(entry)] = end_us
+            heappush(self._due, (end_us, next(self._order), state, entry))
+
+    @property
+    def timers(self) -> int:
+        """How many times are kept."""
+        return len(self._due)
 
 
 def _end_us(entry: TableEntry) -> int:
@@ -131,16 +157,15 @@ class Flows:
 
     def on_hit(self, g: Generator, table: ir.Table) -> None:
         """Keep the entry, whose timer its action may restart."""
-        if "support_timeout" in table.properties or _learns(table):
+        if has_timers(table):
             state = g.bind(self._target.objects.tables[table], "state")
-            g.line(f"m[{self._hit}] = ({state}, entry, {_expires(table)})")
+            g.line(f"m[{self._hit}] = ({state}, entry, {expires(table)})")
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
         """Keep the key, for which the default action may add an entry."""
-        if _learns(table):
-            if any(key.match_kind != "exact" for key in table.keys):
-                raise Unsupported(table.pos, f"table {table.name} with add_on_miss and keys that are not exact")
-            g.line(f"m[{self._missed}] = ({state}, ({', '.join(key_values(g, table))},), {_expires(table)})")
+        if learns(table):
+            check_learning(table)
+            g.line(f"m[{self._missed}] = ({state}, key, {expires(table)})")
 
     @property
     def _hit(self) -> int:
@@ -189,11 +214,28 @@ class Flows:
         return "None"
 
 
-def _learns(table: ir.Table) -> bool:
+def learns(table: ir.Table) -> bool:
+    """Whether packets may add entries to a table that they miss."""
     return _true(table, "add_on_miss")
 
 
-def _expires(table: ir.Table) -> bool:
+def has_timers(table: ir.Table) -> bool:
+    """Whether packets may restart the timers of a table's entries."""
+    return "support_timeout" in table.properties or learns(table)
+
+
+def check_learning(table: ir.Table) -> None:
+    """Refuse a table to which packets add entries unless its keys are exact.
+
+    Raises:
+        Unsupported: they are not.
+    """
+    if any(key.match_kind != "exact" for key in table.keys):
+        raise Unsupported(table.pos, f"table {table.name} with add_on_miss and keys that are not exact")
+
+
+def expires(table: ir.Table) -> bool:
+    """Whether entries whose time is over are removed."""
     given = table.properties.get("support_timeout")
     named = isinstance(given, ir.Const) and isinstance(given.type, Enum) and isinstance(given.value, int)
     return _true(table, "idle_timeout_with_auto_delete") or (

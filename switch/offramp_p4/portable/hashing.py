@@ -7,15 +7,15 @@ from typing import Final
 
 from offramp_p4.v1model.hashing import ALGORITHMS, Algorithm
 
-_RSS_KEY: Final = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
+RSS_KEY: Final = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
 """The key of Microsoft's verification suite for receive-side scaling, which most cards and DPDK begin with."""
 
 
 def toeplitz(data: bytes) -> int:
     """The Toeplitz hash, 32 bits; data of more than 36 bytes meets the key from its start again."""
-    repeats = (len(data) + 4) // len(_RSS_KEY) + 1
-    key = int.from_bytes(_RSS_KEY * repeats, "big")
-    top, number, bits = 8 * len(_RSS_KEY) * repeats - 32, int.from_bytes(data, "big"), 8 * len(data)
+    repeats = (len(data) + 4) // len(RSS_KEY) + 1
+    key = int.from_bytes(RSS_KEY * repeats, "big")
+    top, number, bits = 8 * len(RSS_KEY) * repeats - 32, int.from_bytes(data, "big"), 8 * len(data)
     result = 0
     for i in range(bits):
         if number >> bits - 1 - i & 1:

@@ -61,7 +61,11 @@ class PortableObjects(Objects):
     def __init__(self, program: ir.Program) -> None:
         super().__init__(program)
         self.table_of = direct_tables(program)
-        self.flows = FlowCache()
+        self.flows = self.make_flows()
+
+    def make_flows(self) -> FlowCache:
+        """The flow cache."""
+        return FlowCache()
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_p4.engine.faults import CheckFailed, Steps, StepsExhausted
 from offramp_p4.engine.generator import Generator, Generators
@@ -83,7 +83,10 @@ class PortablePipeline(ABC):
         waiting: packets for another pass and copies for egress, in the order in which they were made; with a traffic
             manager, only the former.
         max_passes: of a packet and its copies together.
+        recirculates: whether a copy comes back by the port PSA_PORT_RECIRCULATE.
     """
+
+    recirculates: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -106,12 +109,16 @@ class PortablePipeline(ABC):
         self._deliver: Deliver = lambda copy, _, __: self.waiting.append(copy)
 
     def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
-        target = PortableTarget(
+        target = self.make_target(
             self._program, self.objects, random=self._random, clock=self._clock, steps=self._steps, more=more
         )
         thread = Thread(self._program, blocks, target, self._generator)
         self.source += thread.source
         return thread
+
+    def make_target(self, program: ir.Program, objects: PortableObjects, **options: Any) -> PortableTarget:
+        """What the generated code of a thread refers to."""
+        return PortableTarget(program, objects, **options)
 
     @abstractmethod
     def arrival(self, port: int, frame: bytes) -> Arrival:
@@ -168,7 +175,7 @@ class PortablePipeline(ABC):
             run(*args)
         except StepsExhausted:
             self.waiting.clear()
-            self.stats.exhausted += 1
+            self._exhausted()
 
     def _checked(self, run: Callable[..., None], *args: Any) -> None:
         try:
@@ -176,7 +183,20 @@ class PortablePipeline(ABC):
         except CheckFailed as failure:
             _LOG.error("%s: packet dropped", failure)
             self.stats.failed_checks += 1
-            self.stats.dropped += 1
+            self._drop(str(failure))
+
+    def _exhausted(self) -> None:
+        self.stats.exhausted += 1
+
+    def _drop(self, why: str) -> None:
+        """Count a packet or a copy that ends here."""
+        del why
+        self.stats.dropped += 1
+
+    def _lose(self, copy: Copy) -> None:
+        """Count a copy to a port that the switch does not have."""
+        del copy
+        self.stats.dropped += 1
 
     def _send_copies(self, copies: Iterable[Copy]) -> None:
         """Send each on to its port, if there is one."""
@@ -184,14 +204,12 @@ class PortablePipeline(ABC):
             self._steps.take(PASS_STEPS)
             if copy.port == CPU and self._cpu_port is not None:
                 copy.port = self._cpu_port
-            elif copy.port == RECIRCULATE:
+            elif copy.port == RECIRCULATE and self.recirculates:
                 copy.port = LOOP
             elif copy.port > MAX_PORT:
-                copy.port = -1
-            if copy.port < 0:
-                self.stats.dropped += 1
-            else:
-                self._deliver(copy, copy.port, no_output)
+                self._lose(copy)
+                continue
+            self._deliver(copy, copy.port, no_output)
 
     def _clone(self, number: int, frame: bytes, path: str, carried: Cells) -> None:
         """Send the copies of a clone session, which need not exist."""

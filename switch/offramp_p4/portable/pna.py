@@ -19,6 +19,7 @@ from offramp_p4.types import Enum
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
+    from offramp_p4.engine.walk import Block
     from offramp_p4.portable.target import PortableTarget
     from offramp_p4.portable.thread import Signature
     from offramp_p4.tm.stages import Emit
@@ -28,6 +29,8 @@ _PRE: Final[Signature] = ("headers", "user", "pre_in", "pre_out")
 _CONTROL: Final[Signature] = ("headers", "user", "in", "out")
 _DEPARSER: Final[Signature] = ("", "headers", "user", "out")
 _MASK64: Final = (1 << 64) - 1
+MIRROR: Final = "mirror"
+"""How a mirror came to the wire; PNA has no name for it."""
 _PASSES: Final = 8
 """Pass numbers have three bits."""
 
@@ -46,18 +49,8 @@ class PnaPipeline(PortablePipeline):
         super().__init__(program, **options)
         self._host_ports = frozenset(host_ports)
         self._requests: Requests
-        args = program.main.args
-        self._has_pre = "pre_control" in args
-        wanted = [("main_parser", _PARSER), ("main_control", _CONTROL), ("main_deparser", _DEPARSER)]
-        if self._has_pre:
-            wanted.insert(1, ("pre_control", _PRE))
-        blocks = []
-        for name, signature in wanted:
-            block = args.get(name)
-            if not isinstance(block, ir.ParserInstance | ir.ControlInstance):
-                raise Unsupported(program.main.pos, f"{program.main.type_name} without {name}")
-            blocks.append((block, signature))
-        self._main = thread = self._thread(blocks, self._add_requests)
+        self._has_pre = "pre_control" in program.main.args
+        self._main = thread = self._thread(blocks_of(program), self._add_requests)
         self._error, self._timestamp = thread.field("in", "parser_error"), thread.field("in", "timestamp")
         self._cos = thread.field("out", "class_of_service")
         roles = ["parser_in", "in", *(["pre_in"] if self._has_pre else [])]
@@ -65,7 +58,7 @@ class PnaPipeline(PortablePipeline):
         self._told = {name: [thread.field(role, name) for role in roles] for name in told}
         if self._has_pre:
             self._pre_error, self._decrypt = thread.field("pre_in", "parser_error"), thread.field("pre_out", "decrypt")
-        self._directions = _directions(program) if self._has_pre else (0, 0)
+        self._directions = directions(program) if self._has_pre else (0, 0)
 
     def _add_requests(self, target: PortableTarget) -> dict[tuple[str, str], Any]:
         self._requests = Requests(target, self._host_ports)
@@ -86,20 +79,20 @@ class PnaPipeline(PortablePipeline):
             m[self._pre_error] = code
             thread.control(m, 0)
             if m[self._decrypt]:  # there is nothing here that could
-                self.stats.dropped += 1
+                self._drop("nothing here decrypts")
                 return
         thread.control(m, -1)
         frame = thread.deparse(m)
         self._notify(m, thread.target.digests)
         for session in requests.mirrors(m):
-            self._clone(session, frame, "", [])
+            self._clone(session, frame, MIRROR, [])
         port = requests.destination(m)
         if requests.recirculated(m):
             self.stats.recirculations += 1
             again = Arrival(frame, arrival.port, "", None, arrival.passes + 1, recirculated=True)
             self.waiting.append(again)
         elif port is None:
-            self.stats.dropped += 1
+            self._drop("it was sent nowhere, or dropped")
         else:
             self._send_copies([Copy(frame, "", port, m[self._cos])])
 
@@ -121,7 +114,26 @@ class PnaPipeline(PortablePipeline):
         emit((port, copy.frame))
 
 
-def _directions(program: ir.Program) -> tuple[int, int]:
+def blocks_of(program: ir.Program) -> list[tuple[Block, Signature]]:
+    """Main parser, pre-control where there is one, main control and main deparser.
+
+    Raises:
+        Unsupported: one is missing.
+    """
+    args = program.main.args
+    wanted = [("main_parser", _PARSER), ("main_control", _CONTROL), ("main_deparser", _DEPARSER)]
+    if "pre_control" in args:
+        wanted.insert(1, ("pre_control", _PRE))
+    blocks: list[tuple[Block, Signature]] = []
+    for name, signature in wanted:
+        block = args.get(name)
+        if not isinstance(block, ir.ParserInstance | ir.ControlInstance):
+            raise Unsupported(program.main.pos, f"{program.main.type_name} without {name}")
+        blocks.append((block, signature))
+    return blocks
+
+
+def directions(program: ir.Program) -> tuple[int, int]:
     """The direction of what comes from the network, and from the host."""
     found = program.types.get("PNA_Direction_t")
     if not isinstance(found, Enum) or not {"NET_TO_HOST", "HOST_TO_NET"} <= set(found.members):

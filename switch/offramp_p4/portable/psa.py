@@ -67,6 +67,8 @@ class PsaPipeline(PortablePipeline):
         Unsupported: the program uses what this switch does not execute.
     """
 
+    recirculates = True
+
     def __init__(self, program: ir.Program, **options: Any) -> None:
         super().__init__(program, **options)
         paths = program.types.get("PSA_PacketPath_t")
@@ -107,7 +109,7 @@ class PsaPipeline(PortablePipeline):
         if m[asked["clone"]]:
             self._clone(m[asked["clone_session_id"]], arrival.frame, CLONE_I2E, m[thread.span("clone_i2e")])
         if m[asked["drop"]]:
-            self.stats.dropped += 1
+            self._drop("drop is set after ingress")
         elif m[asked["resubmit"]]:
             self.stats.resubmissions += 1
             self.waiting.append(Arrival(arrival.frame, arrival.port, RESUBMIT, m[thread.span("new_resubmit")]))
@@ -124,7 +126,7 @@ class PsaPipeline(PortablePipeline):
         replicas = self.objects.pre.multicast.get(group, ())
         self.stats.replicas += len(replicas)
         if not replicas:
-            self.stats.dropped += 1
+            self._drop(f"multicast group {group} has no members")
         self._send_copies(Copy(frame, MULTICAST, r.port, cos, r.instance, normal) for r in replicas)
 
     def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
@@ -141,7 +143,7 @@ class PsaPipeline(PortablePipeline):
         frame = thread.deparse(m)
         self._notify(m, thread.target.digests)
         if m[asked["drop"]]:
-            self.stats.dropped += 1
+            self._drop("drop is set after egress")
         elif port == LOOP:
             self.stats.recirculations += 1
             brought = m[thread.span("recirculate")]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from offramp_p4.engine.compile import compile_blocks
@@ -15,6 +15,7 @@ from offramp_p4.types import BOOL, ERROR, Bits, Enum, Structure, Type, strip
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
+    from offramp_p4.engine.generator import Run
     from offramp_p4.engine.layout import Layout, Memory
     from offramp_p4.engine.walk import Block
     from offramp_p4.portable.target import PortableTarget
@@ -48,8 +49,15 @@ class Thread:
                 block, [self._place(layout, role, p.type) for role, p in zip(signature, block.params, strict=True)]
             )
         compiled = compile_blocks(program, layout, self.target, [block for block, _ in blocks], generator)
+        self._names = [block.name for block, _ in blocks]
         self._parse, *self._controls, self._deparse = compiled.functions
         self._template, self.source = compiled.template, compiled.source
+
+    def wrap(self, wrapped: Callable[[str, Run], Run]) -> None:
+        """Run what ``wrapped`` makes of each block and its name."""
+        functions = [self._parse, *self._controls, self._deparse]
+        made = [wrapped(name, run) for name, run in zip(self._names, functions, strict=True)]
+        self._parse, *self._controls, self._deparse = made
 
     def _place(self, layout: Layout, role: str, t: Type) -> int | None:
         if not role:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # Their effects are noted where they show.
 _SILENT: Final = frozenset({"emit", "extract", "lookahead", "length", "read", "write", "count", "execute_meter"})
-_ARRAYS: Final = frozenset({"register", "counter", "meter"})
+_ARRAYS: Final = frozenset({"register", "counter", "meter", "Register", "Counter", "Meter"})
+_SEEN_NOWHERE: Final = frozenset({"DirectCounter", "DirectMeter", "Random"})
 
 
 def traced(
@@ -35,7 +36,7 @@ def _traced(build: Builder, objects: Objects, recorder: Recorder) -> Builder:
             return _extract(g, e, build, recorder)
         if e.extern in _ARRAYS:
             _note_out_of_range(g, e, objects, note)
-        elif e.method not in _SILENT:
+        elif e.method not in _SILENT or e.extern in _SEEN_NOWHERE:
             given = [f"{name}={text}" for name, text in _arguments(g, e)]
             g.line(f"{note}.add('call', {(f'{e.extern}.' if e.extern else '') + e.method!r}, {', '.join(given)})")
         return build(g, e)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-Cause = Literal["arrival", "resubmit", "recirculate", "unicast", "multicast", "ingress clone", "egress clone"]
+Cause = Literal["arrival", "resubmit", "recirculate", "unicast", "multicast", "ingress clone", "egress clone", "mirror"]
 _EXACT: Final = 1 << 53  # the largest integers that every reader of JSON keeps
 
 
@@ -25,6 +25,7 @@ class Event:
     error      parser error
     branch     file:line of the if     taken
     table      table                   key, hit, entry (match, priority), action, data; member with a profile
+    learn      table                   key, action, data of the entry that a packet has added
     action     action called directly
     read       register                index, value
     write      register                index, old, value
@@ -34,6 +35,7 @@ class Event:
     skipped    register, counter, …    index (out of range)
     call       extern function         the arguments that have a plain value
     clone      session                 known (whether the session is configured)
+    lost       port                    a copy to a port that is not there
     digest     digest                  values
     ========== ======================= =====================================================================
     """

@@ -77,6 +77,13 @@ class _Table:
     def default_entry(self) -> TableEntry:
         return self._state.default_entry
 
+    def insert(self, entry: TableEntry) -> None:
+        """What a packet adds to the table that it has missed."""
+        self._state.insert(entry)
+        key = dict(zip([key.name for key in self._state.keys], map(match_text, entry.keys), strict=True))
+        assert isinstance(entry.action, ActionData)
+        self._recorder.add("learn", self._state.name, key=key, **self.action(entry.action))
+
     @property
     def hits(self) -> int:
         return self._state.hits
@@ -92,6 +99,9 @@ class _Table:
     @misses.setter
     def misses(self, count: int) -> None:
         self._state.misses = count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
 
 
 class _Profile:
@@ -156,6 +166,14 @@ class _Cell:
         colour = self._cell.execute(amount, now_us)
         self._recorder.add("meter", self._name, index=self._index, colour=("green", "yellow", "red")[colour])
         return colour
+
+    @property
+    def rates(self) -> tuple[tuple[float, int], ...]:
+        return self._cell.rates
+
+    @property
+    def levels(self) -> list[float]:
+        return self._cell.levels
 
 
 class _ValueSet:

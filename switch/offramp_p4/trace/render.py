@@ -46,6 +46,8 @@ def line(event: Event) -> str:
             return f"go to {name}{values}"
         case "table":
             return f"table {name}: {_values(detail['key'])} {_outcome(detail)}".replace(":  ", ": ")
+        case "learn":
+            return f"learn {name}: {_values(detail['key'])} -> {detail['action']}({_values(detail['data'])})"
         case "branch":
             return f"{name}: {'if' if detail['taken'] else 'else'}"
         case "read":
@@ -62,6 +64,8 @@ def line(event: Event) -> str:
             return f"extract {name}: {_values(detail['fields'])}"
         case "clone":
             return f"clone to {name}{'' if detail['known'] else ', which is not configured'}"
+        case "lost":
+            return f"there is no {name}: the copy is lost"
         case "block":
             return name
         case "call":

@@ -21,6 +21,7 @@ from offramp_p4 import ir, reference
 from offramp_p4.frontend import load_text
 from offramp_p4.fuzz import Campaign, random_program
 from offramp_p4.fuzz.campaign import PACKETS
+from offramp_p4.fuzz.card import random_pna_program
 from offramp_p4.fuzz.compare import Case, FuzzVerdict, compare, python_engine, traced_engine
 from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
@@ -56,7 +57,7 @@ def test_engines_agree(engine: Callable[[ir.Program], Any]) -> None:
     assert campaign.counts.messages_accepted > 10
 
 
-@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program])
+@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program, random_pna_program])
 def test_engines_agree_on_programs_of_other_architectures(write: Callable[[int], RandomProgram]) -> None:
     campaign = Campaign(native, write=write)
     native(load_text(write(0).text))
@@ -65,8 +66,16 @@ def test_engines_agree_on_programs_of_other_architectures(write: Callable[[int],
     assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
 
 
+@pytest.mark.parametrize("write", [random_psa_program, random_pna_program])
+def test_traces_change_nothing(write: Callable[[int], RandomProgram]) -> None:
+    campaign = Campaign(traced_engine, write=write)
+    campaign.run(trials=5)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert (campaign.counts.programs, campaign.counts.unsupported) == (5, 0)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program])
+@pytest.mark.parametrize("write", [random_tofino_program, random_psa_program, random_pna_program])
 def test_engines_agree_on_programs_of_other_architectures_for_minutes(write: Callable[[int], RandomProgram]) -> None:
     campaign = Campaign(native, seed=int(time.time()), write=write)
     campaign.run(seconds=240)
@@ -106,7 +115,18 @@ def test_psa_programs_exercise_the_architecture() -> None:
              "InternetChecksum", "set_state(", "subtract(", "get_hash(", "ONES_COMPLEMENT16", "psa_direct_meter",
              "psa_direct_counter", "psa_implementation", "ActionProfile(", "ActionSelector(", "ostd.clone = true",
              "ostd.resubmit = true", "PSA_PORT_RECIRCULATE", "multicast(ostd", "class_of_service", "told.pack",
-             "ostd.drop = true", "70000", "assert(", "psa_clone_e2e", "psa_recirculate")  # fmt: skip
+             "ostd.drop = true", "70000", "assert(", "psa_clone_e2e", "psa_recirculate", "\nChecksum<", ".update(",
+             "Register<told_t")  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+def test_pna_programs_exercise_the_architecture() -> None:
+    text = "".join(random_pna_program(seed).text for seed in range(60))
+    words = ("<pna.p4>", "<bmv2/pna.p4>", "add_entry(", "add_entry_if(", "allocate_flow_id", "restart_expire_timer",
+             "set_entry_expire_time(", "set_entry_expire_time_if", "update_expire_info", "AUTO_DELETE", "TOEPLITZ",
+             "NOTIFY_CONTROL", "pna_direct_counter", "pna_implementation", "mirror_packet", "recirculate()",
+             "drop_packet", "SelectByDirection", "is_host_port", "is_net_port", "istd.pass", "istd.recirculated",
+             "ostd.decrypt", "class_of_service", "0xfffffffd", "PNA_MeterColor_t", "Register<told_t")  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PSA runs on both engines, PNA on the Python engine."""
+"""PSA and PNA run on both engines."""
 
 from both_engines import cache_home, engine, make_switch
 

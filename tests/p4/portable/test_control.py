@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PSA over P4Runtime, on both engines: ports, direct objects, groups, digests, packet I/O; and PNA's description."""
+"""PSA and PNA over P4Runtime, on both engines: ports, direct objects, groups, digests, packet I/O, learnt entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from offramp_base.p4rt.schema import config, v1
 from offramp_p4.frontend import load
 from offramp_p4.runtime.p4info import generate
-from p4rt_lab import CPU_PORT, INSERT, Lab
+from p4rt_lab import CPU_PORT, DELETE, INSERT, MODIFY, Lab
 
 pytestmark = pytest.mark.p4
 
@@ -106,6 +106,38 @@ def test_the_description_is_p4cs() -> None:
     assert (info.counters[0].size, info.registers[0].size) == (4, 4)
     assert info.action_profiles[0].with_selector
     assert [d.preamble.name for d in info.digests] == ["InDeparse.heard"]
+
+
+@pytest.fixture
+def card(engine: str) -> Iterator[Lab]:
+    made = Lab(engine, FOLDER / "pna.p4")
+    yield made
+    made.close()
+
+
+def test_a_controller_reads_changes_and_removes_what_packets_have_learnt(card: Lab) -> None:
+    learn, hit = (bytes([kind, 7, 0, 0]) + (4).to_bytes(4, "big") for kind in (1, 0))
+    assert [port for port, _ in card.packets(0, learn, hit, hit)] == [1, 4, 4]
+    (entry,) = card.session.read_table("Main.flows")
+    assert (entry.match[0].exact.value, entry.action.action.params[0].value) == (b"\x07", b"\x04")
+    (counted,) = card.read(
+        direct_counter_entry=v1.DirectCounterEntry(table_entry=v1.TableEntry(table_id=entry.table_id))
+    )
+    assert counted.data.packet_count == 2
+    again = card.session.table_entry("Main.flows", {"flow": 7}, "Main.forward", {"port": 9})
+    assert card.refusal((INSERT, again))[0] == "ALREADY_EXISTS"
+    card.write((MODIFY, again))
+    assert [port for port, _ in card.packets(0, hit)] == [9]
+    card.write((DELETE, again))
+    assert card.packets(0, hit) == []
+    assert list(card.session.read_table("Main.flows")) == []
+
+
+def test_packets_to_a_cards_controller(card: Lab) -> None:
+    to_cpu = bytes([1, 7, 0, 0, 0xFF, 0xFF, 0xFF, 0xFD])
+    assert [port for port, _ in card.packets(0, to_cpu)] == [1]
+    assert card.packets(0, to_cpu) == []
+    assert card.session.packet_in(5.0) is not None
 
 
 def test_pnas_description() -> None:

@@ -102,16 +102,31 @@ def test_registers_begin_as_the_program_says(make_switch: MakeSwitch) -> None:
     assert words(switch, e=3)[1] == 0xBEEF
 
 
-def test_registers_of_structs() -> None:
-    """On the Python engine; a cell is one number for the control plane."""
+def test_registers_of_structs(make_switch: MakeSwitch) -> None:
+    """A cell is one number for the control plane."""
     text = psa(
         "m.pair = r.read(8w1); r.write(8w1, { h.w.d, m.pair.low + 1 }); h.w.d = m.pair.high; h.w.e = m.pair.low;",
         "Register<pair_t, bit<8>>(2) r;",
     )
-    switch = make_either(load_text(text))
-    assert (switch.engine, "a register of" in switch.why or "Register" in switch.why) == ("python", True)
+    switch = make_switch(text)
     assert [words(switch, d=d)[3:] for d in (5, 6, 7)] == [[0, 0], [5, 1], [6, 2]]
     assert switch.registers["I.r"].read(1) == 7 << 4 | 3
+
+
+def test_registers_of_wide_structs(make_switch: MakeSwitch) -> None:
+    """Fields of any width and sign, in a number of 144 bits; outside of the register all are 0."""
+    declared = "struct wide_t { int<7> low; bit<128> middle; bit<9> high; }"
+    text = psa(
+        "r.write(h.w.e, { (int<7>)-3, 128w1 ++ 128w0 == 256w1 ? 128w0 : (bit<128>)h.w.a << 90, 9w0x1ab });"
+        "wide_t read = r.read(h.w.e); h.w.b = (bit<16>)(bit<9>)read.high; h.w.c = (bit<16>)(int<16>)read.low;"
+        "h.w.a = (bit<32>)(read.middle >> 90);",
+        "Register<wide_t, bit<4>>(8) r;",
+        declared,
+    )
+    switch = make_switch(text)
+    assert words(switch, a=0xCAFE, e=5)[:3] == [0xCAFE, 0x1AB, 0xFFFD]
+    assert switch.registers["I.r"].read(5) == (0x7D << 128 | 0xCAFE << 90) << 9 | 0x1AB
+    assert words(switch, a=0xCAFE, e=9)[:3] == [0, 0, 0]
 
 
 def test_random_numbers_stay_in_their_range_and_follow_from_the_seed(make_switch: MakeSwitch) -> None:
@@ -142,14 +157,41 @@ def test_a_miss_runs_the_meter_of_the_default_entry(make_switch: MakeSwitch) -> 
     assert [words(switch, c=1)[1] for _ in range(4)] == [1, 1, 9, 9]
 
 
-def test_checksums_gather_what_they_are_given() -> None:
+def test_checksums_gather_what_they_are_given(make_switch: MakeSwitch) -> None:
+    """Two at a time, neither of which knows of the other's data; each begins empty with every packet."""
     text = psa(
-        "sum.update({ h.w.b }); sum.update({ h.w.c }); h.w.a = sum.get();",
+        "other.update({ h.w.c }); sum.update({ h.w.b }); other.clear(); sum.update({ h.w.c, h.w.d });"
+        "other.update({ h.w.b }); h.w.a = sum.get(); h.w.b = other.get();",
+        "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) sum; Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) other;",
+    )
+    switch = make_switch(text)
+    for _ in range(2):
+        got = words(switch, b=0x3132, c=0x5678, d=0xABC)
+        assert got[:2] == [zlib.crc32(b"\x31\x32\x56\x78\xab\xc0"), 0x4594]
+
+
+def test_a_checksum_of_much_data(make_switch: MakeSwitch) -> None:
+    text = psa(
+        "for (bit<16> i in 16w0 .. 16w299) { sum.update({ h.w.b, i }); } h.w.a = sum.get();",
         "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) sum;",
     )
-    switch = make_either(load_text(text))
-    assert switch.engine == "python"
-    assert words(switch, b=0x1234, c=0x5678)[0] == zlib.crc32(b"\x12\x34\x56\x78")
+    data = b"".join(b"\x12\x34" + i.to_bytes(2, "big") for i in range(300))
+    assert words(make_switch(text), b=0x1234)[0] == zlib.crc32(data)
+
+
+TIMED = """
+    table t { key = { h.w.c : exact; } actions = { NoAction; } psa_idle_timeout = PSA_IdleTimeout_t.NOTIFY_CONTROL; }
+"""
+
+
+def test_a_hit_restarts_the_time_of_an_entry(make_switch: MakeSwitch) -> None:
+    switch = make_switch(psa("t.apply();", TIMED))
+    switch.tables["I.t"].insert(TableEntry((Exact(1),), ActionData("NoAction"), idle_timeout_ns=10**9))
+    for now_us, key in ((5, 1), (7, 2)):
+        switch.now_us = now_us
+        words(switch, c=key)
+    (entry,) = switch.tables["I.t"].entries
+    assert entry.last_hit_us == 5
 
 
 def test_failed_checks_drop(make_switch: MakeSwitch) -> None:

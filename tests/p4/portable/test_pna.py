@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from both_engines import MakeSwitch
 from offramp_base.errors import OfframpError
-from offramp_p4 import PlainSwitch, make_switch
-from offramp_p4.frontend import load, load_text
+from offramp_p4 import PlainSwitch
+from offramp_p4.frontend import load
 from offramp_p4.portable.hashing import toeplitz
 from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
@@ -29,8 +30,8 @@ def note(direction: int = 0, number: int = 0, flow: int = 0) -> bytes:
 
 
 @pytest.fixture
-def card() -> PlainSwitch:
-    return make_switch(PROGRAM, "python", host_ports=[3])
+def card(make_switch: MakeSwitch) -> PlainSwitch:
+    return make_switch(PROGRAM, host_ports=[3])
 
 
 def flows(card: PlainSwitch) -> list[int]:
@@ -71,6 +72,17 @@ def test_entries_expire_unless_the_program_restarts_their_time(card: PlainSwitch
     card.process_one(0, order(LEARN))
     card.reset()
     assert flows(card) == []
+
+
+def test_an_entry_has_few_timers_however_often_its_time_changes(card: PlainSwitch) -> None:
+    card.process_one(0, order(LEARN))
+    for number in range(200):
+        card.now_us = number
+        card.process_one(0, order(PROFILE, profile=number & 1))
+    flows = card._objects.flows  # type: ignore[union-attr]
+    assert flows.timers <= 3
+    card.now_us = 31 * SECOND
+    assert card.process_one(0, order(0)) == []
 
 
 def test_what_a_controller_has_removed_does_not_expire_again(card: PlainSwitch) -> None:
@@ -131,16 +143,24 @@ PNA_NIC(Parse(), Main(), Deparse()) main;
 """
 
 
-def test_bmv2s_version_has_sources_and_a_status() -> None:
-    card = make_switch(load_text(BMV2), "python", host_ports=[2])
+def test_bmv2s_version_has_sources_and_a_status(make_switch: MakeSwitch) -> None:
+    card = make_switch(BMV2, host_ports=[2])
     assert card.process_one(2, b"\0\0\xff\x05") == [(2, b"\1\0\0\x05")]
     assert card.process_one(1, b"\0\0\xff\x05") == [(1, b"\0\0\xff\x05")]  # hit
     assert card.process_one(1, b"\0\0\xff\0") == [(1, b"\0\0\1\0")]  # not asked to add
 
 
-def test_a_table_that_learns_has_exact_keys() -> None:
+def test_a_packet_adds_the_key_that_it_has_missed(make_switch: MakeSwitch) -> None:
+    """Which is evaluated once: here it is another number each time."""
+    card = make_switch(BMV2.replace("h.h.flow : exact", '(FlowIdUint_t)allocate_flow_id() : exact @name("id")'))
+    for _ in range(3):
+        card.process_one(1, b"\0\0\xff\x05")
+    assert [entry.keys for entry in card.tables["Main.flows"].entries] == [(Exact(n),) for n in range(3)]
+
+
+def test_a_table_that_learns_has_exact_keys(make_switch: MakeSwitch) -> None:
     with pytest.raises(OfframpError, match="add_on_miss and keys that are not exact"):
-        make_switch(load_text(BMV2.replace("h.h.flow : exact", "h.h.flow : ternary")), "python")
+        make_switch(BMV2.replace("h.h.flow : exact", "h.h.flow : ternary"))
 
 
 def test_toeplitz_is_microsofts() -> None:

@@ -134,11 +134,48 @@ def test_both_engines_do_the_same_to_the_picosecond(seed: int) -> None:
     assert sum(q.dropped for _, _, q in left) > 0
 
 
-def test_a_card_sends_by_its_class_too() -> None:
-    card = make_either(PNA, "python")
+def test_a_card_sends_by_its_class_too(make_switch: MakeSwitch) -> None:
+    card = make_switch(PNA)
     for flow in (1, 2):
         card.tables["Main.flows"].insert(TableEntry((Exact(flow),), ActionData("Main.forward", (4,))))
     node = QueuedSwitch(card, TmConfig.uniform(rate_bps=SLOW))
     for number, cos in enumerate((0, 1, 5)):
         node.receive(number, 0, bytes([0, 1, cos, 0]) + bytes(4))
     assert [each.frame[2] for each in node.advance(10**15)] == [0, 5, 1]
+
+
+def card_load_of(seed: int) -> list[tuple[int, int, bytes]]:
+    """Times, ports and packets that learn, restart timers, mirror and recirculate, over half a minute."""
+    rng, now, made = Random(seed), 0, []
+    for _ in range(200):
+        now += rng.choice((0, 10**6, 10**8, 10**12))
+        asked = [rng.randrange(5), rng.randrange(4), rng.choice((0, 0, 1, 7, 9)), rng.choice((0, 0, 1, 9))]
+        port = rng.choice((3, 4, 0xFFFFFFFD, 0xFFFFFFFA))
+        made.append((now, rng.randrange(4), bytes(asked) + port.to_bytes(4, "big") + rng.randbytes(rng.randrange(60))))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cards_on_both_engines_do_the_same_to_the_picosecond(seed: int) -> None:
+    config = TmConfig.uniform(
+        rate_bps=10 * SLOW,
+        queue=QueueConfig(limit_packets=6, ecn_bytes=40),
+        recirculation_bps=SLOW,
+        weights={0: 1, 1: 3},
+    )
+    nodes = []
+    for engine in ("python", "native"):
+        card = make_either(PNA, engine, cpu_port=255, max_passes=6, host_ports=[3])
+        card.pre.clones[5] = CloneSession((Replica(6, 3), Replica(3, 0)), class_of_service=2, packet_length=20)
+        nodes.append(QueuedSwitch(card, config))
+    for number, (now, port, frame) in enumerate(card_load_of(seed)):
+        for node in nodes:
+            node.receive(now, port, frame)
+        if number % 10 == 9:
+            assert nodes[0].advance(now) == nodes[1].advance(now)
+    assert nodes[0].advance(10**15) == nodes[1].advance(10**15)
+    assert nodes[0].switch.stats == nodes[1].switch.stats
+    left, right = (list(node.switch.tables["Main.flows"].entries) for node in nodes)
+    assert left == right
+    stats = nodes[0].switch.stats
+    assert min(stats.recirculations, stats.clones, stats.looped, stats.packets_out) > 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from offramp.p4src import p4_source
 from offramp_base.wire.batch import PacketBatch
@@ -16,21 +14,14 @@ from offramp_p4.frontend import load
 from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
 from offramp_p4.trace import PacketTrace
-from offramp_p4.trace.render import tree
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
+from trace_text import shown
 
 pytestmark = pytest.mark.p4
 GOLDEN = Path(__file__).parent / "golden"
 STF = Path(__file__).parents[1] / "stf"
-
-
-def shown(*traces: PacketTrace) -> str:
-    console = Console(file=io.StringIO(), width=4000, highlight=False)
-    for trace in traces:
-        console.print(tree(trace))
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
 
 
 def completing_upload() -> PacketTrace:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PSA in machine code."""
+"""PSA and PNA in machine code."""

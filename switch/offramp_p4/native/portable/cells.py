@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a packet has in ingress or in egress beside its program's variables."""
+"""The memory that a packet has beside its program's variables, in PSA for ingress and egress each."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _FIELDS: tuple[Field, ...] = (
     engine.GROWTH,
     engine.FAULT,
     names.PARSER_ERROR,
-    *names.INGRESS_RESULTS,
 )
 
 
 class Cells:
-    """Where ingress or egress keeps headers, metadata and what is read behind it.
+    """Where headers and metadata are, and ``results``, which are read afterwards.
 
     Attributes:
-        fields: offset and bytes of each field that the run-time system knows, by name; the same in both halves.
+        fields: offset and bytes of each field that the run-time system knows, by name; the same in both halves of a
+            PSA program.
     """
 
-    def __init__(self, layout: Layout, blocks: Sequence[tuple[Block, Signature]]) -> None:
-        self.fields = {field.name: (layout.reserve(8), 8) for field in _FIELDS}
+    def __init__(self, layout: Layout, blocks: Sequence[tuple[Block, Signature]], results: Sequence[Field]) -> None:
+        self.fields = {field.name: (layout.reserve(8), 8) for field in (*_FIELDS, *results)}
         self._pos = blocks[0][0].pos
         self._roles: dict[str, tuple[int, Type]] = {}
         for block, signature in blocks:
@@ -48,7 +48,8 @@ class Cells:
             return None
         if role not in self._roles:
             self._roles[role] = layout.reserve_for(t), t
-        return self._roles[role][0]
+        base, first = self._roles[role]
+        return base if strip(t) == strip(first) else None
 
     def field(self, role: str, name: str) -> tuple[int, Type, Bits]:
         """Offset, type and bits of a field of the architecture's metadata."""

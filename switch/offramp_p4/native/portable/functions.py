@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes, registers, checksums, random numbers, digests and the questions of deparsers, as PSA has them."""
+"""Hashes, random numbers, digests and the questions of deparsers, as PSA and PNA have them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.arithmetic import divide
-from offramp_p4.native.arrays import inside
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.packing import packed
 from offramp_p4.native.records import record
 from offramp_p4.native.runtime import checksums as algorithms
 from offramp_p4.native.runtime.context import Context
-from offramp_p4.native.runtime.portable.sums import add_words, subtract_words
+from offramp_p4.native.runtime.portable.gathering import toeplitz
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of, number_type, offsets
 from offramp_p4.native.tna.functions import numbers
@@ -28,9 +26,9 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Structure, strip
 
 if TYPE_CHECKING:
-    from offramp_p4.native.portable.target import PsaTarget
+    from offramp_p4.native.portable.target import PortableTarget
 
-_ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
+ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
     "IDENTITY": algorithms.identity,
     "CRC32": algorithms.crc32,
     "CRC32_CUSTOM": algorithms.crc32,
@@ -38,23 +36,16 @@ _ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
     "CRC16_CUSTOM": algorithms.crc16,
     "ONES_COMPLEMENT16": algorithms.csum16,
     "TARGET_DEFAULT": algorithms.crc32,
+    "TOEPLITZ": toeplitz,
 }
 
 
-def builders(target: PsaTarget) -> dict[tuple[str, str], Builder]:
+def builders(target: PortableTarget) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
     return {
         ("Hash", "get_hash"): _get_hash,
-        ("Register", "read"): lambda g, e: _read(target, g, e),
-        ("Register", "write"): lambda g, e: _write(target, g, e),
         ("Random", "read"): _random,
         ("Digest", "pack"): lambda g, e: _digest(target, g, e),
-        ("InternetChecksum", "clear"): lambda g, e: _set_state(target, g, e, i64(0)),
-        ("InternetChecksum", "add"): lambda g, e: _sum(target, g, e),
-        ("InternetChecksum", "subtract"): lambda g, e: _sum(target, g, e),
-        ("InternetChecksum", "get"): lambda g, e: g.b.not_(_state(target, g, e)),
-        ("InternetChecksum", "get_state"): lambda g, e: _state(target, g, e),
-        ("InternetChecksum", "set_state"): lambda g, e: _set_state(target, g, e, g.word_of(argument(e, 0))),
         ("", "psa_clone_i2e"): lambda g, e: _flag(g, e, "clone"),
         ("", "psa_clone_e2e"): lambda g, e: _flag(g, e, "clone"),
         ("", "psa_resubmit"): lambda g, e: _kept_and(g, e, _flag(g, e, "resubmit")),
@@ -63,7 +54,15 @@ def builders(target: PsaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _hash(g: Emitter, algorithm: str, data: ir.Expr) -> Value:
+def algorithm_of(i: ir.ExternInstance, param: str) -> Callable[..., int]:
+    """The function that an object is made with."""
+    name = constructor.member(i, param)
+    if name not in ALGORITHMS:
+        raise Unsupported(i.pos, f"{i.extern} {i.name} by {name}")
+    return ALGORITHMS[name]
+
+
+def _hash(g: Emitter, algorithm: Callable[..., int], data: ir.Expr) -> Value:
     """The hash of data as a word; zeros fill the first byte."""
     parts = numbers(g, data)
     size: int = sum(n.type.width for n in parts)
@@ -72,14 +71,12 @@ def _hash(g: Emitter, algorithm: str, data: ir.Expr) -> Value:
         parts = [const(number_type(front), 0), *parts]
     room = g.allocate(ll.ArrayType(I8, (size + 7) // 8 + 1), 8)
     codec.pack(g, parts, room)
-    return g.call(_ALGORITHMS[algorithm], g.context, room, i64((size + 7) // 8))
+    return g.call(algorithm, g.context, room, i64((size + 7) // 8))
 
 
 def _get_hash(g: Emitter, e: ir.ExternCall) -> Value:
     i = instance(e)
-    algorithm, width = constructor.member(i, "algo"), result_mask(e).bit_length()
-    if algorithm not in _ALGORITHMS:
-        raise Unsupported(i.pos, f"Hash {i.name} by {algorithm}")
+    algorithm, width = algorithm_of(i, "algo"), result_mask(e).bit_length()
     if len(e.args) == 1:
         return g.resize(_hash(g, algorithm, argument(e, 0)), width)
     base, data, top = (argument(e, i) for i in range(3))
@@ -100,40 +97,7 @@ def selector_hash(g: Emitter, table: ir.Table) -> Value:
     if found is None:
         return i64(0)
     selector, keys = found
-    algorithm = constructor.member(selector, "algo")
-    if algorithm not in _ALGORITHMS:
-        raise Unsupported(selector.pos, f"ActionSelector {selector.name} by {algorithm}")
-    return _hash(g, algorithm, keys)
-
-
-def _read(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    """A cell that is not there reads 0."""
-    state, bits = target.states[instance(e)], bits_of(e.type)
-    if bits is None:
-        raise Unsupported(e.pos, f"a register of {e.type}")
-    t = number_type(bits.width)
-    slot = g.allocate(t)
-    g.b.store(const(t, 0), slot)
-    index, fits = lvalues.index_of(g, argument(e, 0), state.size)
-    with inside(g, fits):
-        column = target.plan.columns[state.name]
-        cell = g.at(g.pointer(column.word), g.b.add(g.b.mul(index, i64(column.stride)), i64(column.offset)))
-        number = g.load_number(cell, column.width, "Registers")
-        g.b.store(g.resize(number, bits.width, signed=bits.signed), slot)
-    return g.b.load(slot, typ=t)
-
-
-def _write(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    state, given = target.states[instance(e)], argument(e, 1)
-    if bits_of(given.type) is None:
-        raise Unsupported(e.pos, f"a register of {given.type}")
-    index, fits = lvalues.index_of(g, argument(e, 0), state.size)
-    number = g.value(given)
-    with inside(g, fits):
-        column = target.plan.columns[state.name]
-        cell = g.at(g.pointer(column.word), g.b.add(g.b.mul(index, i64(column.stride)), i64(column.offset)))
-        g.store_number(g.resize(number, column.width), cell, column.width, "Registers")
-    return None
+    return _hash(g, algorithm_of(selector, "algo"), keys)
 
 
 def _random(g: Emitter, e: ir.ExternCall) -> Value:
@@ -145,28 +109,12 @@ def _random(g: Emitter, e: ir.ExternCall) -> Value:
     return g.resize(g.call(draw_between, g.context, i64(low), i64(high)), bits.width)
 
 
-def _digest(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
+def _digest(target: PortableTarget, g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     values = (g.temporary(data), data.type)
     made = record(g, offset(Context.digests), len(target.digests), instance(e).name, values)
     target.digests.append(made)
     return None
-
-
-def _state(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    return g.resize(g.load_number(g.cell(target.cell(instance(e))), 64), 16)
-
-
-def _set_state(target: PsaTarget, g: Emitter, e: ir.ExternCall, word: Value) -> Value:
-    g.store_number(word, g.cell(target.cell(instance(e))), 64)
-    return None
-
-
-def _sum(target: PsaTarget, g: Emitter, e: ir.ExternCall) -> Value:
-    data = packed(g, argument(e, 0))
-    before = g.load_number(g.cell(target.cell(instance(e))), 64)
-    function = add_words if e.method == "add" else subtract_words
-    return _set_state(target, g, e, g.call(function, before, data.address, data.size))
 
 
 def _flag(g: Emitter, e: ir.ExternCall, name: str, index: int = 0) -> Value:

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PSA program as one LLVM module: a function for ingress, one for egress, and the switch around them."""
+"""A PSA or PNA program as one LLVM module: its threads as functions, and the switch or card around them."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.native.llvm import I64, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
+from offramp_p4.architecture import PNA, architecture_of
 from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout
-from offramp_p4.native.plan import Plan
-from offramp_p4.native.portable.half import write_half
-from offramp_p4.native.portable.target import PsaTarget
+from offramp_p4.native.portable import pna, psa
+from offramp_p4.native.portable.objects import NativeCard
+from offramp_p4.native.portable.plan import PortablePlan
+from offramp_p4.native.portable.target import PortableTarget
 from offramp_p4.native.records import Record
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
 from offramp_p4.native.runtime.portable.pipeline import run_batch, wait_for_egress
+from offramp_p4.native.runtime.portable.pna import send_at_once, send_later
 from offramp_p4.native.runtime.portable.queued import (
     hold,
     pass_egress,
@@ -28,10 +32,11 @@ from offramp_p4.native.runtime.portable.queued import (
 from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativePortable, NativeState
-from offramp_p4.portable.psa import EGRESS, INGRESS, MADE, PATHS, blocks_of
-from offramp_p4.source import Unsupported
-from offramp_p4.state.table import supports_timeout
-from offramp_p4.types import Enum
+
+if TYPE_CHECKING:
+    from offramp_base.native.subset import Field
+    from offramp_p4.engine.walk import Block
+    from offramp_p4.portable.thread import Signature
 
 assert RULES
 
@@ -42,39 +47,69 @@ _PASSES: Final[dict[str, Any]] = {
     "go_on": pass_waiting,
 }
 """What a packet does at each step in time."""
+_WAYS: Final[dict[Way, dict[str, Callable[..., Any]]]] = {
+    Way.BATCH: {"place": wait_for_egress, "send": send_at_once},
+    Way.QUEUED: {"place": hold, "send": send_later},
+}
+"""How copies leave."""
+_ENTRIES: Final[dict[Way, tuple[Callable[..., Any], ...]]] = {
+    Way.BATCH: (run_batch, gather),
+    Way.QUEUED: (receive, receive_batch, advance, gather),
+}
+
+
+class Assembly:
+    """A module that is being made.
+
+    Attributes:
+        program: what it is made of.
+        plan: where the context has the program's objects.
+        supplied: what the run-time system calls, by name.
+        digests, events: of :class:`~offramp_p4.native.architecture.Module`.
+        size: bytes of the memory of one packet, so far.
+    """
+
+    def __init__(self, program: ir.Program, objects: NativePortable, supplied: Mapping[str, Any]) -> None:
+        self.program, self._objects = program, objects
+        self.plan = PortablePlan(program, objects)
+        self.digests, self.events = list[Record](), list[Record]()
+        self.supplied = dict(supplied)
+        self.module = ll.Module(program.file)
+        self._fields = dict[str, tuple[int, int]]()
+        self.library = Library(self.module, AliasTags(self.module), self._fields, self.supplied)
+        self.size = 0
+
+    def emitter(
+        self, name: str, blocks: Sequence[tuple[Block, Signature]], results: Sequence[Field]
+    ) -> tuple[Emitter, PortableTarget]:
+        """What writes a thread, and what the thread refers to."""
+        layout = Layout(self.program)
+        target = PortableTarget(layout, blocks, results, self.plan, self._objects, self.digests, self.events)
+        self._fields.update(target.cells.fields)
+        return Emitter(self.program, self.module, layout, target, self.library, f"p4.{name}"), target
+
+    def made(self, g: Emitter) -> None:
+        """A thread has been written."""
+        self.size = max(self.size, aligned(g.layout.size, 64))
+
+    def carried(self, g: Emitter, spans: Mapping[int, tuple[int, int]]) -> None:
+        """Say where the packet's memory has what goes from pass to pass, offset and bytes by path."""
+        self.supplied["carried_at"] = _by_path(g, "carried_at", {path: at for path, (at, _) in spans.items()})
+        self.supplied["carried_size"] = _by_path(g, "carried_size", {path: n for path, (_, n) in spans.items()})
 
 
 def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, NativePortable)
-    paths = program.types.get("PSA_PacketPath_t")
-    if not isinstance(paths, Enum) or [paths.members.get(name) for name in PATHS] != list(range(len(PATHS))):
-        raise Unsupported(program.main.pos, "a PSA program whose PSA_PacketPath_t is another one")
-    for table in program.tables:
-        if supports_timeout(table):
-            raise Unsupported(table.pos, f"table {table.name} with an idle time-out")
-    plan, digests, events = Plan(program, objects), list[Record](), list[Record]()
-    module = ll.Module(program.file)
-    fields, supplied = dict[str, tuple[int, int]](), dict(_PASSES)
-    supplied["place"] = hold if way is Way.QUEUED else wait_for_egress
-    library = Library(module, AliasTags(module), fields, supplied)
-    size, targets = 0, dict[str, PsaTarget]()
-    for direction, signatures in (("ingress", INGRESS), ("egress", EGRESS)):
-        layout, blocks = Layout(program), blocks_of(program, direction, signatures)
-        targets[direction] = PsaTarget(layout, direction, blocks, plan, objects, digests, events)
-        fields.update(targets[direction].cells.fields)
-        g = Emitter(program, module, layout, targets[direction], library, f"p4.{direction}")
-        supplied[f"run_{direction}"] = write_half(g, targets[direction])
-        size = max(size, aligned(layout.size, 64))
-    spans = {PATHS.index(path): targets[half].cells.span(role) for path, (half, role) in MADE.items()}
-    supplied["carried_at"] = _by_path(g, "carried_at", {path: at for path, (at, _) in spans.items()})
-    supplied["carried_size"] = _by_path(g, "carried_size", {path: n for path, (_, n) in spans.items()})
-    for entry in (receive, receive_batch, advance, gather) if way is Way.QUEUED else (run_batch, gather):
-        library.function(entry, exported=True)
-    return Module(str(module), plan, size, digests, events)
+    architecture = pna if architecture_of(program) is PNA else psa
+    assembly = Assembly(program, objects, {**_PASSES, **_WAYS[way], **architecture.SUPPLIED})
+    architecture.write(assembly)
+    for entry in _ENTRIES[way]:
+        assembly.library.function(entry, exported=True)
+    return Module(str(assembly.module), assembly.plan, assembly.size, assembly.digests, assembly.events)
 
 
-def _by_path(g: Emitter, name: str, values: dict[int, int]) -> Value:
+def _by_path(g: Emitter, name: str, values: Mapping[int, int]) -> Value:
     """Write the function that gives a number for each path."""
     with g.plain_function(name, ll.FunctionType(I64, [I64])) as made:
         result: Value = i64(0)
@@ -84,4 +119,8 @@ def _by_path(g: Emitter, name: str, values: dict[int, int]) -> Value:
     return made
 
 
-ARCHITECTURE: Final = Architecture(NativePortable, translate)
+def _objects(program: ir.Program) -> NativePortable:
+    return (NativeCard if architecture_of(program) is PNA else NativePortable)(program)
+
+
+ARCHITECTURE: Final = Architecture(_objects, translate)

@@ -35,6 +35,14 @@ class Patterns(Record):
     scratch: Words  # of the control plane, for what a block has
 
 
+class Timer(Record):
+    """What packets have done to the time of an entry to live."""
+
+    began_us: int
+    life_us: int  # 0: for ever
+    renewed: int  # since Python has looked: 0 not, 1 begun anew, 2 with another time to live
+
+
 class Table(Record):
     """A match table. Entries are counted from 1; 0 is none."""
 
@@ -53,7 +61,7 @@ class Table(Record):
     roots: int  # lpm: rows of the root in use
     lengths: Bytes  # lpm: of the prefix of each entry
     patterns: At[Patterns]  # ternary
-    unused: int  # two cache lines
+    timers: At[Timer]  # PNA: of each entry
 
 
 class Meter(Record):
@@ -73,6 +81,17 @@ class Leaving(Record):
     number: int  # of the frame in the burst
     skipped: int  # bytes of that frame before the rest; below 0: OUT has all
     rest: int
+
+
+class Learning(Record):
+    """An entry that a packet adds to the table that it has missed."""
+
+    site: int  # the number of the call in the program
+    table: int  # the number of the table in the program, from 1
+    key: int  # address of its words
+    data: int  # address of the action's arguments
+    profile: int  # of its time to live
+    added: int  # 1 when it has been
 
 
 class Context(Record):
@@ -164,9 +183,24 @@ class Context(Record):
     waited_us: int
     left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
+
+    # PSA and PNA.
+    rss_key: Bytes  # of the Toeplitz hash
+    gathered: Buffer  # the data of checksums, of one pass
+    hosts: Table  # PNA: the ports towards the host
+    mirrors: Buffer  # slots and sessions of the current pass, in order
+    renewed: Buffer  # words of the table and number of each entry whose timer is
+    lives_us: Words  # by expire-time profile: LIVES words
+    due_us: int  # when the first entry may have expired
+    expire: int  # the C function that removes those that have
+    learn: int  # the C function that adds the entry of LEARNING
+    learning: Learning
+    flow_ids: int  # that have been given
     unused: Annotated[Words, 2]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)
 """Counts, in the order of SwitchStats."""
+LIVES: Final = 256
+"""Expire-time profiles, by their eight bits."""
 BUFFERS: Final = tuple(place.offset for place in Context.PLACES.values() if place.kind is Buffer)

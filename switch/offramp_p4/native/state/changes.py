@@ -68,6 +68,13 @@ class Changes:
         self.dirty.add(table)
         self.pending += 1
 
+    def show_table(self, table: NativeTable) -> None:
+        """Show machine code the changes of one table while packets run; the caller holds the lock, and is a packet."""
+        table.sync()
+        self.dirty.discard(table)
+        if not self.dirty:
+            self.pending = 0
+
     def relieve(self) -> None:
         """Do what would keep packets waiting; the caller holds no lock."""
         if self.pending < MOST and not self.slow:

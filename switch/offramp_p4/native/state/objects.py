@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native.architecture import Chip
 from offramp_p4.native.keys import MAX_PREFIX_KEY
@@ -23,6 +24,7 @@ from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import make_search
 from offramp_p4.native.state.searches import Search
 from offramp_p4.native.state.tables import NativeTable
+from offramp_p4.portable.hashing import RSS_KEY
 from offramp_p4.portable.objects import PortableObjects
 from offramp_p4.state import (
     ActionProfileState,
@@ -62,6 +64,11 @@ class NativeState:
     profiles: dict[str, ActionProfileState]
     value_sets: dict[ir.ValueSet, ValueSetState]
     pre: ReplicationEngine
+
+    @property
+    def one_core(self) -> str:
+        """Why packets cannot run on several cores at once, beside what tables and arrays say; empty if they can."""
+        return ""
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""
@@ -191,6 +198,7 @@ class NativePortable(_Replicating, PortableObjects):
     def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
         """Put everything where ``plan`` says."""
         super().attach(context, plan, chip)
+        context.hold(offset(at.Context.rss_key), np.frombuffer(RSS_KEY, np.uint8))
         context.words[at.Context.cpu_port] = -1 if chip.cpu_port is None else chip.cpu_port
 
 

@@ -181,7 +181,11 @@ class NativeTable(TableState):
             assert entry is not None
             entry.packets += packets & ~HIT
             entry.bytes += volume
-            entry.last_hit_us = now_us
+            self._note_hit(entry, now_us)
+
+    def _note_hit(self, entry: TableEntry, now_us: int) -> None:
+        """An entry has been hit, or counted."""
+        entry.last_hit_us = now_us
 
     @property
     def changed_by_packets(self) -> bool:

@@ -79,7 +79,7 @@ class TnaTarget(DirectTarget):
         if supports_timeout(table):
             counts.touch_entry(g, self.plan.tables[table].words, entry)
 
-    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """Nothing: TNA's direct externs are called by actions."""
 
     def selector_hash(self, g: Emitter, table: ir.Table) -> Value:

@@ -47,8 +47,9 @@ class V1Target(Target):
         """Write what a hit does to direct counters and meters."""
         arrays.on_hit(self, g, table, entry)
 
-    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+    def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """Write what a miss does to the direct counter of the default entry."""
+        del key
         arrays.on_miss(self, g, table)
 
     def selector_hash(self, g: Emitter, table: ir.Table) -> Value:

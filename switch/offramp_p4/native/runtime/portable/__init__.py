@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the run-time system that only PSA programs need."""
+"""The part of the run-time system that only PSA and PNA programs need."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of packets through a PSA switch, as in :mod:`offramp_p4.portable.psa`.
+"""What the ways of packets through PSA switches and PNA cards have in common, as :mod:`offramp_p4.portable.pipeline`.
 
 What waits for a pass or for egress waits in one queue. One packet memory is enough: nothing of it is needed any more
 when the next of them begins.
@@ -12,32 +12,20 @@ from typing import Final
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, copy, native
 from offramp_p4.engine.work import PASS_STEPS
-from offramp_p4.native.runtime.buffers import append, room
+from offramp_p4.native.runtime.buffers import room
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.portable.program import (
-    CLONE,
-    CLONE_E2E,
-    CLONE_I2E,
-    COS,
-    DROP,
-    GROUP,
-    MULTICAST,
     NORMAL,
-    PARSER_ERROR,
-    PORT,
     RECIRCULATED,
-    RESUBMIT,
     RESUBMITTED,
-    SESSION,
-    UNICAST,
     carried_at,
     carried_size,
+    destination,
+    enter,
+    leave,
     place,
-    run_egress,
-    run_ingress,
 )
-from offramp_p4.native.runtime.program import CHECK_FAILED, CURSOR, LENGTH
 from offramp_p4.native.runtime.replicas import Replicas
 from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, end_steps, make_waiting, next_waiting, none_waits
 from offramp_p4.portable.functions import CPU, RECIRCULATE
@@ -100,70 +88,22 @@ def load(ctx: Context, task: Task) -> int:
 
 
 @native
-def enter(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
-    """One pass through ingress."""
+def begin_pass(ctx: Context) -> int:
+    """Take the steps of a pass, and forget what another one has left; 0 if the packet has no more steps."""
     ctx.passes += 1
     ctx.steps -= PASS_STEPS
-    start = ctx.out.used
-    if ctx.steps < 0 or start > MOST_OUT:
+    if ctx.steps < 0 or ctx.out.used > MOST_OUT:
         ctx.steps = -1
-        return
+        return 0
     ctx.digests.used = ctx.digests.start
-    m = Memory(ctx.top)
-    code = run_ingress(ctx, m, length, port, path, carried, 0, 0)
-    ctx.parse_errors += int(m[PARSER_ERROR] != 0)
-    header = ctx.out.used - start
-    ctx.out.used = start
-    if code == CHECK_FAILED:
-        _failed(ctx)
-        return
-    ctx.digests.start = ctx.digests.used
-    if m[CLONE] != 0:
-        _clone(ctx, m, m[SESSION], CLONE_I2E, ctx.frame, length)
-    if m[DROP] != 0:
-        ctx.dropped += 1
-    elif m[RESUBMIT] != 0:
-        ctx.resubmissions += 1
-        _wait(ctx, m, RESUBMITTED, port, ctx.frame, length)
-    elif m[GROUP] != 0:
-        _multicast(ctx, m, header)
-    else:
-        _send(ctx, m, UNICAST, m[PORT], 0, m[COS], header)
+    ctx.gathered.used = 0
+    return 1
 
 
 @native
-def _multicast(ctx: Context, m: Memory, header: int) -> None:
-    key = _scratch(ctx)
-    key[0] = m[GROUP]
-    number = find(ctx.groups.slots, ctx.groups.mask, key, 1)
-    if number == 0:
-        ctx.dropped += 1
-        return
-    row = Replicas(int(ctx.groups.rows) + 8 * Replicas.WORDS * (number - 1))
-    ctx.dropped += int(row.count == 0)
-    ctx.replicas += row.count
-    pair = row.pairs
-    for _ in range(row.count):
-        _send(ctx, m, MULTICAST, pair[0], pair[1], m[COS], header)
-        if ctx.steps < 0:
-            return
-        pair = pair + 2
-
-
-@native
-def _send(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, header: int) -> None:
-    """A copy of what ingress has made: HEADER bytes at the end of OUT, and what it has not parsed."""
-    rest = m[LENGTH] - m[CURSOR]
-    at = _taken(ctx, m, path, port, instance, cos, header + rest)
-    if at != 0:
-        copy(Bytes(at), Bytes(ctx.out.data + ctx.out.used), header)
-        copy(Bytes(at + header), Bytes(ctx.frame + m[CURSOR]), rest)
-
-
-@native
-def _clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length: int) -> None:
+def clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length: int) -> None:
     """Send the copies of a clone session, which need not exist."""
-    key = _scratch(ctx)
+    key = scratch(ctx)
     key[0] = session
     number = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
     if number == 0:
@@ -175,7 +115,7 @@ def _clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length:
     ctx.clones += row.count
     pair = row.pairs
     for _ in range(row.count):
-        at = _taken(ctx, m, path, pair[0], pair[1], row.cos, length)
+        at = taken(ctx, m, path, pair[0], pair[1], row.cos, length)
         if ctx.steps < 0:
             return
         if at != 0:
@@ -184,19 +124,16 @@ def _clone(ctx: Context, m: Memory, session: int, path: int, frame: int, length:
 
 
 @native
-def _taken(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
+def taken(ctx: Context, m: Memory, path: int, port: int, instance: int, cos: int, length: int) -> int:
     """Room for the frame of a copy that waits for egress; 0 if it has no port to go to, or no steps."""
     ctx.steps -= PASS_STEPS
     if ctx.steps < 0:
         return 0
-    if port == CPU and ctx.cpu_port >= 0:
-        port = ctx.cpu_port
-    elif port == RECIRCULATE:
-        port = LOOP
-    elif not below(port, LOOP):
+    number = destination(ctx, port)
+    if number < 0:
         ctx.dropped += 1
         return 0
-    return place(ctx, m, path, port, instance, cos, length)
+    return place(ctx, m, path, number, instance, cos, length)
 
 
 @native
@@ -222,7 +159,7 @@ def _waiting(ctx: Context, m: Memory, path: int, port: int, length: int) -> int:
 
 
 @native
-def _wait(ctx: Context, m: Memory, path: int, port: int, frame: int, length: int) -> None:
+def wait(ctx: Context, m: Memory, path: int, port: int, frame: int, length: int) -> None:
     """Have a packet wait for another pass."""
     task = Task(_waiting(ctx, m, path, port, length))
     copy(Bytes(int(task + 1) + task.fields), Bytes(frame), length)
@@ -239,47 +176,6 @@ def _take_to_egress(ctx: Context, task: Task) -> None:
 
 
 @native
-def leave(ctx: Context, length: int, port: int, path: int, carried: int, instance: int, cos: int) -> None:
-    """Egress of a copy whose frame is the one that is parsed, and the wire."""
-    start = ctx.out.used
-    if start > MOST_OUT:
-        ctx.steps = -1
-        return
-    ctx.digests.used = ctx.digests.start
-    m = Memory(ctx.top)
-    code = run_egress(ctx, m, length, shown(ctx, port), path, carried, instance, cos)
-    ctx.parse_errors += int(m[PARSER_ERROR] != 0)
-    if code == CHECK_FAILED:
-        ctx.out.used = start
-        _failed(ctx)
-        return
-    ctx.digests.start = ctx.digests.used
-    rest = m[LENGTH] - m[CURSOR]
-    copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
-    _transmit(ctx, m, port, start)
-
-
-@native
-def _transmit(ctx: Context, m: Memory, port: int, start: int) -> None:
-    """The end of egress, for the frame at the end of OUT."""
-    length = ctx.out.used - start
-    if m[DROP] != 0:
-        ctx.dropped += 1
-    elif port == LOOP:
-        ctx.recirculations += 1
-        _wait(ctx, m, RECIRCULATED, RECIRCULATE, ctx.out.data + start, length)
-    else:
-        ctx.packets_out += 1
-        record = Words(append(ctx, offset(Context.index), 16))
-        record[0] = port
-        record[1] = length
-    if m[CLONE] != 0:
-        _clone(ctx, m, m[SESSION], CLONE_E2E, ctx.out.data + start, length)
-    if m[DROP] != 0 or port == LOOP:
-        ctx.out.used = start
-
-
-@native
 def shown(ctx: Context, port: int) -> int:
     """The number of a port for the program."""
     if port == LOOP:
@@ -288,13 +184,13 @@ def shown(ctx: Context, port: int) -> int:
 
 
 @native
-def _scratch(ctx: Context) -> Words:
+def scratch(ctx: Context) -> Words:
     """Room for a key: a packet memory behind the only one that is in use."""
     return Words(ctx.top + ctx.stride)
 
 
 @native
-def _failed(ctx: Context) -> None:
+def failed(ctx: Context) -> None:
     """A block has been left at once: by a failed check, or since the packet has no more steps."""
     if ctx.steps >= 0:
         ctx.failed_checks += 1

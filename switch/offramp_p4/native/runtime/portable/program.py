@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled PSA program supplies, and where ingress and egress leave what the architecture reads."""
+"""What a compiled PSA or PNA program supplies, and where its controls leave what the architecture reads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ CLONE_E2E: Final = 4
 RESUBMITTED: Final = 5
 RECIRCULATED: Final = 6
 
-# What is read behind ingress; of egress only the first four.
 PARSER_ERROR: Final = Field("parser_error")
+
+# What is read behind PSA's ingress; of egress only the first three.
 DROP: Final = Field("drop")
 CLONE: Final = Field("clone")
 SESSION: Final = Field("clone_session_id")
@@ -29,6 +30,43 @@ COS: Final = Field("class_of_service")
 
 EGRESS_RESULTS: Final = (DROP, CLONE, SESSION)
 INGRESS_RESULTS: Final = (*EGRESS_RESULTS, RESUBMIT, GROUP, PORT, COS)
+
+# What is read behind PNA's deparser: PORT and COS, too.
+SENT: Final = Field("sent")  # it has a destination, PORT
+AGAIN: Final = Field("again")  # it is to recirculate
+DECRYPT: Final = Field("decrypt")
+PASSES: Final = Field("passes")  # how many it has made
+CARD_RESULTS: Final = (PORT, COS, SENT, AGAIN, DECRYPT, PASSES)
+
+
+@supplied
+def enter(ctx: Context, length: int, port: int, path: int, carried: int) -> None:
+    """One pass from the parser to the copies that wait; ``carried`` as of :func:`run_ingress`."""
+    raise NotImplementedError
+
+
+@supplied
+def leave(ctx: Context, length: int, port: int, path: int, carried: int, instance: int, cos: int) -> None:
+    """The way of one copy to the wire; its frame is the one that is parsed."""
+    raise NotImplementedError
+
+
+@supplied
+def destination(ctx: Context, port: int) -> int:
+    """The number that queues know the port of a copy by; -1: there is no such port."""
+    raise NotImplementedError
+
+
+@supplied
+def run_main(ctx: Context, m: Memory, length: int, port: int, from_host: int, passes: int) -> int:
+    """Run parser, controls and deparser of a PNA program on a frame; DONE or CHECK_FAILED."""
+    raise NotImplementedError
+
+
+@supplied
+def send(ctx: Context, m: Memory, port: int, start: int) -> None:
+    """Send what stands behind ``start`` bytes of OUT to a port; it may stay there."""
+    raise NotImplementedError
 
 
 @supplied

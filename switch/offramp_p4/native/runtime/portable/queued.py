@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingress and egress of a PSA switch, joined by queues."""
+"""Ingress and egress of a PSA switch, or the passes of a PNA card and the wire, joined by queues."""
 
 from __future__ import annotations
 
 from offramp_base.native.subset import Bytes, Memory, copy, native
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.ecn import mark
-from offramp_p4.native.runtime.portable.pipeline import Task, enter, leave, load, shown
-from offramp_p4.native.runtime.portable.program import NORMAL, RECIRCULATED, carried_at, carried_size
+from offramp_p4.native.runtime.portable.pipeline import Task, load, shown
+from offramp_p4.native.runtime.portable.program import (
+    NORMAL,
+    RECIRCULATED,
+    carried_at,
+    carried_size,
+    enter,
+    leave,
+)
 from offramp_p4.native.runtime.queues import Held, Port, Queue, admit, enqueue, find_port
 from offramp_p4.native.runtime.timed import RECIRCULATION, finish, new_block
 from offramp_p4.native.runtime.waiting import end_steps
-from offramp_p4.portable.functions import RECIRCULATE
 
 
 class HeldCopy(Held):
     """A copy in a queue; the metadata that it brings follow, and its frame."""
 
     path: int
+    port: int  # that a packet that recirculates comes in at
     instance: int
     cos: int
     brought: int  # bytes of metadata
@@ -53,7 +60,7 @@ def pass_recirculated(ctx: Context, block: int) -> None:
     held = HeldCopy(block)
     carried = int(held + 1)
     ctx.frame = carried + held.brought
-    enter(ctx, held.frame_bytes, RECIRCULATE, RECIRCULATED, carried)
+    enter(ctx, held.frame_bytes, held.port, RECIRCULATED, carried)
 
 
 @native
@@ -90,6 +97,7 @@ def pass_waiting(ctx: Context, waiting: int) -> None:
         return
     brought = task.fields
     held = HeldCopy(int(new_block(ctx, 8 * HeldCopy.WORDS + brought + length)))
+    held.port = port
     held.brought = brought
     copy(Bytes(int(held + 1)), Bytes(int(task + 1)), brought + length)
     enqueue(ctx, line, 0, length, Held(int(held)))

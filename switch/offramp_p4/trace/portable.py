@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways of packets through PSA switches and PNA cards, with traces of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_p4.engine.faults import ParserFault
+from offramp_p4.portable import psa
+from offramp_p4.portable.functions import RECIRCULATE
+from offramp_p4.portable.pipeline import LOOP, Arrival, Cells, Copy, PortablePipeline
+from offramp_p4.portable.pna import MIRROR, PnaPipeline
+from offramp_p4.portable.psa import PsaPipeline
+from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
+from offramp_p4.trace.generator import TracingGenerator
+from offramp_p4.trace.model import Cause, PacketTrace, Span
+from offramp_p4.trace.recorder import Recorder
+from offramp_p4.trace.target import TracedPortableTarget
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.engine.generator import Run
+    from offramp_p4.engine.layout import Memory
+    from offramp_p4.engine.walk import Block
+    from offramp_p4.portable.objects import PortableObjects
+    from offramp_p4.portable.thread import Signature, Thread
+    from offramp_p4.tm.stages import Emit
+
+_COPIES: Final[dict[str, Cause]] = {
+    psa.UNICAST: "unicast",
+    psa.MULTICAST: "multicast",
+    psa.CLONE_I2E: "ingress clone",
+    psa.CLONE_E2E: "egress clone",
+    MIRROR: "mirror",
+}
+"""By path; PNA's packets have none."""
+
+
+class _Traced(PortablePipeline):
+    """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
+
+    def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
+        self.recorder = Recorder()
+        self._sink = sink
+        self._packets = 0
+        self._trace = PacketTrace(0, 0, b"")
+        self._span: Span | None = None
+        self._lost: str | None = None  # why the last lost copy of the span was
+        self._from: dict[int, tuple[Arrival | Copy, Span]] = {}  # of all that wait, by id
+        super().__init__(program, **{**options, "generator": TracingGenerator})
+
+    def make_target(self, program: ir.Program, objects: PortableObjects, **options: Any) -> PortableTarget:
+        """The target of instrumented code."""
+        return TracedPortableTarget(program, objects, recorder=self.recorder, **options)
+
+    def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
+        thread = super()._thread(blocks, more)
+        thread.wrap(self._noted)
+        return thread
+
+    def run(self, port: int, frame: bytes, emit: Emit) -> None:
+        """Send a frame in at ``port`` and hand its trace to the sink."""
+        trace = self._trace = PacketTrace(self._packets, port, frame)
+        self._packets += 1
+        self._span = None
+
+        def emitted(output: tuple[int, bytes]) -> None:
+            assert self._span is not None
+            self._span.output = output
+            emit(output)
+
+        super().run(port, frame, emitted)
+        for task, span in self._from.values():
+            if isinstance(task, Arrival):
+                span.dropped = f"the packet has used up its {self.max_passes} passes"
+        self._from.clear()
+        self._sink(trace)
+
+    def _checked(self, run: Callable[..., None], *args: Any) -> None:
+        """Run a pass or the end of a copy as a span."""
+        task = args[0]
+        if isinstance(task, Arrival):
+            cause: Cause = "recirculate" if task.recirculated else "arrival"
+            span = self._new_span("pass", "resubmit" if task.path == psa.RESUBMIT else cause, task.port, task)
+            span.length = len(task.frame)
+        else:
+            port = RECIRCULATE if task.port == LOOP else task.port
+            span = self._new_span("copy", _COPIES.get(task.path, "unicast"), port, task)
+            span.instance = task.instance
+        self._within(span, super()._checked, run, *args)
+
+    def _within(self, span: Span, run: Callable[..., None], *args: Any) -> None:
+        """Have what is noted belong to a span, and come from it what is left to wait."""
+        before, self._lost = self.recorder.start(span.events), None
+        try:
+            run(*args)
+        finally:
+            self.recorder.resume(before)
+            for task in self.waiting:
+                self._from.setdefault(id(task), (task, span))
+            if span.output is None and not any(other is span for _, other in self._from.values()):
+                span.dropped = span.dropped or self._lost
+
+    def _new_span(self, kind: Any, cause: Cause, port: int, task: Arrival | Copy) -> Span:
+        found = self._from.pop(id(task), None)
+        parent = None if found is None else found[1].id
+        span = self._span = Span(len(self._trace.spans), parent, kind, cause, port)
+        self._trace.spans.append(span)
+        return span
+
+    def _clone(self, number: int, frame: bytes, path: str, carried: Cells) -> None:
+        known = number in self.objects.pre.clones
+        level = self.recorder.enter(self.recorder.add("clone", f"session {number}", known=known))
+        super()._clone(number, frame, path, carried)
+        self.recorder.leave(level)
+
+    def _notify(self, m: Memory, cell: int) -> None:
+        for digest in m[cell] or ():
+            self.recorder.add("digest", digest.name, values=list(digest.values))
+        super()._notify(m, cell)
+
+    def _drop(self, why: str) -> None:
+        if self._span is not None:
+            self._span.dropped = why
+        super()._drop(why)
+
+    def _lose(self, copy: Copy) -> None:
+        self.recorder.add("lost", f"port {copy.port}")
+        self._lost = f"there is no port {copy.port}"
+        super()._lose(copy)
+
+    def _exhausted(self) -> None:
+        super()._exhausted()
+        if self._span is not None:
+            self._span.dropped = "the packet has used up its steps"
+        self._from.clear()
+
+    def _noted(self, name: str, run: Run) -> Run:
+        """A block that notes its events within one of its own."""
+
+        def noted(m: Memory) -> object:
+            level = self.recorder.enter(self.recorder.add("block", name))
+            try:
+                return run(m)
+            except ParserFault as fault:
+                self.recorder.add("error", self._program.errors[fault.code])
+                raise
+            finally:
+                self.recorder.leave(level)
+                if not self.recorder.last.events:
+                    self.recorder.forget_last()
+
+        return noted
+
+
+class TracedPsa(_Traced, PsaPipeline):
+    """A traced PSA program."""
+
+
+class TracedPna(_Traced, PnaPipeline):
+    """A traced PNA program."""

@@ -22,9 +22,9 @@ DPDK = Path(__file__).parents[1] / "portable" / "pna.p4"
 pytestmark = pytest.mark.p4
 
 
-def test_a_card_does_the_same() -> None:
+def test_a_card_does_the_same(engine: str) -> None:
     program = load(CARD)
-    direct, through = (make_switch(p) for p in (program, from_json(json.dumps(to_json(program)), "card.json")))
+    direct, through = (make_switch(p, engine) for p in (program, from_json(json.dumps(to_json(program)), "card.json")))
     ip = "112233445566 aabbccddee01 0800 40060000 0a000001 ffff"
     sent = []
     for switch in (direct, through):

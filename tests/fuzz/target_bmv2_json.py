@@ -23,7 +23,8 @@ NAME = "bmv2's JSON"
 LIMIT_S = 20.0
 MEMORY_MIB = 2048
 _ROOT = Path(__file__).parents[1]
-_SOURCES = ("p4/runtime/features.p4", "p4/stf/stacks.p4", "p4/stf/flow.p4", "p4/stf/parser.p4", "p4/stf/unions.p4")
+_SOURCES = ("p4/runtime/features.p4", "p4/stf/stacks.p4", "p4/stf/flow.p4", "p4/stf/parser.p4", "p4/stf/unions.p4",
+            "p4/bmv2/portable_switch.p4", "p4/bmv2/card.p4")  # fmt: skip
 _TREES: list[Any] = []
 
 

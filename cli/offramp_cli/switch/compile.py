@@ -32,9 +32,9 @@ class Files:
 
 @command("offramp_p4.settings:Source", Files, example="switch compile program.p4 -o program.json")
 def compile(source: Source, files: Files) -> None:  # noqa: A001
-    """Compile a v1model program for bmv2, or describe any program's tables.
+    """Compile a v1model, PSA or PNA program for bmv2, or describe any program's tables.
 
-    The JSON runs on simple_switch and simple_switch_grpc, and on this switch.
+    The JSON runs on simple_switch, psa_switch or pna_nic, and on this switch.
     """
     from offramp_p4.dropin.p4c import write_outputs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``p4c`` and ``p4c-bm2-ss`` with our front end: the same options, the same files.
+"""``p4c`` and its back ends for bmv2 with our front end: the same options, the same files.
 
 p4c's driver takes ``-o`` as a folder, its back end as a file; the name of the program says which one this is.
 """
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
 
 DRIVER: Final = "p4c"
+_ARCHITECTURES: Final = {"p4c-bm2-psa": "psa", "p4c-bm2-pna": "pna"}
+"""What the programs of a back end are for."""
 _KNOWN: Final[dict[str, Takes]] = {
     "-o": "value",
     "-I": "value",
@@ -106,7 +108,15 @@ def _run(line: Words, program: str) -> None:
         raise OfframpError(f"{program}: --target {line.last('--target')}: bmv2 is the only target")
     source = Path(line.positions[0])
     loaded = _load(source, line)
+    _check_architecture(loaded, line.last("--arch") or _ARCHITECTURES.get(program), program)
     write_outputs(loaded, *_outputs(line, source, program), form=line.last("--p4runtime-format") or "text")
+
+
+def _check_architecture(loaded: ir.Program, wanted: str | None, program: str) -> None:
+    from offramp_p4.architecture import architecture_of
+
+    if wanted is not None and architecture_of(loaded).name != wanted:
+        raise OfframpError(f"{program}: {loaded.file} is for {architecture_of(loaded).name}, not for {wanted}")
 
 
 def _load(source: Path, line: Words) -> ir.Program:

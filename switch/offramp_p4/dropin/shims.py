@@ -16,6 +16,8 @@ PROGRAMS: Final = {
     "simple_switch_CLI": "thrift.cli",
     "p4c": "p4c",
     "p4c-bm2-ss": "p4c",
+    "p4c-bm2-psa": "p4c",
+    "p4c-bm2-pna": "p4c",
 }
 """The launchers, and the modules of :mod:`offramp_p4.dropin` whose ``main`` they call."""
 MARK: Final = "# offramp switch shims"

@@ -56,23 +56,30 @@ def applies_in(block: Block) -> Iterator[ir.ApplyCall]:
     return (node for node in nodes(block) if isinstance(node, ir.ApplyCall))
 
 
+def applied(block: Block) -> list[Block]:
+    """``block`` and what it applies, callers before what they call; each once."""
+    seen: dict[Block, None] = {}
+    _visit(block, seen)
+    return list(seen)
+
+
 def blocks(package: ir.PackageInstance) -> Iterator[Block]:
     """Every parser and control that runs, callers before what they call; each once."""
     seen: dict[Block, None] = {}
-
-    def visit(block: Block) -> None:
-        if block not in seen:
-            seen[block] = None
-            for call in applies_in(block):
-                visit(call.target)
-
     for arg in package.args.values():
         if isinstance(arg, ir.PackageInstance):
             for block in blocks(arg):
-                visit(block)
+                _visit(block, seen)
         elif isinstance(arg, ir.ParserInstance | ir.ControlInstance):
-            visit(arg)
+            _visit(arg, seen)
     return iter(seen)
+
+
+def _visit(block: Block, seen: dict[Block, None]) -> None:
+    if block not in seen:
+        seen[block] = None
+        for call in applies_in(block):
+            _visit(call.target, seen)
 
 
 def offset(member: ir.Member) -> int:

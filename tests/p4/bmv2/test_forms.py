@@ -89,3 +89,14 @@ def test_a_parser_sets_whether_a_header_is_valid(document, engine: str, value: i
     start["transitions"] = [{"type": "default", "value": None, "mask": None, "next_state": None}]
     ((_, frame),) = _switch(document, engine).process_one(0, bytes.fromhex("00 4005"))
     assert len(frame) == 3 + 3 * value
+
+
+def test_states_may_have_the_names_that_p4_keeps_for_its_own(document, engine: str) -> None:
+    states = list(_states(document).values())
+    renamed = dict(zip((state["name"] for state in states), ("start", "accept", "start_", "accept_"), strict=False))
+    document["parsers"][0]["init_state"] = renamed[document["parsers"][0]["init_state"]]
+    for state in states:
+        state["name"] = renamed[state["name"]]
+        for transition in state["transitions"]:
+            transition["next_state"] = renamed.get(transition["next_state"])
+    assert _good(_switch(document, engine), "00 3ff1")

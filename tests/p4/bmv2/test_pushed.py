@@ -14,8 +14,9 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_p4.bmv2.write import to_json
 from offramp_p4.embedded import EmbeddedSwitch
-from offramp_p4.frontend import load
+from offramp_p4.frontend import load, load_text
 from offramp_p4.runtime.p4info import generate
+from psa_shell import psa_program
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"
 
@@ -68,3 +69,16 @@ def test_a_document_that_is_wrong_leaves_the_switch_as_it_was(program: Any, sess
     with pytest.raises(OfframpError, match="version 9 of the format"):
         session.push(info, json.dumps(document).encode())
     session.push(info, json.dumps(to_json(program)).encode())
+
+
+def test_a_psa_document_comes_with_its_p4info(session: Session) -> None:
+    objects = """action to(bit<32> port) { send_to_port(o, (PortId_t)port); }
+    Counter<bit<32>, bit<8>>(4, PSA_CounterType_t.BYTES) c;
+    table t { key = { i.ingress_port : exact; h.w.a : optional; } actions = { to; NoAction; } }"""
+    program = load_text(psa_program(objects=objects, body="t.apply(); c.count(1);"))
+    info = generate(program)
+    info.counters[0].preamble.id = 0x12345678
+    session.push(info.SerializeToString(), json.dumps(to_json(program)).encode())
+    pushed = session.pipeline()
+    assert pushed.counters[0].preamble.id == 0x12345678
+    assert [f.match_type for f in pushed.tables[0].match_fields] == [f.match_type for f in info.tables[0].match_fields]

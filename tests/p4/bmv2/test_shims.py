@@ -67,6 +67,17 @@ def test_the_driver_writes_into_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "build" / "tables.json").is_file()
 
 
+def test_each_architecture_has_its_compiler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    psa, card = (Path(__file__).with_name(name) for name in ("portable_switch.p4", "card.p4"))
+    for program, source, parsers in (("p4c-bm2-psa", psa, 2), ("p4c-bm2-pna", card, 1)):
+        out = tmp_path / f"{program}.json"
+        assert p4c.main(["-o", str(out), "--p4runtime-files", str(tmp_path / "p.txtpb"), str(source)], program) == 0
+        assert len(json.loads(out.read_text())["parsers"]) == parsers
+    assert p4c.main(["--target", "bmv2", "--arch", "psa", "-o", str(tmp_path), str(psa)], "p4c") == 0
+    assert p4c.main(["-o", str(tmp_path / "x.json"), str(card)], "p4c-bm2-psa") == 2
+    assert "card.p4 is for pna, not for psa" in capsys.readouterr().err
+
+
 def test_nothing_is_written_of_a_program_that_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["-o", str(tmp_path / "a.json"), "--p4runtime-files", str(tmp_path / "a.txt"), str(FOLDER / "arrays.p4")]
     assert p4c.main(words) == 2

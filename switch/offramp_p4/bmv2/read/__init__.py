@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bmv2's JSON as a v1model program: what p4c and its forks compiled, for our engines to execute."""
+"""bmv2's JSON as a program: what p4c and its forks compiled, for our engines to execute."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
+from offramp_p4.bmv2.read.kinds import reader_of
 from offramp_p4.bmv2.read.nodes import JsonError, Node
-from offramp_p4.bmv2.read.program import ProgramReader
 from offramp_p4.bmv2.read.translated import translated_types
 from offramp_p4.source import Pos, Unsupported
 
@@ -19,7 +19,7 @@ __all__ = ["JsonError", "from_json"]
 
 
 def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Program:
-    """Read a program from the text of a document.
+    """Read a program from the text of a document: of v1model, PSA or PNA, as its parsers and metadata say.
 
     Args:
         text: JSON, in version 2 of bmv2's format.
@@ -30,13 +30,8 @@ def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Pro
     Raises:
         OfframpError: one line that says what is refused, and where in the document.
     """
-    visible = None
-    if p4info is not None and p4info.tables:
-        visible = {
-            t.preamble.name: [f.MatchType.Name(f.match_type).lower() for f in t.match_fields] for t in p4info.tables
-        }
     try:
-        program = ProgramReader(Node(parse_json(text), ""), file, visible).read()
+        program = reader_of(Node(parse_json(text), ""))(file, p4info).read()
     except RecursionError:
         raise OfframpError(f"{file}: the document is nested too deeply") from None
     except Unsupported as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enums of v1model, and calls of its externs."""
+"""The enums of v1model, and calls of externs."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ _PARAMETERS: Final = {
     ("", "verify"): ["check", "toSignal"],
     ("packet_in", "advance"): ["sizeInBits"],
     ("packet_in", "extract"): ["hdr", "variableFieldSizeInBits"],
+    ("Counter", "count"): ["index"],
+    ("Meter", "execute"): ["index"],
+    ("Register", "read"): ["index"],
+    ("Register", "write"): ["index", "value"],
+    ("InternetChecksum", "set_state"): ["checksum_state"],
+    ("", "send_to_port"): ["dest_port"],
 }
 """Names of parameters, which traces show."""
 
@@ -53,6 +59,21 @@ def algorithm(node: Node) -> ir.Const:
     return member(HASHES, node.choice(*HASHES.members))
 
 
+def called(
+    result: Type,
+    method: str,
+    *args: tuple[ir.Direction, ir.Expr],
+    of: ir.ExternInstance | ir.Var | None = None,
+    extern: str = "",
+    types: list[Type] | None = None,
+) -> ir.ExternCall:
+    """The call of an extern whose result is of type ``result``."""
+    given = [ir.Arg(direction, e) for direction, e in args]
+    names = _PARAMETERS.get((extern, method), [f"argument_{i}" for i in range(len(given))])[: len(given)]
+    types = types or [e.type for _, e in args]
+    return ir.ExternCall(extern, method, of, types, given, names, type=result)
+
+
 def call(
     method: str,
     *args: tuple[ir.Direction, ir.Expr],
@@ -61,7 +82,4 @@ def call(
     types: list[Type] | None = None,
 ) -> ir.Stmt:
     """The statement that calls an extern without a result."""
-    given = [ir.Arg(direction, e) for direction, e in args]
-    names = _PARAMETERS.get((extern, method), [f"argument_{i}" for i in range(len(given))])[: len(given)]
-    types = types or [e.type for _, e in args]
-    return ir.Eval(ir.ExternCall(extern, method, of, types, given, names, type=VOID))
+    return ir.Eval(called(VOID, method, *args, of=of, extern=extern, types=types))

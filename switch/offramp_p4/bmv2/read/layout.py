@@ -1,86 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers, stacks, unions and metadata of a document as the structs of a v1model program."""
+"""Headers, stacks, unions and metadata of a document as the structs of a program."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from offramp_p4 import ir
 from offramp_p4.bmv2.read.nodes import Node
 from offramp_p4.types import BOOL, Bits, Field, Header, Stack, Struct, Structure, Type, Union, Varbit, strip
 
-STANDARD: Final = "standard_metadata"
 MAX_WIDTH: Final = 1 << 16
 """Bits of a field; cells of all headers together."""
 _MAX_STACK: Final = 4096
-_STANDARD_FIELDS: Final = {
-    "ingress_port": 9,
-    "egress_spec": 9,
-    "egress_port": 9,
-    "instance_type": 32,
-    "packet_length": 32,
-    "enq_timestamp": 32,
-    "enq_qdepth": 19,
-    "deq_timedelta": 32,
-    "deq_qdepth": 19,
-    "ingress_global_timestamp": 48,
-    "egress_global_timestamp": 48,
-    "mcast_grp": 16,
-    "egress_rid": 16,
-    "checksum_error": 1,
-    "parser_error": 32,
-    "priority": 3,
-}
-"""What the engines read and write, with v1model's widths; a document may have others."""
-_SCOPES: Final = ("intrinsic_metadata", "queueing_metadata")
+_PLAIN_BITS: Final = 32
+"""Width of an enum or an error that is no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The metadata of an architecture, as documents have them.
+
+    Attributes:
+        fields: what the engines read and write, by header instance, with the types that fields have unless a document
+            says otherwise.
+        scopes: header instances of older programs whose fields are those of the first instance.
+        required: whether a document without one of the instances is refused.
+    """
+
+    fields: Mapping[str, Mapping[str, Type]]
+    scopes: Sequence[str] = ()
+    required: bool = True
 
 
 class Layout:
     """Places by the document's names.
 
     Attributes:
-        headers, metadata, standard: the parameters of every block.
+        headers, metadata: the headers, and all metadata that are not the architecture's.
+        standard: the metadata of the architecture by header instance.
     """
 
-    def __init__(self, document: Node) -> None:
+    def __init__(self, document: Node, architecture: Architecture) -> None:
         self._types = {t["name"].text: t for t in document.each("header_types")}
         self._headers: dict[str, ir.Expr] = {}
         self._stacks: dict[str, ir.Expr] = {}
         self._unions: dict[str, ir.Expr] = {}
         self._made: dict[str, Header] = {}
+        self._structs: dict[str, Struct] = {}
         self._union_types: dict[str, Union] = {}
-        self._standard_types = dict(_STANDARD_FIELDS)
-        self._aliases: dict[tuple[str, str], str] = {}
-        self._read_standard(document)
-        self.standard = ir.Var(STANDARD, self._standard(), "inout")
+        self._aliases: dict[tuple[str, str], tuple[str, str]] = {}
+        self.standard = self._read_standard(document, architecture)
         self._read_instances(document)
 
     # --- what stands in the document --------------------------------------------------------------------------
 
-    def _read_standard(self, document: Node) -> None:
+    def _read_standard(self, document: Node, architecture: Architecture) -> dict[str, ir.Var]:
         instances = {h["name"].text: h for h in document.each("headers")}
-        if STANDARD not in instances:
-            document["headers"].fail(f"there is no {STANDARD}")
-        known = {(scope, name): name for scope in _SCOPES for name in _STANDARD_FIELDS}
+        types = {name: dict(fields) for name, fields in architecture.fields.items()}
+        missing = next((name for name in types if name not in instances), None)
+        if missing is not None and architecture.required:
+            document["headers"].fail(f"there is no {missing}")
+        first = next(iter(types))
+        known = {(scope, name): (first, name) for scope in architecture.scopes for name in types[first]}
         for alias in document.each("field_aliases"):
             scope, _, name = alias[0].text.partition(".")
-            if name in _STANDARD_FIELDS and (scope == STANDARD or (scope, name) in known):
-                self._aliases[alias[1][0].text, alias[1][1].text] = name
+            if name in types[first] and (scope == first or (scope, name) in known):
+                self._aliases[alias[1][0].text, alias[1][1].text] = first, name
         self._aliases |= known
         for name, instance in instances.items():
             for f in self._type(instance).each("fields"):
                 field = f[0].text
-                place = field if name == STANDARD else self._aliases.get((name, field))
-                if place is not None and not place.startswith("_padding"):
-                    self._standard_types[place] = f[1].number(1, MAX_WIDTH)
+                owner, place = (name, field) if name in types else self._aliases.get((name, field), ("", ""))
+                if owner and not place.startswith("_padding"):
+                    types[owner][place] = _as_declared(types[owner].get(place), f[1].number(1, MAX_WIDTH))
+        return {
+            name: ir.Var(name, Struct(f"{name}_t", fields=[Field(f, _number(t)) for f, t in fields.items()]), "inout")
+            for name, fields in types.items()
+        }
 
     def _type(self, instance: Node) -> Node:
         name = instance["header_type"]
         return self._types.get(name.text) or name.fail(f"there is no header type '{name.text[:80]}'")
-
-    def _standard(self) -> Struct:
-        fields = [Field(name, Bits(width)) for name, width in self._standard_types.items()]
-        return Struct("standard_metadata_t", fields=fields)
 
     def _read_instances(self, document: Node) -> None:
         names: dict[int, str] = {}
@@ -102,7 +104,7 @@ class Layout:
         metadata: list[Field] = []
         for name, h in headers.items():
             if "metadata" in h and h["metadata"].flag:
-                if name != STANDARD:
+                if name not in self.standard:
                     metadata.append(Field(name, self._struct(h)))
             elif name not in inner:
                 fields.append(Field(name, self._header(h)))
@@ -157,7 +159,10 @@ class Layout:
         return Bits(width, signed=len(f) > 2 and f[2].flag and width > 1)
 
     def _struct(self, instance: Node) -> Struct:
+        """The type of metadata; one for all metadata of a type, which may be assigned to each other."""
         node = self._type(instance)
+        if node["name"].text in self._structs:
+            return self._structs[node["name"].text]
         fields = []
         for f in node["fields"]:
             if f[0].text.startswith("_padding"):
@@ -168,7 +173,8 @@ class Layout:
             fields.append(Field(f[0].text, t))
         if len({f.name for f in fields}) != len(fields):
             node.fail("a field is there twice")
-        return Struct(node["name"].text, fields=fields)
+        made = self._structs[node["name"].text] = Struct(node["name"].text, fields=fields)
+        return made
 
     def _union(self, u: Node, types: dict[str, Node], headers: dict[str, Node], names: dict[int, str]) -> Union:
         name = u["union_type"].text
@@ -193,7 +199,8 @@ class Layout:
             assert isinstance(t, Struct)
             for i, f in enumerate(t.fields):
                 self._put(f.name, ir.Member(ir.VarRef(var, type=t), i, type=f.type))
-        self._headers[STANDARD] = ir.VarRef(self.standard, type=self.standard.type)
+        for name, var in self.standard.items():
+            self._headers[name] = ir.VarRef(var, type=var.type)
         for _ in range(2):  # a header may lie in a union that lies in a stack
             for name, (owner, i) in inner.items():
                 if owner in self._stacks:
@@ -226,9 +233,9 @@ class Layout:
         if len(pair) != 2:
             pair.fail("expected a header and a field")
         header, name = pair[0].text, pair[1].text
-        alias = self._aliases.get((header, name)) if header != STANDARD else None
+        alias = self._aliases.get((header, name)) if header not in self.standard else None
         if alias is not None:
-            return self._standard_field(alias)
+            return self.standard_field(*alias)
         base = self.header(pair[0])
         if name == "$valid$":
             if not isinstance(strip(base.type), Header):
@@ -240,8 +247,9 @@ class Layout:
             pair[1].fail(f"{header[:80]} has no field '{name[:80]}'")
         return member(base, t.index[name])
 
-    def _standard_field(self, name: str) -> ir.Expr:
-        base = self._headers[STANDARD]
+    def standard_field(self, header: str, name: str) -> ir.Expr:
+        """A field of the architecture's metadata."""
+        base = self._headers[header]
         t = strip(base.type)
         assert isinstance(t, Structure)
         return member(base, t.index[name])
@@ -251,4 +259,16 @@ def member(base: ir.Expr, index: int) -> ir.Member:
     """Part ``index`` of a struct, header or union."""
     t = strip(base.type)
     assert isinstance(t, Structure)
-    return ir.Member(base, index, type=t.fields[index].type)
+    return ir.Member(base, index, type=strip(t.fields[index].type))
+
+
+def _as_declared(declared: Type | None, width: int) -> Type:
+    """The type of a field as the architecture declares it, or a number where the document has another width."""
+    same = declared is not None and strip(declared) == Bits(width)
+    return declared if declared is not None and same else Bits(width)
+
+
+def _number(t: Type) -> Type:
+    """The type of a field as documents have it: a number, which keeps its name."""
+    bare = strip(t)
+    return t if isinstance(bare, Bits) else Bits(1) if bare == BOOL else Bits(_PLAIN_BITS)

@@ -12,6 +12,8 @@ from offramp_base.errors import OfframpError
 
 MAX_BITS: Final = 1 << 16
 """Of a number in the document."""
+MAX_SIZE: Final = (1 << 31) - 1
+"""Of a table or an array, and of an id."""
 _HEX: Final = re.compile(r"-?(0x)?[0-9a-fA-F]+")
 
 

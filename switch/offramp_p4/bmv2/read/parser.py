@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of a document."""
+"""The parsers of a document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -51,7 +51,7 @@ class Errors:
 
 
 class ParserReader:
-    """Reads states."""
+    """Reads parsers."""
 
     def __init__(
         self, document: Node, primitives: Primitives, value_sets: Mapping[str, ir.ValueSet], errors: Errors
@@ -61,18 +61,27 @@ class ParserReader:
         self.x: Expressions = primitives.x
         self.packet = ir.Var("packet", Extern("packet_in"))
         self._shapes: dict[str, set[tuple[int, ...]]] = {}
+        self.x.packet = self.packet
+        self._find_shapes()
+        self.x.packet = None
 
-    def read(self, params: list[ir.Var]) -> ir.ParserInstance:
-        """The parser; a document without one accepts every packet."""
+    def read(
+        self, name: str, node: Node | None, params: list[ir.Var], before: Sequence[ir.Stmt] = ()
+    ) -> ir.ParserInstance:
+        """The parser ``node``, which runs ``before`` first; without one every packet is accepted.
+
+        Args:
+            name: of the parser.
+            node: its place in the document, or None.
+            params: its parameters behind the packet.
+            before: statements in front of its first state.
+        """
         states: dict[str, ir.State] = {}
         start = "accept"
         self.x.packet = self.packet
-        self._find_shapes()
-        for node in self.document.each("parsers"):
-            if states:
-                node.fail("a second parser")
+        if node is not None:
             known = {s["name"].text for s in node["parse_states"]}
-            names = {name: f"{name}_" if name in _ENDS else name for name in known}
+            names = {word: _free(word, known) if word in _ENDS else word for word in known}
             for s in node["parse_states"]:
                 if names[s["name"].text] in states:
                     s["name"].fail(f"state '{s['name'].text[:80]}' is there twice")
@@ -80,8 +89,8 @@ class ParserReader:
             if "init_state" in node:
                 start = self._target(node["init_state"], names)
         self.x.packet = None
-        states["start"] = ir.State("start", self._begin(), [], [ir.SelectCase([], start)])
-        return ir.ParserInstance("parser", "parser", [self.packet, *params], [], states)
+        states["start"] = ir.State("start", list(before), [], [ir.SelectCase([], start)])
+        return ir.ParserInstance(name, name, [self.packet, *params], [], states)
 
     def _find_shapes(self) -> None:
         """How many bits the keys have that each value set is compared with, which states may see differently."""
@@ -92,15 +101,6 @@ class ParserReader:
                 widths = tuple(bits_of(self._key(key)).width for key in state.each("transition_key"))
                 for name in names:
                     self._shapes.setdefault(name, set()).add(widths)
-
-    def _begin(self) -> list[ir.Stmt]:
-        if not self.errors.none:
-            return []
-        standard = self.x.layout.standard
-        t = strip(standard.type)
-        assert isinstance(t, Struct)
-        place = member(ir.VarRef(standard, type=t), t.index["parser_error"])
-        return [ir.Assign(place, number(self.errors.none, bits_of(place)))]
 
     def _target(self, node: Node, names: dict[str, str]) -> str:
         if node.value is None:
@@ -222,6 +222,13 @@ class ParserReader:
         if not isinstance(code, ir.Const) or not 0 <= int(code.value) < len(self.errors.names):
             p[1].fail("expected the number of an error")
         return [call("verify", ("in", self.x.boolean(p[0])), ("in", ir.Const(code.value, type=ERROR)))]
+
+
+def _free(word: str, taken: Collection[str]) -> str:
+    """A name like ``word`` that no state has."""
+    while word in taken:
+        word += "_"
+    return word
 
 
 def _is_value_set(transition: Node) -> bool:

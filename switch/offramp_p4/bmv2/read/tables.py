@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.read.enums import algorithm
 from offramp_p4.bmv2.read.flow import Build, Flow, Step, branch
-from offramp_p4.bmv2.read.nodes import Node
+from offramp_p4.bmv2.read.nodes import MAX_SIZE, Node
 from offramp_p4.bmv2.read.numbers import bits_of, convert, number
+from offramp_p4.bmv2.words import SELECTORS
 from offramp_p4.state.match import prefix_mask
-from offramp_p4.types import BOOL, VOID, Bits
+from offramp_p4.types import BOOL, VOID, Bits, Structure, Type, strip
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.read.expressions import Expressions
 
-MAX_SIZE: Final = (1 << 31) - 1
 _HIDDEN: Final = "tbl_"
 """How the names of tables begin that compilers make for statements."""
 _OUTCOMES: Final = ("__HIT__", "__MISS__")
+MakeProfile = Callable[[str, int, "Node | None"], ir.ExternInstance]
+"""Makes the architecture's action profile of a name, a size and, if it is a selector, an algorithm."""
 
 
 class PipelineReader:
@@ -37,7 +38,9 @@ class PipelineReader:
         actions: Mapping[int, ir.Action],
         externs: Mapping[tuple[str, str], ir.ExternInstance],
         visible: Mapping[str, Sequence[str]] | None,
+        make_profile: MakeProfile,
     ) -> None:
+        self._make_profile = make_profile
         self.node, self.x, self.actions, self.externs = node, expressions, actions, externs
         self.profiles: dict[str, tuple[ir.ExternInstance, list[ir.TableKey]]] = {}
         self._visible = visible
@@ -115,7 +118,7 @@ class PipelineReader:
         name = k["name"].text if "name" in k else ".".join(part.text for part in k["target"])
         if kind == "optional" and word == "ternary":
             word = kind
-        return ir.TableKey(e, word, name)
+        return ir.TableKey(e, word, name, declared=_declared(e))
 
     def _unsigned(self, k: Node) -> Bits:
         field = self.x.exact(Node({"type": "field", "value": k["target"].value}, k.path))
@@ -134,7 +137,7 @@ class PipelineReader:
             if name not in self.profiles:
                 self._profile(name, t, t["max_size"])
         instance, keys = self.profiles[name]
-        if kind == "indirect_ws" and instance.extern != "action_selector":
+        if kind == "indirect_ws" and instance.extern not in SELECTORS:
             t.fail(f"action profile '{name[:80]}' has no selector")
         properties["implementation"] = instance
         return keys if kind == "indirect_ws" else []
@@ -142,17 +145,12 @@ class PipelineReader:
     def _profile(self, name: str, p: Node, size: Node) -> None:
         if name in self.profiles:
             p.fail(f"action profile '{name[:80]}' is there twice")
-        most = ir.Const(size.number(0, MAX_SIZE), type=Bits(32))
+        most = size.number(0, MAX_SIZE)
         if "selector" not in p:
-            self.profiles[name] = ir.ExternInstance("action_profile", name, [], [most], ["size"]), []
+            self.profiles[name] = self._make_profile(name, most, None), []
             return
         selector = p["selector"]
-        args: list[ir.Expr | ir.ExternInstance | None] = [
-            algorithm(selector["algo"]),
-            most,
-            ir.Const(32, type=Bits(32)),
-        ]
-        instance = ir.ExternInstance("action_selector", name, [], args, ["algorithm", "size", "outputWidth"])
+        instance = self._make_profile(name, most, selector["algo"])
         keys = [ir.TableKey(self.x.exact(i), "selector", f"selector_{n}") for n, i in enumerate(selector["input"])]
         self.profiles[name] = instance, keys
 
@@ -251,6 +249,12 @@ class PipelineReader:
         if len(set(ways)) == 1:
             return Step([ir.Eval(_apply(table))], ways[:1])
         return Step([], ways, _switch(table, list(by_action)))
+
+
+def _declared(e: ir.Expr) -> Type | None:
+    """The type of a key with its name, if it is a field whose type has one."""
+    t = strip(e.base.type) if isinstance(e, ir.Member) else None
+    return t.fields[e.index].type if isinstance(t, Structure) and isinstance(e, ir.Member) else None
 
 
 def _apply(table: ir.Table) -> ir.TableApply:

@@ -14,6 +14,7 @@ from offramp_p4.types import BOOL
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.write.document import Document
+    from offramp_p4.bmv2.write.v1model_externs import V1modelExterns
 
 
 class _Lists(Statements):
@@ -72,9 +73,10 @@ class Checksums(_Lists):
 
     what = "checksums"
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, externs: V1modelExterns) -> None:
         super().__init__(document)
         self.json: list[Json] = []
+        self._externs = externs
 
     def write(self, control: ir.ControlInstance, *, update: bool) -> None:
         """Append the checksums of VerifyChecksum or ComputeChecksum."""
@@ -89,8 +91,7 @@ class Checksums(_Lists):
             place = self.expressions.place(target)
             if not isinstance(place, FieldAt):
                 raise Unsupported(e.pos, "a checksum that is not a field, in bmv2's JSON")
-            externs = self.document.externs
-            calculation = externs.calculation(self, algorithm, data, payload=e.method.endswith("_with_payload"))
+            calculation = self._externs.calculation(self, algorithm, data, payload=e.method.endswith("_with_payload"))
             test = self.expressions.boolean(self.pure(condition))
             self.no_code()
             name = f"cksum_{len(self.json)}" if self.json else "cksum"

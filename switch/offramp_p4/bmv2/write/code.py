@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -115,11 +116,14 @@ class Block:
 
 def blocks(code: Code) -> dict[Label, Block]:
     """The basic blocks of code that starts at the first; every label that is jumped to has one, except END."""
+    wanted = set(_targets(code.body))
     start = current = Block(code.label())
     out = {start.label: start}
     for instruction in code.body:
         if isinstance(instruction, Mark):
             if current.end is None:
+                if instruction.label not in wanted:
+                    continue
                 current.end = Jump(instruction.label)
             out[instruction.label] = current = Block(instruction.label)
             continue
@@ -136,6 +140,21 @@ def blocks(code: Code) -> dict[Label, Block]:
         if block.end is None:
             block.end = Jump(END)
     return _threaded(out, start.label)
+
+
+def _targets(body: list[Instruction]) -> Iterator[Label]:
+    """The labels that instructions name, and not only stand behind."""
+    for instruction in body:
+        if isinstance(instruction, Jump):
+            yield instruction.label
+        elif isinstance(instruction, Branch):
+            yield instruction.otherwise
+        elif isinstance(instruction, Apply):
+            yield from instruction.ways.values()
+        elif isinstance(instruction, Select):
+            yield from (label for _, label in instruction.transitions)
+        elif isinstance(instruction, Region):
+            yield from _targets(instruction.body)
 
 
 def _threaded(out: dict[Label, Block], start: Label) -> dict[Label, Block]:

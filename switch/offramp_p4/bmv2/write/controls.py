@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ingress and egress as graphs of tables and conditionals; other statements become actions of hidden tables."""
+"""Controls as graphs of tables and conditionals; other statements become actions of hidden tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +36,17 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.write.document import Document
 
 
-def write_pipeline(document: Document, control: ir.ControlInstance, name: str, number: int) -> Json:
-    """The JSON of ingress or egress."""
+def write_pipeline(
+    document: Document,
+    control: ir.ControlInstance,
+    name: str,
+    number: int,
+    before: Callable[[Statements], None] | None = None,
+) -> Json:
+    """The JSON of a control with tables; ``before`` writes what comes first."""
     s = ControlStatements(document)
+    if before is not None:
+        before(s)
     s.inlined(control, [])
     kept = blocks(s.code)
     return _Graph(document, s, kept, name, number).json

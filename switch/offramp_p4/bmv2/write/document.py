@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON document of a program, put together from its blocks."""
+"""The JSON document of a program, put together from its blocks; a class for each architecture says which there are."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.write.checksums import Checksums, Deparser
 from offramp_p4.bmv2.write.code import Primitive
-from offramp_p4.bmv2.write.controls import write_pipeline
 from offramp_p4.bmv2.write.expressions import Expressions, is_place, valid_field
-from offramp_p4.bmv2.write.externs import Externs
 from offramp_p4.bmv2.write.jumps import jump_code
-from offramp_p4.bmv2.write.parsers import write_parser
 from offramp_p4.bmv2.write.places import (
     SCALARS,
-    STANDARD,
     Bindings,
     FieldAt,
-    Group,
     HeaderAt,
     Json,
     Places,
@@ -29,33 +26,51 @@ from offramp_p4.bmv2.write.places import (
 )
 from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine import walk
-from offramp_p4.source import Pos, Unsupported
-from offramp_p4.standard_metadata import standard_metadata
-from offramp_p4.types import Bits, Enum, Tuple, bit_width, strip
-from offramp_p4.v1model.objects import constant, enum_member, register_width
+from offramp_p4.state.table import DEFAULT_SIZE
+from offramp_p4.types import Bits, Enum, bit_width, strip
+from offramp_p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:
+    from offramp_p4.bmv2.write.externs import Externs
     from offramp_p4.engine.walk import Block
+    from offramp_p4.source import Pos
+    from offramp_p4.types import Structure
 
 VERSION: Final = (2, 24)
-_ALIASES: Final = ("ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority")
-_QUEUEING: Final = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
 
 
-class Document:
+@dataclass(slots=True)
+class Parts:
+    """What an architecture's blocks become.
+
+    Attributes:
+        parsers, deparsers, pipelines, checksums, aliases: lists of the document of these names.
+    """
+
+    parsers: list[Json]
+    deparsers: list[Json]
+    pipelines: list[Json]
+    checksums: list[Json] = field(default_factory=list)
+    aliases: list[Any] = field(default_factory=list)
+
+
+class Document(ABC):
     """What the blocks of one program share while their JSON is written.
 
     Attributes:
         places, variables: where variables are.
-        metadata: the user metadata.
+        standard: the metadata of the architecture, fields by header instance.
         externs: calls of externs, and what they declare.
     """
 
-    def __init__(self, program: ir.Program) -> None:
-        if program.main.type_name != "V1Switch":
-            raise Unsupported(program.main.pos, f"architecture {program.main.type_name} (V1Switch is) in bmv2's JSON")
+    externs: Externs
+
+    def __init__(self, program: ir.Program, standard: Mapping[str, Structure]) -> None:
         self.program = program
-        self.places = Places()
+        self.standard = {
+            name: [[f.name, bits_of(f.type).width, False] for f in fields.fields] for name, fields in standard.items()
+        }
+        self.places = Places(standard)
         self.variables = Bindings(self.places)
         self.actions: list[Json] = []
         self._ids: Counter[str] = Counter()
@@ -63,30 +78,26 @@ class Document:
         self._key_fields: dict[ir.TableKey, list[Any]] = {}
         self._colours: dict[ir.ExternInstance, ir.Var] = {}
         self._sites = Counter(c.target for b in walk.blocks(program.main) for c in walk.applies_in(b))
-        self.externs = Externs(self)
-        self._blocks = {name: program.main.args[name] for name in ("p", "vr", "ig", "eg", "ck", "dep")}
-        self._bind_blocks()
 
-    def _bind_blocks(self) -> None:
-        parser = self._blocks["p"]
-        assert isinstance(parser, ir.ParserInstance)
-        headers, metadata, standard = standard_metadata(parser)
-        self.standard_fields = [[f.name, bits_of(f.type).width, False] for f in standard.fields]
-        fields = tuple(FieldAt(STANDARD, f.name, strip(f.type)) for f in standard.fields)
-        given = {
-            "h": self.places.make(headers, "", parser.pos),
-            "m": self.places.make(metadata, "userMetadata", parser.pos),
-            "s": Group(fields, standard),
-        }
-        made = given["m"]
-        self.metadata = made if isinstance(made, Group) else Group((made,), Tuple((strip(metadata),)))
-        for block, signature in zip(self._blocks.values(), ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
-            assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
-            if len(block.params) != len(signature):
-                raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
-            for param, kind in zip(block.params, signature, strict=True):
-                if kind in given:
-                    self.variables.bind(param, given[kind])
+    @abstractmethod
+    def parts(self) -> Parts:
+        """Write the blocks."""
+
+    @abstractmethod
+    def arrays(self) -> Json:
+        """The lists of extern objects, ``extern_instances`` among them."""
+
+    @abstractmethod
+    def packet_length(self, pos: Pos) -> FieldAt:
+        """The field with the bytes of the packet.
+
+        Raises:
+            Unsupported: there is none.
+        """
+
+    def algorithm(self, i: ir.ExternInstance) -> str:
+        """bmv2's name of the hash algorithm of an action selector."""
+        return enum_member(i, 0)
 
     # --- names, numbers, places -------------------------------------------------------------------------------
 
@@ -195,19 +206,8 @@ class Document:
 
     def json(self) -> Json:
         """The document."""
-        parser, verify, ingress, egress, compute, deparser = self._blocks.values()
-        assert isinstance(parser, ir.ParserInstance)
-        assert all(isinstance(b, ir.ControlInstance) for b in (verify, ingress, egress, compute, deparser))
-        parsers = [write_parser(self, parser)]
-        pipelines = [
-            write_pipeline(self, ingress, "ingress", 0),  # type: ignore[arg-type]
-            write_pipeline(self, egress, "egress", 1),  # type: ignore[arg-type]
-        ]
-        checksums = Checksums(self)
-        checksums.write(verify, update=False)  # type: ignore[arg-type]
-        checksums.write(compute, update=True)  # type: ignore[arg-type]
-        order = Deparser(self).write(deparser)  # type: ignore[arg-type]
-        arrays = self._arrays()
+        parts = self.parts()
+        arrays = self.arrays()
         types, headers = self._headers()
         return {
             "header_types": types,
@@ -219,18 +219,17 @@ class Document:
             "field_lists": self.externs.field_lists,
             "errors": [[name, value] for value, name in enumerate(self.program.errors)],
             "enums": self._enums(),
-            "parsers": parsers,
+            "parsers": parts.parsers,
             "parse_vsets": [self._value_set(v, i) for i, v in enumerate(self.program.value_sets)],
-            "deparsers": [{"name": "deparser", "id": 0, "order": order}],
+            "deparsers": parts.deparsers,
             **arrays,
             "calculations": self.externs.calculations,
             "learn_lists": self.externs.learn_lists,
             "actions": self.actions,
-            "pipelines": pipelines,
-            "checksums": checksums.json,
+            "pipelines": parts.pipelines,
+            "checksums": parts.checksums,
             "force_arith": [],
-            "extern_instances": [],
-            "field_aliases": self._aliases(),
+            "field_aliases": parts.aliases,
             "program": self.program.file,
             "__meta__": {"version": list(VERSION), "compiler": "offramp"},
         }
@@ -243,13 +242,14 @@ class Document:
         types: list[Json] = [{"name": SCALARS, "id": 0, "fields": scalars}]
         for t, name in self.places.types.items():
             types.append({"name": name, "id": len(types), **header_fields(t)})
-        standard = list(self.standard_fields)
-        width = sum(f[1] for f in standard)
-        if width % 8:
-            standard.append(["_padding", 8 - width % 8, False])
-        types.append({"name": STANDARD, "id": len(types), "fields": standard})
+        for name, given in self.standard.items():
+            fields = list(given)
+            width = sum(f[1] for f in fields)
+            if width % 8:
+                fields.append(["_padding", 8 - width % 8, False])
+            types.append({"name": name, "id": len(types), "fields": fields})
         headers = list(self.places.headers)
-        for name in (SCALARS, STANDARD):
+        for name in (SCALARS, *self.standard):
             headers.append({"name": name, "id": len(headers), "header_type": name, "metadata": True, "pi_omit": True})
         return types, headers
 
@@ -267,52 +267,24 @@ class Document:
         width = bit_width(strip(value_set.element))
         return {"name": value_set.name, "id": number, "compressed_bitwidth": width, "max_size": value_set.size}
 
-    def _arrays(self) -> Json:
-        meters: list[Json] = []
-        counters: list[Json] = []
-        registers: list[Json] = []
-        bound = {
-            p.name: t.name
-            for t in self.program.tables
-            for p in t.properties.values()
-            if isinstance(p, ir.ExternInstance)
+    def bound(self) -> dict[str, ir.Table]:
+        """The tables of direct counters and meters, by the names of these."""
+        return {
+            p.name: t for t in self.program.tables for p in t.properties.values() if isinstance(p, ir.ExternInstance)
         }
-        for i in self.program.externs:
-            if i.extern in {"counter", "direct_counter"}:
-                entry: Json = {
-                    "name": i.name,
-                    "id": len(counters),
-                    **self.source_info(i.pos),
-                    "is_direct": i.extern != "counter",
-                }
-                size = {"size": constant(i, 0)} if i.extern == "counter" else {"binding": bound.get(i.name)}
-                counters.append(entry | size)
-            elif i.extern in {"meter", "direct_meter"}:
-                meters.append(self._meter(i, len(meters), bound))
-            elif i.extern == "register":
-                width = register_width(i).width
-                registers.append({"name": i.name, "id": len(registers), "bitwidth": width, "size": constant(i, 0)})
-        counters = [c for c in counters if not c["is_direct"] or c["binding"]]
-        meters = [m for m in meters if not m["is_direct"] or m["binding"]]
-        return {"meter_arrays": meters, "counter_arrays": counters, "register_arrays": registers}
 
-    def _meter(self, i: ir.ExternInstance, number: int, bound: dict[str, str]) -> Json:
-        direct = i.extern == "direct_meter"
-        entry: Json = {"name": i.name, "id": number, **self.source_info(i.pos), "is_direct": direct, "rate_count": 2}
-        entry["type"] = enum_member(i, 0 if direct else 1)
-        if not direct:
-            return entry | {"size": constant(i, 0)}
+    def direct_meter(self, i: ir.ExternInstance, table: ir.Table, kind: str) -> Json:
+        """What an array of meters that belong to a table says beside its name; ``kind`` is what they measure."""
         place = self.variables[self.colour(i)]
         assert isinstance(place, FieldAt)
-        table = next((t for t in self.program.tables if t.name == bound.get(i.name)), None)
-        size = (table.size if table else None) or 1024
-        return entry | {"size": size, "binding": bound.get(i.name), "result_target": [place.header, place.field]}
-
-    def _aliases(self) -> list[Any]:
-        known = {name for name, _, _ in self.standard_fields}
-        pairs = [(f"intrinsic_metadata.{name}", name) for name in _ALIASES]
-        pairs += [(f"queueing_metadata.{name}", name) for name in _QUEUEING]
-        return [[alias, [STANDARD, name]] for alias, name in pairs if name in known]
+        return {
+            "is_direct": True,
+            "rate_count": 2,
+            "type": kind,
+            "size": table.size or DEFAULT_SIZE,
+            "binding": table.name,
+            "result_target": [place.header, place.field],
+        }
 
 
 def _is_fixed(e: ir.Expr) -> bool:

@@ -1,52 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of v1model's externs as bmv2's primitives."""
+"""Calls of externs as bmv2's primitives: what the architectures have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.write.expressions import hexstr, is_place, parameter
-from offramp_p4.bmv2.write.places import (
-    STANDARD,
-    FieldAt,
-    Group,
-    HeaderAt,
-    Json,
-    Place,
-    StackAt,
-    UnionAt,
-    bits_of,
-    operation,
-)
+from offramp_p4.bmv2.write.expressions import hexstr, is_place
+from offramp_p4.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of, operation
 from offramp_p4.engine.core import argument
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, VOID, Enum, Structure, Type, Varbit, strip
-from offramp_p4.v1model.fields import field_lists
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.write.document import Document
     from offramp_p4.bmv2.write.statements import Statements
 
-Rule = Callable[["Externs", "Statements", ir.ExternCall], ir.Expr | None]
-_ARRAYS: Final = {
-    ("register", "read"): "register_read",
-    ("register", "write"): "register_write",
-    ("counter", "count"): "count",
-    ("meter", "execute_meter"): "execute_meter",
-}
+Rule = Callable[[Any, "Statements", ir.ExternCall], ir.Expr | None]
+"""What a writer of externs does for a call; returns the variable with its result, if there is one."""
 
 
 class Externs:
-    """Writes calls of externs, and declares what they need: calculations, lists of fields."""
+    """Writes calls of externs, and declares what they need: calculations, lists of fields.
+
+    Attributes:
+        rules: what each call becomes, by extern and method.
+    """
+
+    rules: ClassVar[Mapping[tuple[str, str], Rule]]
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.calculations: list[Json] = []
         self.learn_lists: list[Json] = []
         self.field_lists: list[Json] = []
-        self._numbered: dict[int, int] = {}
 
     def call(self, s: Statements, e: ir.ExternCall) -> ir.Expr | None:
         """Write a call; returns the variable with its result.
@@ -54,31 +42,14 @@ class Externs:
         Raises:
             Unsupported: bmv2 has no such extern.
         """
-        rule = _RULES.get((e.extern, e.method))
+        rule = self.rules.get((e.extern, e.method))
         if rule is None:
             raise Unsupported(
                 e.pos, f"extern {e.extern}.{e.method}" if e.extern else f"extern {e.method} in bmv2's JSON"
             )
         return rule(self, s, e)
 
-    # --- arrays ---------------------------------------------------------------------------------------------
-
-    def array(self, s: Statements, e: ir.ExternCall) -> None:
-        """Registers, counters and meters."""
-        assert isinstance(e.target, ir.ExternInstance)
-        name: Json = {"type": f"{e.extern}_array", "value": e.target.name}
-        x, op = s.expressions, _ARRAYS[e.extern, e.method]
-        if e.method == "read":
-            index = x.value(s.pure(argument(e, 1)))
-            self._into(s, argument(e, 0), lambda to: s.primitive(op, to, name, index, pos=e.pos))
-        elif e.method == "execute_meter":
-            index = x.value(s.pure(argument(e, 0)))
-            self._into(s, argument(e, 1), lambda to: s.primitive(op, name, index, to, pos=e.pos))
-        else:
-            given = [s.pure(argument(e, i)) for i in range(len(e.args))]
-            s.primitive(op, name, *(x.value(v) for v in given), pos=e.pos)
-
-    def _into(self, s: Statements, place: ir.Expr, write: Callable[[Json], None]) -> None:
+    def into(self, s: Statements, place: ir.Expr, write: Callable[[Json], None]) -> None:
         """Let ``write`` fill a field, then move it where bmv2's primitive could not write itself."""
         place = s.pure_place(place)
         at = None if isinstance(place, ir.Slice) else s.expressions.place(place)
@@ -91,123 +62,21 @@ class Externs:
         write(at.json)
         s.run(ir.Assign(place, variable, pos=place.pos))
 
-    def direct_meter(self, s: Statements, e: ir.ExternCall) -> None:
-        """``direct_meter.read``: bmv2 has left the colour in a field of ours."""
-        assert isinstance(e.target, ir.ExternInstance)
-        result = argument(e, 0)
-        colour = ir.VarRef(self.document.colour(e.target), type=result.type, pos=e.pos)
-        s.run(ir.Assign(result, colour, pos=e.pos))
-
-    def nothing(self, s: Statements, e: ir.ExternCall) -> None:
-        """What bmv2 does unasked: every hit counts."""
-
-    # --- packets --------------------------------------------------------------------------------------------
-
-    def drop(self, s: Statements, e: ir.ExternCall) -> None:
-        """``mark_to_drop``, with or without the metadata."""
-        s.primitive("mark_to_drop", {"type": "header", "value": STANDARD}, pos=e.pos)
-
-    def clone(self, s: Statements, e: ir.ExternCall) -> None:
-        """``clone`` and its kin."""
-        kind = argument(e, 0)
-        if not isinstance(kind, ir.Const) or not isinstance(kind.type, Enum):
-            raise Unsupported(e.pos, "a clone type that is not a constant")
-        side = "ingress" if kind.type.member(int(kind.value)) == "I2E" else "egress"
-        session = s.expressions.value(s.pure(argument(e, 1)))
-        s.primitive(f"clone_{side}_pkt_to_egress", session, hexstr(self._fields(s, e, 2)), pos=e.pos)
-
-    def again(self, s: Statements, e: ir.ExternCall) -> None:
-        """``resubmit`` and ``recirculate``."""
-        op = e.method.removesuffix("_preserving_field_list")
-        s.primitive(op, hexstr(self._fields(s, e, 0)), pos=e.pos)
-
-    def _fields(self, s: Statements, e: ir.ExternCall, position: int) -> int:
-        """The number of the list of fields that a copy keeps; never 0, which bmv2 takes as "do not resubmit"."""
-        if position >= len(e.args):
-            return self._field_list([])
-        data = argument(e, position)
-        if not e.method.endswith("_preserving_field_list"):
-            kept = self._leaves(s, data)
-            return self._field_list([{"type": "field", "value": [f.header, f.field]} for f in kept])
-        if not isinstance(data, ir.Const):
-            raise Unsupported(e.pos, "a field list whose number is not a constant, in bmv2's JSON")
-        number = int(data.value)
-        if number not in self._numbered:
-            self._numbered[number] = self._field_list([f.json for f in self._marked(number)])
-        return self._numbered[number]
-
-    def _marked(self, number: int) -> list[FieldAt]:
-        """The fields of user metadata with ``@field_list(number)``."""
-        out: list[FieldAt] = []
-        metadata = self.document.metadata
-        cells = {i for first, end in field_lists(metadata.type, 0).get(number, ()) for i in range(first, end)}
-
-        def visit(place: Place, at: int) -> None:
-            if isinstance(place, Group):
-                for part in place.parts:
-                    visit(part, at)
-                    at += part.type.slots
-            elif isinstance(place, FieldAt) and at in cells:
-                out.append(place)
-
-        visit(metadata, 0)
-        return out
-
-    def _leaves(self, s: Statements, data: ir.Expr) -> list[FieldAt]:
-        if isinstance(data, ir.Compose):
-            return [leaf for part in data.parts for leaf in self._leaves(s, part)]
-        return _scalars(s.expressions.place(data)) if is_place(data) else []
-
-    def _field_list(self, elements: list[Json]) -> int:
-        known = next((f["id"] for f in self.field_lists if f["elements"] == elements), None)
-        if known is not None:
-            return int(known)
-        number = len(self.field_lists) + 1
-        self.field_lists.append({"id": number, "name": f"fl_{number}", "elements": elements})
+    def learn_list(self, s: Statements, data: ir.Expr, name: str | None = None) -> int:
+        """Declare a list of fields that a digest takes, with the values that they have now; returns its number."""
+        data = s.saved(s.pure(data))
+        t, number = strip(data.type), len(self.learn_lists) + 1
+        name = name or (t.name if isinstance(t, Structure) else f"digest_{number - 1}")
+        fields = [f.json for f in scalars(s.expressions.place(data))]
+        self.learn_lists.append({"id": number, "name": name, "elements": fields})
         return number
 
-    def truncate(self, s: Statements, e: ir.ExternCall) -> None:
-        """``truncate``."""
-        s.primitive("truncate", s.expressions.value(s.pure(argument(e, 0))), pos=e.pos)
-
-    def digest(self, s: Statements, e: ir.ExternCall) -> None:
-        """``digest``: the values as they are now, in variables that bmv2 reads at the end of ingress."""
-        data = s.saved(s.pure(argument(e, 1)))
-        t, number = strip(data.type), len(self.learn_lists) + 1
-        name = t.name if isinstance(t, Structure) else f"digest_{number - 1}"
-        fields = [f.json for f in _scalars(s.expressions.place(data))]
-        self.learn_lists.append({"id": number, "name": name, "elements": fields})
-        receiver = s.expressions.value(s.pure(argument(e, 0)))
-        s.primitive("generate_digest", receiver, hexstr(number), pos=e.pos)
-
-    # --- functions ------------------------------------------------------------------------------------------
-
-    def hash(self, s: Statements, e: ir.ExternCall) -> None:
-        """``hash``."""
-        result, algorithm, base, data, top = (argument(e, i) for i in range(5))
-        given = [s.pure(base), s.pure(top)]
-        calculation: Json = {"type": "calculation", "value": self.calculation(s, algorithm, data)}
-        start, size = (s.expressions.value(v) for v in given)
-        op = "modify_field_with_hash_based_offset"
-        self._into(s, result, lambda to: s.primitive(op, to, start, calculation, size, pos=e.pos))
-
-    def calculation(self, s: Statements, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False) -> str:
-        """Declare a calculation over ``data``; returns its name."""
-        if not isinstance(algorithm, ir.Const) or not isinstance(algorithm.type, Enum):
-            raise Unsupported(algorithm.pos, "a hash algorithm that is not a constant")
-        name = f"calc_{len(self.calculations)}" if self.calculations else "calc"
-        inputs = self._inputs(s, s.pure(data))
-        if payload:
-            inputs.append({"type": "payload", "value": None})
-        algo = algorithm.type.member(int(algorithm.value))
-        self.calculations.append({"name": name, "id": len(self.calculations), "algo": algo, "input": inputs})
-        return name
-
-    def _inputs(self, s: Statements, data: ir.Expr) -> list[Json]:
+    def inputs(self, s: Statements, data: ir.Expr) -> list[Json]:
+        """What a calculation is over: fields, headers and constants."""
         if isinstance(data, ir.Compose):
-            return [item for part in data.parts for item in self._inputs(s, part)]
+            return [item for part in data.parts for item in self.inputs(s, part)]
         if isinstance(data, ir.Const):
-            width = _packed_width(data.type)
+            width = packed_width(data.type)
             return [{**hexstr(int(data.value) & ((1 << width) - 1)), "bitwidth": width}] if width else []
         if is_place(data):
             return self._place_inputs(s, s.expressions.place(s.pure_place(data)), data)
@@ -223,34 +92,12 @@ class Externs:
         if isinstance(place, HeaderAt) and place.name is not None:
             return [place.json]
         if isinstance(place, FieldAt):
-            return [place.json] if _packed_width(place.type) else []
+            return [place.json] if packed_width(place.type) else []
         return self._place_inputs(s, s.expressions.place(s.saved(data)), data)
-
-    def random(self, s: Statements, e: ir.ExternCall) -> None:
-        """``random``."""
-        low, high = (s.expressions.value(s.pure(argument(e, i))) for i in (1, 2))
-        self._into(s, argument(e, 0), lambda to: s.primitive("modify_field_rng_uniform", to, low, high, pos=e.pos))
 
     def check(self, s: Statements, e: ir.ExternCall) -> None:
         """``assert`` and ``assume``."""
         s.primitive(e.method, operation("b2d", None, s.expressions.boolean(s.pure(argument(e, 0)))), pos=e.pos)
-
-    def log(self, s: Statements, e: ir.ExternCall) -> None:
-        """``log_msg``."""
-        message = argument(e, 0)
-        if not isinstance(message, ir.Const) or not isinstance(message.value, str):
-            raise Unsupported(e.pos, "log_msg of a text that is not a constant")
-        values: list[Any] = []
-        if len(e.args) > 1:
-            data = s.pure(argument(e, 1))
-            parts = data.parts if isinstance(data, ir.Compose) else [data]
-            values = [parameter(s.expressions.value(part)) for part in parts]
-        s.primitive(
-            "log_msg",
-            {"type": "string", "value": message.value},
-            {"type": "parameters_vector", "value": values},
-            pos=e.pos,
-        )
 
     def static_assert(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
         """``static_assert``, which has held when the program was read."""
@@ -258,15 +105,16 @@ class Externs:
         return ir.Const(1, type=BOOL, pos=e.pos)
 
 
-def _scalars(place: Place) -> list[FieldAt]:
+def scalars(place: Place) -> list[FieldAt]:
+    """The fields of a place that lie in one."""
     if isinstance(place, Group):
-        return [leaf for part in place.parts for leaf in _scalars(part)]
+        return [leaf for part in place.parts for leaf in scalars(part)]
     if isinstance(place, HeaderAt):
-        return [leaf for i in range(len(place.type.fields)) for leaf in _scalars(place.member(i))]
+        return [leaf for i in range(len(place.type.fields)) for leaf in scalars(place.member(i))]
     return [place] if isinstance(place, FieldAt) else []
 
 
-def _packed_width(t: Type) -> int:
+def packed_width(t: Type) -> int:
     """Bits of a field in data that is packed; plain enums and errors have none."""
     t = strip(t)
     if isinstance(t, Varbit):
@@ -274,24 +122,9 @@ def _packed_width(t: Type) -> int:
     return 0 if t == VOID or (isinstance(t, Enum) and t.base is None) else bits_of(t).width
 
 
-_RULES: Final[dict[tuple[str, str], Rule]] = {
-    **dict.fromkeys(_ARRAYS, Externs.array),
-    ("direct_counter", "count"): Externs.nothing,
-    ("direct_meter", "read"): Externs.direct_meter,
-    ("", "mark_to_drop"): Externs.drop,
-    ("", "clone"): Externs.clone,
-    ("", "clone3"): Externs.clone,
-    ("", "clone_preserving_field_list"): Externs.clone,
-    ("", "resubmit"): Externs.again,
-    ("", "resubmit_preserving_field_list"): Externs.again,
-    ("", "recirculate"): Externs.again,
-    ("", "recirculate_preserving_field_list"): Externs.again,
-    ("", "truncate"): Externs.truncate,
-    ("", "digest"): Externs.digest,
-    ("", "hash"): Externs.hash,
-    ("", "random"): Externs.random,
+_SHARED: Final[dict[tuple[str, str], Rule]] = {
     ("", "assert"): Externs.check,
     ("", "assume"): Externs.check,
-    ("", "log_msg"): Externs.log,
     ("", "static_assert"): Externs.static_assert,
 }
+Externs.rules = _SHARED

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count, product
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.bmv2.write.code import END, Block, Branch, Jump, Label, Primitive, Select, blocks
 from offramp_p4.bmv2.write.expressions import digits, hexstr, is_place
-from offramp_p4.bmv2.write.places import STANDARD, FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of
+from offramp_p4.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, bits_of
 from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine.core import argument
 from offramp_p4.source import NOWHERE, Unsupported
@@ -22,14 +23,23 @@ _OPERATIONS: Final = {"extract", "extract_VL", "verify", "advance", "set"}
 _MAX_RANGE_CASES: Final = 4096
 
 
-def write_parser(document: Document, parser: ir.ParserInstance) -> Json:
-    """The JSON of a program's parser."""
+def write_parser(
+    document: Document,
+    parser: ir.ParserInstance,
+    name: str,
+    number: int,
+    before: Callable[[Statements], None] | None = None,
+) -> Json:
+    """The JSON of a parser; ``before`` writes what comes first."""
     s = ParserStatements(document)
+    if before is not None:
+        before(s)
     s.inlined(parser, [])
     kept = blocks(s.code)
     names = s.state_names(list(kept))
-    states = [_state(s, block, names, number) for number, block in enumerate(kept.values())]
-    return {"name": "parser", "id": 0, "init_state": names[next(iter(kept))] if kept else None, "parse_states": states}
+    states = [_state(s, block, names, i) for i, block in enumerate(kept.values())]
+    first = names[next(iter(kept))] if kept else None
+    return {"name": name, "id": number, "init_state": first, "parse_states": states}
 
 
 def _state(s: ParserStatements, block: Block, names: dict[Label, str | None], number: int) -> Json:
@@ -256,7 +266,7 @@ class ParserStatements(Statements):
 
     def _length(self, e: ir.ExternCall) -> ir.Expr:
         var = ir.Var("length", Bits(32))
-        self.document.variables.bind(var, FieldAt(STANDARD, "packet_length", Bits(32)))
+        self.document.variables.bind(var, self.document.packet_length(e.pos))
         return ir.VarRef(var, type=Bits(32), pos=e.pos)
 
     def _verify(self, e: ir.ExternCall) -> None:

@@ -8,6 +8,7 @@ bmv2 has no variables, structs or tuples. A struct becomes its leaves; a leaf of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 ENUM_BITS: Final = 32
 """Width of a plain enum and of an error."""
-STANDARD: Final = "standard_metadata"
 SCALARS: Final = "scalars"
 
 
@@ -182,9 +182,13 @@ def leaves(t: Type, name: str) -> list[tuple[str, Type]]:
 
 
 class Places:
-    """Gives every variable its place, and collects what the JSON must declare for it."""
+    """Gives every variable its place, and collects what the JSON must declare for it.
 
-    def __init__(self) -> None:
+    Args:
+        reserved: names of header types that are the architecture's.
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.types: dict[Header, str] = {}
         self.headers: list[Json] = []
         self.stacks: list[Json] = []
@@ -193,7 +197,7 @@ class Places:
         self.union_stacks: list[Json] = []
         self.scalars: list[list[Any]] = []
         self._names: Counter[str] = Counter()
-        self._type_names: set[str] = {SCALARS, STANDARD}
+        self._type_names: set[str] = {SCALARS, *reserved}
 
     def make(self, t: Type, name: str, pos: Pos = NOWHERE) -> Place:
         """Places for a value of type ``t``."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
+from offramp_p4.bmv2.words import SELECTORS
 from offramp_p4.bmv2.write.expressions import digits
 from offramp_p4.bmv2.write.places import Json, bits_of
 from offramp_p4.source import Unsupported
@@ -13,7 +14,6 @@ from offramp_p4.state import Exact, Lpm, Optional, Range, Ternary
 from offramp_p4.state.match import ANY, key_width, prefix_mask
 from offramp_p4.state.table import DEFAULT_SIZE, constant, source_match, source_ranks, supports_timeout
 from offramp_p4.v1model.objects import constant as constructor_number
-from offramp_p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:
     from offramp_p4.bmv2.write.document import Document
@@ -61,7 +61,7 @@ class Tables:
         implementation = table.properties.get("implementation")
         simple = not isinstance(implementation, ir.ExternInstance)
         if isinstance(implementation, ir.ExternInstance):
-            out["type"] = "indirect_ws" if implementation.extern == "action_selector" else "indirect"
+            out["type"] = "indirect_ws" if implementation.extern in SELECTORS else "indirect"
             out["action_profile"] = implementation.name
             self._profile(implementation, table)
         elif table.entries:
@@ -83,13 +83,13 @@ class Tables:
         if profile.name in self._profile_names:
             return
         self._profile_names.add(profile.name)
-        selector = profile.extern == "action_selector"
+        selector = profile.extern in SELECTORS
         entry: Json = {"name": profile.name, "id": self.document.number("action profile")}
         entry["max_size"] = constructor_number(profile, 1 if selector else 0)
         if selector:
             fields: list[Any] = [self.document.key_field(k) for k in table.keys if k.match_kind == "selector"]
             inputs = [{"type": "field", "value": field} for field in fields]
-            entry["selector"] = {"algo": enum_member(profile, 0), "input": inputs}
+            entry["selector"] = {"algo": self.document.algorithm(profile), "input": inputs}
         self.profiles.append(entry)
 
     def _action_entry(self, choice: ir.ActionChoice) -> Json:

@@ -125,8 +125,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     return content
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value in ``text``; NaN and infinities, which are no JSON, are refused.
+def parse_json(text: str | bytes, deepest: int = MOST_NESTING) -> Any:
+    """The value in ``text``; refused are NaN and infinities, which are no JSON, and what nests deeper than ``deepest``.
 
     Raises:
         OfframpError: names the line.
@@ -134,11 +134,11 @@ def parse_json(text: str | bytes) -> Any:
     try:
         content = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except RecursionError:
-        raise OfframpError(f"expected JSON: nested deeper than {MOST_NESTING}") from None
+        raise OfframpError(f"expected JSON: nested deeper than {deepest}") from None
     except ValueError as error:
         problem = "an integer has too many digits" if "int_max_str_digits" in str(error) else error
         raise OfframpError(f"expected JSON: {problem}") from None
-    _check_nesting(content, "expected JSON")
+    _check_nesting(content, "expected JSON", deepest)
     if not _is_unicode(json.dumps(content, ensure_ascii=False)):
         raise OfframpError("expected JSON: half of a surrogate pair")
     return content
@@ -219,14 +219,14 @@ def _checked(text: str) -> str:
     return text
 
 
-def _check_nesting(content: Any, form: str) -> None:
+def _check_nesting(content: Any, form: str, deepest: int = MOST_NESTING) -> None:
     level = [content]
-    for _ in range(MOST_NESTING + 1):
+    for _ in range(deepest + 1):
         holders = [item for item in level if isinstance(item, dict | list)]
         if not holders:
             return
         level = [item for holder in holders for item in (holder.values() if isinstance(holder, dict) else holder)]
-    raise OfframpError(f"{form}: nested deeper than {MOST_NESTING}")
+    raise OfframpError(f"{form}: nested deeper than {deepest}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

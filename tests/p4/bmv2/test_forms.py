@@ -100,3 +100,50 @@ def test_states_may_have_the_names_that_p4_keeps_for_its_own(document, engine: s
         for transition in state["transitions"]:
             transition["next_state"] = renamed.get(transition["next_state"])
     assert _good(_switch(document, engine), "00 3ff1")
+
+
+def test_booleans_in_headers_have_0_in_place_of_false(document, engine: str) -> None:
+    """As p4c says that they have no sign."""
+    types = {kind["name"]: kind for kind in document["header_types"]}
+    fields = types[next(h["header_type"] for h in document["headers"] if h["name"] == "h")]["fields"]
+    assert [field[2] for field in fields] == [False] * 3
+    for field in fields:
+        field[2] = 0
+    assert not _good(_switch(document, engine), "00 4006")
+    assert _good(_switch(document, engine), "00 3ff1")
+
+
+def test_deep_expressions(document, engine: str) -> None:
+    """A sum of a hundred terms is a hundred levels deep, each three of JSON."""
+    value: dict[str, Any] = {"type": "field", "value": ["h", "kind"]}
+    for _ in range(100):
+        one = {"type": "hexstr", "value": "0x01"}
+        value = {"type": "expression", "value": {"op": "+", "left": value, "right": one}}
+    state = next(s for s in _states(document).values() if any(t["type"] == "hexstr" for t in s["transitions"]))
+    place = {"type": "field", "value": ["h", "kind"]}
+    state["parser_ops"].append({"op": "set", "parameters": [place, value]})
+    ((_, frame),) = _switch(document, engine).process_one(0, bytes.fromhex("07 4006"))
+    assert frame == bytes([107, 0x40, 0x06])
+
+
+def test_metadata_of_variable_length(document, engine: str) -> None:
+    """A local variable of type varbit is metadata for p4c: the packet's options go through it to another header."""
+    number = len(document["header_types"])
+    of_options = {"name": "options_t", "id": number, "fields": [["data", "*"]], "max_length": 8}
+    document["header_types"].append(of_options)
+    for name, metadata in (("options", False), ("kept", True), ("copied", False)):
+        about = {"name": name, "id": len(document["headers"]), "header_type": "options_t", "metadata": metadata}
+        document["headers"].append(about)
+    state = next(s for s in _states(document).values() if any(t["type"] == "hexstr" for t in s["transitions"]))
+    length = {"type": "expression", "value": {"type": "hexstr", "value": "0x10"}}
+    header = {"type": "regular", "value": "options"}
+    state["parser_ops"].append({"op": "extract_VL", "parameters": [header, length]})
+    ways = [("kept", "options"), ("copied", "kept")]
+    copies = [
+        {"op": "assign_VL", "parameters": [{"type": "field", "value": [name, "data"]} for name in way]} for way in ways
+    ]
+    valid = {"op": "add_header", "parameters": [{"type": "header", "value": "copied"}]}
+    state["parser_ops"] += [{"op": "primitive", "parameters": [call]} for call in (valid, *copies)]
+    document["deparsers"][0]["order"] += ["options", "copied"]
+    ((_, frame),) = _switch(document, engine).process_one(0, bytes.fromhex("00 4006 abcd 99"))
+    assert frame == bytes.fromhex("00 4006 abcd abcd 99")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.documents import parse_json
 from offramp_base.errors import OfframpError
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
 
 __all__ = ["JsonError", "from_json"]
+
+_DEEPEST: Final = 400
+"""A level of an expression of P4 takes three of JSON."""
 
 
 def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Program:
@@ -31,7 +34,7 @@ def from_json(text: str | bytes, file: str, p4info: Any | None = None) -> ir.Pro
         OfframpError: one line that says what is refused, and where in the document.
     """
     try:
-        program = reader_of(Node(parse_json(text), ""))(file, p4info).read()
+        program = reader_of(Node(parse_json(text, _DEEPEST), ""))(file, p4info).read()
     except RecursionError:
         raise OfframpError(f"{file}: the document is nested too deeply") from None
     except Unsupported as error:

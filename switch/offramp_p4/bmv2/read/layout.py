@@ -156,7 +156,7 @@ class Layout:
             most = 8 * header["max_length"].number(1, MAX_WIDTH // 8) if "max_length" in header else MAX_WIDTH // 8
             return Varbit(max(1, most - others))
         width = f[1].number(1, MAX_WIDTH)
-        return Bits(width, signed=len(f) > 2 and f[2].flag and width > 1)
+        return Bits(width, signed=len(f) > 2 and f[2].value not in (0, False) and f[2].flag and width > 1)
 
     def _struct(self, instance: Node) -> Struct:
         """The type of metadata; one for all metadata of a type, which may be assigned to each other."""
@@ -168,8 +168,6 @@ class Layout:
             if f[0].text.startswith("_padding"):
                 continue
             t = self._field(f, node)
-            if isinstance(t, Varbit):
-                f.fail("metadata of variable length")
             fields.append(Field(f[0].text, t))
         if len({f.name for f in fields}) != len(fields):
             node.fail("a field is there twice")

@@ -147,3 +147,14 @@ def test_metadata_of_variable_length(document, engine: str) -> None:
     document["deparsers"][0]["order"] += ["options", "copied"]
     ((_, frame),) = _switch(document, engine).process_one(0, bytes.fromhex("00 4006 abcd 99"))
     assert frame == bytes.fromhex("00 4006 abcd abcd 99")
+
+
+def test_an_error_that_the_document_does_not_list(document, engine: str) -> None:
+    """p4c lists none for PSA, whose parsers verify all the same."""
+    document["errors"] = []
+    state = next(s for s in _states(document).values() if any(t["type"] == "hexstr" for t in s["transitions"]))
+    no = {"type": "expression", "value": {"op": "not", "left": None, "right": {"type": "bool", "value": True}}}
+    state["parser_ops"].append({"op": "verify", "parameters": [no, {"type": "hexstr", "value": "0x9"}]})
+    switch = _switch(document, engine)
+    assert not _good(switch, "00 3ff1")  # the parser ends before it can choose
+    assert switch.stats.parse_errors == 1

@@ -49,6 +49,10 @@ class Errors:
         self.names = [found.get(i, f"error_{i}") for i in range(max(found) + 1)]
         self.none = self.names.index("NoError")
 
+    def extend(self, number: int) -> None:
+        """Have a name for an error that the document uses and does not list, as p4c's for PSA do."""
+        self.names += [f"error_{i}" for i in range(len(self.names), number + 1)]
+
 
 class ParserReader:
     """Reads parsers."""
@@ -219,8 +223,9 @@ class ParserReader:
 
     def _verify(self, p: Node) -> list[ir.Stmt]:
         code = self.x.exact(unwrapped(p[1]))
-        if not isinstance(code, ir.Const) or not 0 <= int(code.value) < len(self.errors.names):
+        if not isinstance(code, ir.Const) or not 0 <= int(code.value) <= MAX_ERROR:
             p[1].fail("expected the number of an error")
+        self.errors.extend(int(code.value))
         return [call("verify", ("in", self.x.boolean(p[0])), ("in", ir.Const(code.value, type=ERROR)))]
 
 

@@ -16,6 +16,7 @@ _MAGIC: Final = 0xA1B2C3D4
 _MAGIC_NS: Final = 0xA1B23C4D
 _MAGIC_NG: Final = b"\x0a\x0d\x0d\x0a"
 _ETHERNET: Final = 1
+_NO_LINK: Final = 0
 _LINK_TYPE: Final = 0x03FFFFFF
 """Bits of the last field that say what kind of link it was; those above are about a frame check sequence."""
 
@@ -48,10 +49,14 @@ def write(path: Path, frames: Iterable[tuple[int, bytes]]) -> None:
     path.write_bytes(_head() + b"".join(_record(us, frame) for us, frame in frames))
 
 
-def read(path: Path) -> list[tuple[int, bytes]]:
+def read(path: Path, *, of_bmv2: bool = False) -> list[tuple[int, bytes]]:
     """The frames of a capture that may still be growing, with their times in microseconds.
 
     Nothing of a file that is not there yet, or has no complete head; an incomplete last frame is left out.
+
+    Args:
+        path: of the file.
+        of_bmv2: whether bmv2 may have written it, which says of its Ethernet frames that they are of no link.
 
     Raises:
         OfframpError: it cannot be read, is of another format, or a capture of another link than Ethernet.
@@ -63,7 +68,8 @@ def read(path: Path) -> list[tuple[int, bytes]]:
     if len(data) < _HEAD.size:
         return []
     order, unit = _order_and_unit(path, data)
-    if struct.unpack_from(order + "I", data, 20)[0] & _LINK_TYPE != _ETHERNET:
+    link = struct.unpack_from(order + "I", data, 20)[0] & _LINK_TYPE
+    if link != _ETHERNET and not (of_bmv2 and link == _NO_LINK):
         raise OfframpError(f"{path}: expected a capture of Ethernet frames")
     record = struct.Struct(order + "IIII")
     frames, at = [], _HEAD.size

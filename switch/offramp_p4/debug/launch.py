@@ -140,7 +140,7 @@ def _work(switch: Switch, wanted: Launch) -> Iterator[Work]:
 def _captured(file: Path) -> list[bytes]:
     if not file.exists():
         raise OfframpError(f"{file}: No such file or directory")
-    return [frame for _, frame in pcap.read(file)]
+    return [frame for _, frame in pcap.read(file, of_bmv2=True)]
 
 
 def _sent(switch: Switch, port: int, frame: bytes) -> Work:

@@ -53,3 +53,11 @@ def test_others_are_refused_by_name(tmp_path, content, what):
     path.write_bytes(content)
     with pytest.raises(OfframpError, match=f"{path}.*{what}"):
         pcap.read(path)
+
+
+def test_bmv2s_captures_name_no_link(tmp_path):
+    path = tmp_path / "p1_out.pcap"
+    path.write_bytes(capture("<", 0xA1B2C3D4, 1, link=0))
+    with pytest.raises(OfframpError, match="expected a capture of Ethernet frames"):
+        pcap.read(path)
+    assert pcap.read(path, of_bmv2=True) == FRAMES

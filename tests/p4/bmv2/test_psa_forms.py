@@ -74,6 +74,14 @@ def test_metadata_that_egress_reads_are_those_of_ingress(document: Json, engine:
     assert _sent(document, engine, "0900000000000000")[2:4] == "5a"
 
 
+def test_data_of_one_field_is_no_list(document: Json, engine: str) -> None:
+    expected = _sent(document, engine, "0102030405060708")
+    (call,) = [p for p in _body(document) if p["op"] == "_Hash_get_hash"]
+    (only,) = call["parameters"][2]["value"]
+    call["parameters"][2]["value"] = only
+    assert _sent(document, engine, "0102030405060708") == expected
+
+
 def test_primitives_of_a_deparser_set_constants(document: Json, engine: str) -> None:
     document["deparsers"][0]["primitives"] = [{"op": "set", "parameters": [field("w", "d"), number(7)]}]
     assert _sent(document, engine, "0900000000000000").endswith("00000007")

@@ -112,9 +112,11 @@ class PortablePrimitives(Primitives):
 
     def _fields(self, node: Node) -> ir.Expr:
         node["type"].choice("field_list")
-        for part in node["value"]:
+        value = node["value"]
+        parts = [value] if isinstance(value.value, dict) else list(value)  # of one field p4c makes no list
+        for part in parts:
             part["type"].choice("field")  # another has no width
-        return compose([self.x.layout.field(part["value"]) for part in node["value"]])
+        return compose([self.x.layout.field(part["value"]) for part in parts])
 
     def sum_up(self, p: Node, method: str) -> list[ir.Stmt]:
         """``add`` and ``subtract`` of an Internet checksum."""

@@ -49,6 +49,11 @@ def write(path: Path, frames: Iterable[tuple[int, bytes]]) -> None:
     path.write_bytes(_head() + b"".join(_record(us, frame) for us, frame in frames))
 
 
+def size_of(frames: Iterable[bytes], files: int = 1) -> int:
+    """Bytes of so many captures that have these frames together."""
+    return files * _HEAD.size + sum(_RECORD.size + len(frame) for frame in frames)
+
+
 def read(path: Path, *, of_bmv2: bool = False) -> list[tuple[int, bytes]]:
     """The frames of a capture that may still be growing, with their times in microseconds.
 

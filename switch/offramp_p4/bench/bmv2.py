@@ -45,6 +45,7 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
     expected = oracle.process(batch)
     passes = oracle.stats.passes - before
     ports = sorted({*batch.ports.tolist(), *expected.ports.tolist()})
+    wanted = Counter({frame: copies * count for frame, count in Counter(expected).items()})
     departures = run(
         workload.source,
         like,
@@ -54,8 +55,8 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
         defines=workload.defines,
         quiet_s=_QUIET_S,
         limit_s=LIMIT_S,
+        expected=(frame for (_, frame), count in wanted.items() for _ in range(count)),
     )
-    wanted = Counter({frame: copies * count for frame, count in Counter(expected).items()})
     if Counter((d.port, d.frame) for d in departures) != wanted:
         raise OfframpError(
             f"bmv2: {len(departures)} frames left within {LIMIT_S:g} s, not all as the {wanted.total()} of our engines"

@@ -42,6 +42,7 @@ def run(
     defines: Mapping[str, str] | None = None,
     quiet_s: float = _QUIET_S,
     limit_s: float = _LIMIT_S,
+    expected: Iterable[bytes] | None = None,
 ) -> list[Departure]:
     """Compile and run a program in bmv2 with the state of ``like``; what leaves, in order.
 
@@ -55,6 +56,7 @@ def run(
         defines: its macros.
         quiet_s: time without a frame after which the last one has left.
         limit_s: time after which no further frame is waited for.
+        expected: frames that should leave, after whose bytes none is waited for.
 
     Raises:
         OfframpError: p4c or bmv2 is missing or refuses something.
@@ -78,7 +80,8 @@ def run(
             reads_s = bmv2.started_s + wait_s
             if time.monotonic() > reads_s:
                 raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")
-            return _collect(folder, ports, bmv2, reads_s, (quiet_s, limit_s))
+            whole = None if expected is None else pcap.size_of(expected, files=len(ports))
+            return _collect(folder, ports, bmv2, reads_s, (quiet_s, limit_s), whole)
 
 
 def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports: Sequence[int]) -> None:
@@ -90,14 +93,24 @@ def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports
 
 
 def _collect(
-    folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float, waits: tuple[float, float]
+    folder: Path,
+    ports: Sequence[int],
+    bmv2: SimpleSwitch,
+    reads_s: float,
+    waits: tuple[float, float],
+    whole: int | None,
 ) -> list[Departure]:
-    """Wait until the output files have stopped growing, from when bmv2 reads its input, or until the limit."""
+    """Wait until the output files have stopped growing, from when bmv2 reads its input, or until the limit.
+
+    No longer than until they have ``whole`` bytes together, where that is known.
+    """
     quiet_s, limit_s = waits
     files = {port: folder / f"p{port}_out.pcap" for port in ports}
     deadline, sizes, quiet_since = time.monotonic() + limit_s, -1, reads_s + quiet_s
     while time.monotonic() < deadline and bmv2.running:
         now = sum(path.stat().st_size for path in files.values() if path.exists())
+        if now == whole:
+            break
         if now != sizes:
             sizes, quiet_since = now, max(quiet_since, time.monotonic())
         elif time.monotonic() - quiet_since > quiet_s:

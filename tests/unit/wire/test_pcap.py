@@ -35,6 +35,7 @@ def test_what_was_written_is_read_at_every_length(tmp_path):
     pcap.write(path, FRAMES)
     whole = path.read_bytes()
     assert whole == capture("<", 0xA1B2C3D4, 1)
+    assert len(whole) == pcap.size_of(frame for _, frame in FRAMES)
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         assert pcap.read(path) == FRAMES[: len(pcap.read(path))]

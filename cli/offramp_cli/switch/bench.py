@@ -104,6 +104,6 @@ def _plan(workloads: list[Workload], seconds: float, bmv2: bool, veth: bool) -> 
             plan.append((f"{workload.name}, bmv2", partial(measure_bmv2, workload, seconds)))
         plan += [(f"{workload.name}, {engine}", partial(measure, workload, engine, seconds)) for engine in ENGINES]
     switches = [*(["bmv2"] if bmv2 else []), *ENGINES] if veth else []
-    for workload in workloads:
+    for workload in sorted(workloads, key=lambda w: not w.repeatable):  # what takes long to set up comes last
         plan += [(f"{workload.name}, {s}, veth", partial(measure_veth, workload, s, seconds)) for s in switches]
     return plan

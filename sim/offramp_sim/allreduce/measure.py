@@ -102,20 +102,11 @@ def tensor(rank: int, megabytes: float, seed: int) -> npt.NDArray[np.float32]:
     return rng.standard_normal(int(megabytes * MEGABYTE) // 4, np.float32)
 
 
-def _rank(
-    pipe: Connection,
-    rank: int,
-    experiment: Experiment,
-    link: str,
-    control: str,
-    ports: list[int],
-    store: str,
-    space: int | None,
-) -> None:
+def _rank(pipe: Connection, rank: int, *work: Any) -> None:
     """One rank: seconds of each step, then what it counted; or what went wrong."""
     ends_with_parent()
     try:
-        _work(pipe, rank, experiment, link, control, ports, store, space)
+        _work(pipe, rank, *work)
     except Exception as error:  # whatever it is, the parent must hear of it
         pipe.send(f"rank {rank}: {str(error) or type(error).__name__}")
 

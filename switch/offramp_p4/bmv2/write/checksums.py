@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt
+from offramp_p4.bmv2.write.places import FieldAt, Json, header_names
 from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine.core import argument
 from offramp_p4.source import Pos, Unsupported
@@ -117,20 +117,6 @@ class Deparser(_Lists):
             data = self.pure(argument(e, 0))
             parts = data.parts if isinstance(data, ir.Compose) else [data]
             for part in parts:
-                order += self._names(self.expressions.place(part), e)
+                order += header_names(self.expressions.place(part), e.pos)
         self.no_code()
         return order
-
-    def _names(self, place: Place, e: ir.ExternCall) -> list[str]:
-        if isinstance(place, HeaderAt) and place.name is not None:
-            return [place.name]
-        parts: tuple[Place, ...] | None = None
-        if isinstance(place, Group):
-            parts = place.parts
-        elif isinstance(place, StackAt):
-            parts = place.elements
-        elif isinstance(place, UnionAt):
-            parts = place.members
-        if parts is None:
-            raise Unsupported(e.pos, "emit of what is no header with a place of its own, in bmv2's JSON")
-        return [name for part in parts for name in self._names(part, e)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_p4 import ir
 from offramp_p4.bmv2.write.code import Jump, Mark, Primitive
 from offramp_p4.bmv2.write.expressions import hexstr, parameter
-from offramp_p4.bmv2.write.places import FieldAt, Group, HeaderAt, Json, Place, StackAt, UnionAt, operation
+from offramp_p4.bmv2.write.places import FieldAt, Json, header_names, operation
 from offramp_p4.bmv2.write.statements import Statements
 from offramp_p4.engine.core import argument
 from offramp_p4.source import NOWHERE, Pos, Unsupported
@@ -149,19 +149,3 @@ class DeparserStatements(Statements):
         data = self.pure(argument(e, 0))
         for part in data.parts if isinstance(data, ir.Compose) else [data]:
             self.order += header_names(self.expressions.place(part), e.pos)
-
-
-def header_names(place: Place, pos: Pos) -> list[str]:
-    """The names of the headers in a place that a deparser emits."""
-    if isinstance(place, HeaderAt) and place.name is not None:
-        return [place.name]
-    parts: tuple[Place, ...] | None = None
-    if isinstance(place, Group):
-        parts = place.parts
-    elif isinstance(place, StackAt):
-        parts = place.elements
-    elif isinstance(place, UnionAt):
-        parts = place.members
-    if parts is None:
-        raise Unsupported(pos, "emit of what is no header with a place of its own, in bmv2's JSON")
-    return [name for part in parts for name in header_names(part, pos)]

@@ -328,3 +328,19 @@ class Bindings:
         if var not in self._of:
             self._of[var] = self._places.temporary(var.type, var.name, var.pos)
         return self._of[var]
+
+
+def header_names(place: Place, pos: Pos) -> list[str]:
+    """The names of the headers in a place that a deparser emits."""
+    if isinstance(place, HeaderAt) and place.name is not None:
+        return [place.name]
+    parts: tuple[Place, ...] | None = None
+    if isinstance(place, Group):
+        parts = place.parts
+    elif isinstance(place, StackAt):
+        parts = place.elements
+    elif isinstance(place, UnionAt):
+        parts = place.members
+    if parts is None:
+        raise Unsupported(pos, "emit of what is no header with a place of its own, in bmv2's JSON")
+    return [name for part in parts for name in header_names(part, pos)]

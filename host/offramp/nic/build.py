@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from offramp.cmake import kept_folder, run_cmake
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private, user_cache
+from offramp_base.private_folder import check_owned, check_way, make_private
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
-_SOURCES: Final = (".cpp", ".hpp", ".cmake", ".service")
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
 """Commands that a build needs, and the Debian packages that they are in."""
@@ -111,12 +110,7 @@ class Variant:
 
 def cache_folder(variant: str = "release") -> Path:
     """Where a build of these sources is kept."""
-    digest = hashlib.sha256()
-    root = source_root()
-    for path in sorted(root.rglob("*")):
-        if path.suffix in _SOURCES or path.name == "CMakeLists.txt":
-            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    return user_cache() / "offramp" / "nic" / f"{digest.hexdigest()[:16]}-{variant}"
+    return kept_folder("nic", source_root(), variant, without=("ports", "store"))
 
 
 def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
@@ -136,19 +130,8 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
     if folder is None:
         folder = cache_folder()
         make_private(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    _forget_other_sources(folder)
-    _run(["cmake", "-G", "Ninja", "-S", str(source_root()), "-B", str(folder), *options])
-    _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
+    run_cmake(source_root(), folder, options, target)
     return folder
-
-
-def _forget_other_sources(folder: Path) -> None:
-    """CMake refuses a build folder that another checkout of the same sources configured; it then begins anew."""
-    cache = folder / "CMakeCache.txt"
-    if cache.is_file() and f"CMAKE_HOME_DIRECTORY:INTERNAL={source_root()}\n" not in cache.read_text(encoding="utf-8"):
-        cache.unlink()
-        shutil.rmtree(folder / "CMakeFiles", ignore_errors=True)
 
 
 def agent_program(folder: Path | None = None) -> Path:
@@ -168,11 +151,3 @@ def agent_program(folder: Path | None = None) -> Path:
         check_way(program.parent)
         check_owned(program, folder=False)
     return program
-
-
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        faults = [line for line in lines if "error:" in line.lower()] or lines[-1:]
-        raise OfframpError(f"{' '.join(command[:2])}: {faults[0] if faults else 'failed'}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from offramp.cluster.read import cluster_of
 from offramp.leo.config.check import check
 from offramp.leo.config.models import Config
 from offramp_base.errors import OfframpError
@@ -60,6 +61,8 @@ def _join(sources: Sequence[Source]) -> Config:
     for source in sources:
         if not isinstance(source.data, dict):
             raise source.error((), f"expected one of {', '.join(Config.model_fields)}")
+        if "hosts" in source.data:
+            source = _hardware(source)
         for part, value in source.data.items():
             if part not in Config.model_fields:
                 raise source.error((part,), "no such field")
@@ -78,6 +81,31 @@ def _join(sources: Sequence[Source]) -> Config:
         raise source.error(_place(source, first["loc"]), _said(first)) from None
     check(config)
     return config
+
+
+def _hardware(source: Source) -> Source:
+    """The hosts' model of a cluster file, as a file that says hardware alone; LEO's hosts are alike.
+
+    Raises:
+        OfframpError: one line with file and line: no model, or hosts of several.
+    """
+    cluster = cluster_of(source, Path(source.name).stem)
+    said = {repr(host.hardware): host for host in cluster.hosts if host.hardware is not None}
+    if len(said) != 1:
+        found = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in said.values())
+        problem = f"{found} have different models" if said else "no host has a model"
+        raise source.error(("hosts",), f"hardware: {problem}: LEO expects one, of all hosts that have any")
+    (host,) = said.values()
+    if isinstance(host.hardware, str):
+        beside = Path(source.name).parent / host.hardware
+        inner = read_source(beside if beside.is_file() else builtin(host.hardware))
+        if not isinstance(inner.data, dict) or "hardware" not in inner.data:
+            raise inner.error((), "expected hardware")
+        return Source(inner.name, {"hardware": inner.data["hardware"]}, inner.lines)
+    index = next(i for i, row in enumerate(source.data["hosts"]) if row.get("hardware") == host.hardware)
+    start = ("hosts", index, "hardware")
+    lines = {("hardware", *place[3:]): line for place, line in source.lines.items() if place[:3] == start}
+    return Source(source.name, {"hardware": host.hardware}, lines)
 
 
 def _place(source: Source, steps: Sequence[int | str]) -> Place:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a store is told when it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
+
+SYNC: Final = {
+    "always": "before a write is answered; many share one sync",
+    "everysec": "every second",
+    "no": "when the kernel likes",
+}
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """Where a store listens, what it keeps, and how much it takes."""
+
+    listen: Annotated[
+        str,
+        Field(
+            "Address for clients that prove the token (libofframp), HOST:PORT or unix:PATH; empty: none",
+            group="Addresses",
+        ),
+    ] = "127.0.0.1:7878"
+    resp: Annotated[str, Field("Address for clients of redis' protocol (RESP2 and RESP3); empty: none")] = ""
+    memcached: Annotated[str, Field("Address for clients of memcached's text and meta protocol; empty: none")] = ""
+    insecure: Annotated[bool, Field("Serve other machines though nobody shows who he is")] = False
+    folder: Annotated[
+        Path | None, Field("Of log and snapshots; without, nothing is kept", group="Disk", filled=True)
+    ] = None
+    sync: Annotated[str, Field("When the log is synced", choices=SYNC)] = "everysec"
+    cut: Annotated[bool, Field("Give up what a damaged log has behind the damage")] = False
+    memory: Annotated[int, Field("For keys, values and table; 0: no limit", unit=BYTES, least=0, group="Limits")] = 0
+    value_bytes: Annotated[int, Field("Of the longest value", unit=BYTES, least=64, most=8 << 20)] = 1 << 20
+    connections: Annotated[int, Field("At a time", least=1, most=1_000_000)] = 10_000
+    spin_us: Annotated[
+        int, Field("Longest look for work before it sleeps, where looking pays; 0: never", least=0, most=1000)
+    ] = 50
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not (self.listen or self.resp or self.memcached):
+            raise SettingsError("listen", "expected an address here, in {resp} or in {memcached}")

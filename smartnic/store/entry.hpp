@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A key and its value, in one piece of memory.
+#pragma once
+
+#include <malloc.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+namespace offramp::store {
+
+struct Entry {
+    std::uint64_t hash;
+    std::uint64_t version;    // of the last change, unique in the store: memcached's cas
+    std::int64_t expires_ms;  // 0: never
+    std::uint32_t flags;      // memcached's, opaque
+    std::uint32_t key_length, value_length, room;
+
+    [[nodiscard]] char* bytes() { return reinterpret_cast<char*>(this + 1); }
+    [[nodiscard]] const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
+    [[nodiscard]] std::string_view key() const { return {bytes(), key_length}; }
+    [[nodiscard]] std::string_view value() const { return {bytes() + key_length, value_length}; }
+    [[nodiscard]] char* value_bytes() { return bytes() + key_length; }
+
+    // With room for a value of `room` bytes, or more.
+    static Entry* make(std::uint64_t hash, std::string_view key, std::size_t room) {
+        const std::size_t need = sizeof(Entry) + key.size() + room;
+        auto* made = static_cast<Entry*>(std::malloc(need));
+        if (made == nullptr) throw std::bad_alloc();
+        const std::size_t more = ::malloc_usable_size(made) - need;
+        *made = {hash, 0, 0, 0, static_cast<std::uint32_t>(key.size()), 0, static_cast<std::uint32_t>(room + more)};
+        std::memcpy(made->bytes(), key.data(), key.size());
+        return made;
+    }
+    static void free(Entry* entry) { std::free(entry); }
+
+    // Bytes of memory, with what malloc keeps beside it.
+    [[nodiscard]] std::size_t footprint() const { return sizeof(Entry) + key_length + room + sizeof(std::size_t); }
+};
+
+}  // namespace offramp::store

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memcached/session.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "numbers.hpp"
+
+namespace offramp::store::memcached {
+namespace {
+
+constexpr std::size_t most_line = 1 << 16, most_line_before_proof = 2048;
+constexpr std::size_t record_overhead = 128;
+constexpr std::int64_t longest_from_now_s = 60 * 60 * 24 * 30;
+
+bool one_of(std::string_view word, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), word) != names.end();
+}
+
+bool stores(std::string_view word) {
+    return one_of(word, {"set", "add", "replace", "append", "prepend", "cas"});
+}
+
+}  // namespace
+
+MemcachedSession::MemcachedSession(Service& service, bool trusted) : service_(service) {
+    proved_ = trusted || service.password.empty();
+}
+
+std::int64_t end_of(const Store& store, std::int64_t time) {
+    if (time == 0) return 0;
+    if (time < 0) return 1;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 1000 - longest_from_now_s;
+    if (time > longest_from_now_s) return std::min(time, most) * 1000;
+    return store.now_ms() + time * 1000;
+}
+
+bool good_key(std::string_view key) {
+    for (const char each : key)
+        if (static_cast<unsigned char>(each) <= ' ' || each == '\x7f') return false;
+    return !key.empty() && key.size() <= most_key;
+}
+
+std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
+    std::size_t used = 0;
+    needs_ = 1;
+    while (used < in.size() && !ended_ && out.size() < long_answers) {
+        if (swallow_ > 0) {
+            const std::size_t taken = std::min<std::uint64_t>(swallow_, in.size() - used);
+            swallow_ -= taken;
+            used += taken;
+            continue;
+        }
+        const std::size_t taken = command(in.substr(used), out);
+        if (taken == 0) break;
+        used += taken;
+    }
+    return used;
+}
+
+std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
+    const std::size_t most = proved_ ? most_line : most_line_before_proof;
+    const std::size_t end = in.substr(0, most).find('\n');
+    if (end == std::string_view::npos) {
+        if (in.size() >= most) {
+            ++service_.totals.protocol_errors;
+            out.append("CLIENT_ERROR line too long\r\n");
+            ended_ = true;
+        }
+        needs_ = in.size() + 1;
+        return 0;
+    }
+    std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
+    words_.clear();
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) words_.push_back(word);
+    if (words_.empty()) return out.append("ERROR\r\n"), end + 1;
+    const bool meta_store = words_[0] == "ms" && words_.size() >= 3;
+    std::string_view data;
+    std::size_t used = end + 1;
+    if ((stores(words_[0]) && words_.size() >= 5) || meta_store) {
+        bool good = false;
+        used = block(in, used, words_[meta_store ? 2 : 4], data, good, out);
+        if (used == 0 || !good) return used;
+    }
+    ++service_.totals.commands;
+    if (!proved_) {
+        prove(data, out);
+        return used;
+    }
+    const bool quiet = words_.back() == "noreply" && words_.size() > 1;
+    if (quiet) words_.pop_back();
+    scratch_.clear();
+    std::string& to = quiet ? scratch_ : out;
+    try {
+        if (stores(words_[0]))
+            store_value(data, to);
+        else if (meta_store)
+            meta_set(data, to);
+        else
+            simple(to);
+    } catch (const std::bad_alloc&) {
+        to.append("SERVER_ERROR out of memory\r\n");
+    }
+    seal();
+    return used;
+}
+
+std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::string_view length, std::string_view& data,
+                                    bool& good, std::string& out) {
+    std::uint32_t bytes = 0;
+    if (!parse_number(length, bytes) || bytes > std::numeric_limits<std::int32_t>::max()) {
+        out.append("CLIENT_ERROR bad data chunk\r\n");
+        return line;
+    }
+    if (bytes > (proved_ ? service_.store.limits().value : most_before_proof)) {
+        out.append("SERVER_ERROR object too large for cache\r\n");
+        swallow_ = std::uint64_t{bytes} + 2;
+        ended_ = !proved_;
+        return line;
+    }
+    if (in.size() < line + bytes + 2) {
+        needs_ = line + bytes + 2;
+        return 0;
+    }
+    data = in.substr(line, bytes);
+    good = in.substr(line + bytes, 2) == "\r\n";
+    if (good) return line + bytes + 2;
+    out.append("CLIENT_ERROR bad data chunk\r\n");
+    const std::size_t next = in.find('\n', line + bytes);
+    return next == std::string_view::npos ? in.size() : next + 1;
+}
+
+// memcached's authentication over text: the data of a first "set" are a name, a space and the password.
+void MemcachedSession::prove(std::string_view data, std::string& out) {
+    const std::size_t space = data.find(' ');
+    if (words_[0] == "set" && space != std::string_view::npos && service_.accepts(data.substr(space + 1))) {
+        proved_ = true;
+        out.append("STORED\r\n");
+        return;
+    }
+    ++service_.totals.refused;
+    out.append("CLIENT_ERROR unauthenticated\r\n");
+    ended_ = true;
+}
+
+bool MemcachedSession::may_change(std::size_t bytes, bool grows, std::string& out) {
+    if (grows && service_.store.full()) {
+        out.append("SERVER_ERROR out of memory storing object\r\n");
+        return false;
+    }
+    if (service_.loggable(bytes + record_overhead + most_key)) return true;
+    out.append("SERVER_ERROR ").append(service_.store.log()->fault()).append("\r\n");
+    return false;
+}
+
+void MemcachedSession::seal() {
+    if (service_.store.log() != nullptr) service_.store.log()->seal();
+}
+
+void MemcachedSession::simple(std::string& out) {
+    const std::string_view name = words_[0];
+    if (name == "get") return retrieve(out, 1, false, false);
+    if (name == "gets") return retrieve(out, 1, true, false);
+    if (name == "gat") return retrieve(out, 2, false, true);
+    if (name == "gats") return retrieve(out, 2, true, true);
+    if (name == "delete") return remove(out);
+    if (name == "incr") return count(out, true);
+    if (name == "decr") return count(out, false);
+    if (name == "touch") return touch(out);
+    if (name == "mg") return meta_get(out);
+    if (name == "md") return meta_delete(out);
+    if (name == "ma") return meta_count(out);
+    if (name == "me") return meta_debug(out);
+    if (name == "flush_all") return flush(out);
+    if (name == "stats") return stats(out);
+    if (name == "mn") {
+        out.append("MN\r\n");
+    } else if (name == "version") {
+        out.append("VERSION ").append(version).append("\r\n");
+    } else if (name == "verbosity") {
+        out.append(words_.size() > 1 ? "OK\r\n" : "ERROR\r\n");
+    } else if (name == "cache_memlimit") {
+        std::uint64_t megabytes = 0;
+        const bool known = words_.size() == 2 && parse_number(words_[1], megabytes) && megabytes >> 44 == 0;
+        if (known) service_.store.limits().memory = megabytes << 20;
+        out.append(known ? "OK\r\n" : "ERROR\r\n");
+    } else if (name == "quit") {
+        ended_ = true;
+    } else {
+        out.append("ERROR\r\n");
+    }
+}
+
+}  // namespace offramp::store::memcached

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// memcached's text commands.
+#include <unistd.h>
+
+#include "memcached/session.hpp"
+#include "numbers.hpp"
+
+namespace offramp::store::memcached {
+namespace {
+
+constexpr const char* bad_format = "CLIENT_ERROR bad command line format\r\n";
+
+void append_item(std::string& out, const Entry* entry, bool unique) {
+    out.append("VALUE ").append(entry->key()).push_back(' ');
+    append_number(out, entry->flags);
+    out.push_back(' ');
+    append_number(out, entry->value_length);
+    if (unique) {
+        out.push_back(' ');
+        append_number(out, entry->version);
+    }
+    out.append("\r\n").append(entry->value()).append("\r\n");
+}
+
+}  // namespace
+
+bool parse_counter(std::string_view text, std::uint64_t& to) {
+    const std::size_t first = text.find_first_not_of('0');
+    if (first == std::string_view::npos) return to = 0, !text.empty();
+    return text[first] != '-' && parse_number(text.substr(first), to);
+}
+
+void append_counter(Store& store, Entry* entry, std::uint64_t number) {
+    std::string text;
+    append_number(text, number);
+    store.set(entry->key(), text, entry->expires_ms, entry->flags);
+}
+
+void MemcachedSession::retrieve(std::string& out, std::size_t first, bool unique, bool touches) {
+    Store& store = service_.store;
+    std::int64_t time = 0;
+    if (words_.size() <= first) return void(out.append("ERROR\r\n"));
+    if (touches && !parse_number(words_[1], time)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
+    if (touches && !may_change(most_key * 2 * words_.size(), false, out)) return;
+    const std::size_t before = out.size();
+    for (std::size_t i = first; i < words_.size(); ++i) {
+        if (!good_key(words_[i])) {
+            out.resize(before);
+            return void(out.append(bad_format));
+        }
+        Entry* entry = store.find(words_[i]);
+        ++(entry == nullptr ? store.counts.misses : store.counts.hits);
+        if (entry == nullptr) continue;
+        if (out.size() + entry->value_length > most_answer) {
+            out.resize(before);
+            return void(out.append("SERVER_ERROR the answer is longer than 67108864 bytes\r\n"));
+        }
+        append_item(out, entry, unique);
+        if (touches) store.expire(entry, end_of(store, time));
+    }
+    out.append("END\r\n");
+}
+
+void MemcachedSession::store_value(std::string_view data, std::string& out) {
+    Store& store = service_.store;
+    const std::string_view name = words_[0];
+    const bool checks = name == "cas";
+    std::uint32_t flags = 0;
+    std::int64_t time = 0;
+    std::uint64_t unique = 0;
+    if (words_.size() != (checks ? 6u : 5u)) return void(out.append("ERROR\r\n"));
+    const std::string_view key = words_[1];
+    if (!good_key(key) || !parse_number(words_[2], flags) || !parse_number(words_[3], time) ||
+        (checks && !parse_number(words_[5], unique)))
+        return void(out.append(bad_format));
+    if (!may_change(data.size(), true, out)) return;
+    Entry* old = store.find(key);
+    const bool joins = name == "append" || name == "prepend";
+    if (checks && old == nullptr) return void(out.append("NOT_FOUND\r\n"));
+    if (checks && old->version != unique) return void(out.append("EXISTS\r\n"));
+    if ((name == "add" && old != nullptr) || ((name == "replace" || joins) && old == nullptr))
+        return void(out.append("NOT_STORED\r\n"));
+    if (joins && old->value_length + data.size() > store.limits().value)
+        return void(out.append("SERVER_ERROR object too large for cache\r\n"));
+    if (name == "append") {
+        store.splice(old, old->value_length, data);
+    } else if (name == "prepend") {
+        if (!may_change(data.size() + old->value_length, true, out)) return;
+        store.set(key, std::string(data).append(old->value()), old->expires_ms, old->flags);
+    } else {
+        store.set(key, data, end_of(store, time), flags);
+    }
+    out.append("STORED\r\n");
+}
+
+void MemcachedSession::remove(std::string& out) {
+    if (words_.size() < 2 || words_.size() > 3 || !good_key(words_[1]) || (words_.size() == 3 && words_[2] != "0"))
+        return void(out.append(words_.size() < 2 ? "ERROR\r\n" : bad_format));
+    if (!may_change(0, false, out)) return;
+    out.append(service_.store.erase(words_[1]) ? "DELETED\r\n" : "NOT_FOUND\r\n");
+}
+
+void MemcachedSession::count(std::string& out, bool up) {
+    std::uint64_t delta = 0, number = 0;
+    if (words_.size() != 3) return void(out.append("ERROR\r\n"));
+    if (!good_key(words_[1])) return void(out.append(bad_format));
+    if (!parse_number(words_[2], delta)) return void(out.append("CLIENT_ERROR invalid numeric delta argument\r\n"));
+    if (!may_change(0, true, out)) return;
+    Entry* entry = service_.store.find(words_[1]);
+    if (entry == nullptr) return void(out.append("NOT_FOUND\r\n"));
+    if (!parse_counter(entry->value(), number))
+        return void(out.append("CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"));
+    number = up ? number + delta : number - std::min(number, delta);
+    append_counter(service_.store, entry, number);
+    append_number(out, number);
+    out.append("\r\n");
+}
+
+void MemcachedSession::touch(std::string& out) {
+    std::int64_t time = 0;
+    if (words_.size() != 3) return void(out.append("ERROR\r\n"));
+    if (!good_key(words_[1])) return void(out.append(bad_format));
+    if (!parse_number(words_[2], time)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
+    if (!may_change(0, false, out)) return;
+    Entry* entry = service_.store.find(words_[1]);
+    if (entry != nullptr) service_.store.expire(entry, end_of(service_.store, time));
+    out.append(entry != nullptr ? "TOUCHED\r\n" : "NOT_FOUND\r\n");
+}
+
+void MemcachedSession::flush(std::string& out) {
+    std::int64_t delay = 0;
+    if (words_.size() > 2 || (words_.size() == 2 && !parse_number(words_[1], delay))) return void(out.append(bad_format));
+    if (!may_change(0, false, out)) return;
+    if (delay > 0)
+        service_.flush_at_ms = end_of(service_.store, delay);
+    else
+        service_.store.clear();
+    out.append("OK\r\n");
+}
+
+void MemcachedSession::stats(std::string& out) {
+    const Store& store = service_.store;
+    const auto line = [&](const char* name, std::uint64_t value) {
+        out.append("STAT ").append(name).push_back(' ');
+        append_number(out, value);
+        out.append("\r\n");
+    };
+    if (words_.size() > 1) {
+        if (words_[1] == "reset") service_.store.counts = {};
+        return void(out.append(words_[1] == "reset" ? "RESET\r\n" : "END\r\n"));
+    }
+    line("pid", static_cast<std::uint64_t>(::getpid()));
+    line("uptime", static_cast<std::uint64_t>(store.now_ms() - service_.began_ms) / 1000);
+    line("time", static_cast<std::uint64_t>(store.now_ms()) / 1000);
+    out.append("STAT version ").append(version).append("\r\n");
+    line("pointer_size", 64);
+    line("curr_connections", service_.totals.open);
+    line("total_connections", service_.totals.connections);
+    line("cmd_total", service_.totals.commands);
+    line("get_hits", store.counts.hits);
+    line("get_misses", store.counts.misses);
+    line("bytes_read", service_.totals.bytes_in);
+    line("bytes_written", service_.totals.bytes_out);
+    line("limit_maxbytes", store.limits().memory);
+    line("threads", 1);
+    line("bytes", store.used());
+    line("curr_items", store.size());
+    line("expired", store.counts.expired);
+    out.append("END\r\n");
+}
+
+}  // namespace offramp::store::memcached

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of redis' protocol, by file.
+#pragma once
+
+#include <optional>
+
+#include "resp/session.hpp"
+
+namespace offramp::store::resp {
+
+constexpr const char* no_integer = "ERR value is not an integer or out of range";
+constexpr const char* bad_syntax = "ERR syntax error";
+
+// When something ends, from a number of seconds or milliseconds, from now or from 1970; nothing where there is no such time.
+[[nodiscard]] std::optional<std::int64_t> end_of(Call& call, std::string_view text, bool seconds, bool from_now);
+// Whether a key and a value are short enough; answers where not.
+[[nodiscard]] bool fit(Call& call, std::string_view key, std::size_t value);
+
+// values.cpp
+void get(Call&), set(Call&), setnx(Call&), setex(Call&), psetex(Call&), getset(Call&), getdel(Call&), getex(Call&), mget(Call&);
+void mset(Call&), msetnx(Call&), append(Call&), strlen(Call&), getrange(Call&), setrange(Call&), cas(Call&);
+void incr(Call&), decr(Call&), incrby(Call&), decrby(Call&), incrbyfloat(Call&);
+// keys.cpp
+void del(Call&), exists(Call&), expire(Call&), pexpire(Call&), expireat(Call&), pexpireat(Call&), ttl(Call&), pttl(Call&);
+void expiretime(Call&), pexpiretime(Call&), persist(Call&), type(Call&), keys(Call&), scan(Call&), dbsize(Call&), flush(Call&);
+void rename(Call&), renamenx(Call&), randomkey(Call&);
+// connection.cpp
+void ping(Call&), echo(Call&), quit(Call&), hello(Call&), auth(Call&), select(Call&), client(Call&), reset(Call&);
+void multi(Call&), exec(Call&), discard(Call&), watch(Call&), unwatch(Call&);
+// server.cpp
+void info(Call&), command(Call&), config(Call&), save(Call&), bgsave(Call&), lastsave(Call&), now(Call&);
+
+}  // namespace offramp::store::resp

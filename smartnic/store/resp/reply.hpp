@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers of redis' protocol, in version 2 or 3 of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "numbers.hpp"
+
+namespace offramp::store::resp {
+
+class Reply {
+  public:
+    Reply(std::string& to, int protocol) : to_(to), protocol_(protocol) {}
+
+    void ok() { to_.append("+OK\r\n"); }
+    void simple(std::string_view text) { line('+', text); }
+    void error(std::string_view text) { line('-', text); }
+    void integer(std::int64_t number) { header(':', number); }
+    void bulk(std::string_view text) {
+        header('$', text.size());
+        to_.append(text).append("\r\n");
+    }
+    void null() { to_.append(protocol_ == 3 ? "_\r\n" : "$-1\r\n"); }
+    void null_array() { to_.append(protocol_ == 3 ? "_\r\n" : "*-1\r\n"); }
+    void array(std::size_t count) { header('*', count); }
+    // `count` pairs follow: a map, where the protocol has maps.
+    void map(std::size_t count) { protocol_ == 3 ? header('%', count) : header('*', 2 * count); }
+    void set(std::size_t count) { header(protocol_ == 3 ? '~' : '*', count); }
+    // Text for people.
+    void verbatim(std::string_view text) {
+        if (protocol_ != 3) return bulk(text);
+        header('=', text.size() + 4);
+        to_.append("txt:").append(text).append("\r\n");
+    }
+    void protocol(int version) { protocol_ = version; }
+    [[nodiscard]] int protocol() const { return protocol_; }
+    [[nodiscard]] std::size_t size() const { return to_.size(); }
+
+  private:
+    void line(char type, std::string_view text) {
+        to_.push_back(type);
+        to_.append(text).append("\r\n");
+    }
+    template <typename T>
+    void header(char type, T number) {
+        to_.push_back(type);
+        append_number(to_, number);
+        to_.append("\r\n");
+    }
+
+    std::string& to_;
+    int protocol_;
+};
+
+}  // namespace offramp::store::resp

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command, and how it is found.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "resp/commands.hpp"
+
+namespace offramp::store::resp {
+namespace {
+
+constexpr unsigned adds = writes | grows, link = admin | open;
+
+constexpr Command commands[] = {
+    {"get", 2, reads, get, 1, 1, 1},
+    {"set", -3, adds, set, 1, 1, 1},
+    {"setnx", 3, adds, setnx, 1, 1, 1},
+    {"setex", 4, adds, setex, 1, 1, 1},
+    {"psetex", 4, adds, psetex, 1, 1, 1},
+    {"getset", 3, adds, getset, 1, 1, 1},
+    {"getdel", 2, writes, getdel, 1, 1, 1},
+    {"getex", -2, writes, getex, 1, 1, 1},
+    {"mget", -2, reads, mget, 1, -1, 1},
+    {"mset", -3, adds, mset, 1, -1, 2},
+    {"msetnx", -3, adds, msetnx, 1, -1, 2},
+    {"append", 3, adds, append, 1, 1, 1},
+    {"strlen", 2, reads, strlen, 1, 1, 1},
+    {"getrange", 4, reads, getrange, 1, 1, 1},
+    {"substr", 4, reads, getrange, 1, 1, 1},
+    {"setrange", 4, adds, setrange, 1, 1, 1},
+    {"cas", 4, adds, cas, 1, 1, 1},
+    {"incr", 2, adds, incr, 1, 1, 1},
+    {"decr", 2, adds, decr, 1, 1, 1},
+    {"incrby", 3, adds, incrby, 1, 1, 1},
+    {"decrby", 3, adds, decrby, 1, 1, 1},
+    {"incrbyfloat", 3, adds, incrbyfloat, 1, 1, 1},
+    {"del", -2, writes, del, 1, -1, 1},
+    {"unlink", -2, writes, del, 1, -1, 1},
+    {"exists", -2, reads, exists, 1, -1, 1},
+    {"touch", -2, reads, exists, 1, -1, 1},
+    {"expire", -3, writes, expire, 1, 1, 1},
+    {"pexpire", -3, writes, pexpire, 1, 1, 1},
+    {"expireat", -3, writes, expireat, 1, 1, 1},
+    {"pexpireat", -3, writes, pexpireat, 1, 1, 1},
+    {"ttl", 2, reads, ttl, 1, 1, 1},
+    {"pttl", 2, reads, pttl, 1, 1, 1},
+    {"expiretime", 2, reads, expiretime, 1, 1, 1},
+    {"pexpiretime", 2, reads, pexpiretime, 1, 1, 1},
+    {"persist", 2, writes, persist, 1, 1, 1},
+    {"type", 2, reads, type, 1, 1, 1},
+    {"rename", 3, writes, rename, 1, 2, 1},
+    {"renamenx", 3, writes, renamenx, 1, 2, 1},
+    {"randomkey", 1, reads, randomkey, 0, 0, 0},
+    {"keys", 2, reads, keys, 0, 0, 0},
+    {"scan", -2, reads, scan, 0, 0, 0},
+    {"dbsize", 1, reads, dbsize, 0, 0, 0},
+    {"flushall", -1, writes, flush, 0, 0, 0},
+    {"flushdb", -1, writes, flush, 0, 0, 0},
+    {"ping", -1, admin, ping, 0, 0, 0},
+    {"echo", 2, admin, echo, 0, 0, 0},
+    {"quit", -1, link | at_once, quit, 0, 0, 0},
+    {"reset", 1, link | at_once, reset, 0, 0, 0},
+    {"hello", -1, link | at_once, hello, 0, 0, 0},
+    {"auth", -2, link, auth, 0, 0, 0},
+    {"select", 2, admin, select, 0, 0, 0},
+    {"client", -2, admin, client, 0, 0, 0},
+    {"multi", 1, admin | at_once, multi, 0, 0, 0},
+    {"exec", 1, admin | at_once, exec, 0, 0, 0},
+    {"discard", 1, admin | at_once, discard, 0, 0, 0},
+    {"watch", -2, admin | at_once, watch, 1, -1, 1},
+    {"unwatch", 1, admin, unwatch, 0, 0, 0},
+    {"info", -1, admin, info, 0, 0, 0},
+    {"command", -1, admin, command, 0, 0, 0},
+    {"config", -2, admin, config, 0, 0, 0},
+    {"save", 1, admin | at_once, save, 0, 0, 0},
+    {"bgsave", -1, admin | at_once, bgsave, 0, 0, 0},
+    {"bgrewriteaof", 1, admin | at_once, bgsave, 0, 0, 0},
+    {"lastsave", 1, admin, lastsave, 0, 0, 0},
+    {"time", 1, admin, now, 0, 0, 0},
+};
+constexpr std::size_t places = 256, longest = 16;
+
+// Letters count without their case: bit 5 is left out.
+std::size_t place_of(std::string_view name) {
+    std::uint32_t found = static_cast<std::uint32_t>(name.size());
+    for (const char each : name) found = (found ^ (static_cast<unsigned char>(each) | 32u)) * 16777619u;
+    return (found ^ found >> 13) % places;
+}
+
+bool same(std::string_view name, const char* lower) {
+    for (const char each : name)
+        if ((*lower == '\0') || (each != *lower && (each < 'A' || each > 'Z' || each + 32 != *lower))) return false;
+        else
+            ++lower;
+    return *lower == '\0';
+}
+
+// Open addressing: a command is at its place or behind it.
+const auto table = [] {
+    std::array<const Command*, places> made{};
+    for (const Command& each : commands) {
+        std::size_t at = place_of(each.name);
+        while (made[at] != nullptr) at = (at + 1) % places;
+        made[at] = &each;
+    }
+    return made;
+}();
+
+}  // namespace
+
+const Command* find_command(std::string_view name) {
+    if (name.size() > longest) return nullptr;
+    for (std::size_t at = place_of(name); table[at] != nullptr; at = (at + 1) % places)
+        if (same(name, table[at]->name)) return table[at];
+    return nullptr;
+}
+
+std::span<const Command> all_commands() {
+    return commands;
+}
+
+}  // namespace offramp::store::resp

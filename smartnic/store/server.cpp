@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "memcached/session.hpp"
+#include "resp/session.hpp"
+
+namespace offramp::store {
+namespace {
+
+constexpr std::size_t input_bytes = std::size_t{128} << 10;
+constexpr std::size_t most_read = std::size_t{1} << 20, most_held = std::size_t{1} << 20;
+constexpr std::size_t kept_bytes = std::size_t{16} << 10;    // of a buffer that a connection no longer needs
+constexpr std::size_t all_input = std::size_t{512} << 20;    // that may wait in all connections together
+constexpr std::int64_t rare_ms = 100, proof_ms = 5000;
+constexpr std::size_t most_strangers = 256;
+constexpr int most_accepts = 64, most_events = 256;
+constexpr std::uint32_t spare_descriptors = 64;
+
+// HOST:PORT of the other end, or "unix".
+std::string peer_of(int socket) {
+    sockaddr_storage place{};
+    socklen_t length = sizeof place;
+    auto* at = reinterpret_cast<sockaddr*>(&place);
+    std::array<char, NI_MAXHOST> host{};
+    std::array<char, NI_MAXSERV> port{};
+    if (::getpeername(socket, at, &length) != 0 || place.ss_family == AF_UNIX ||
+        ::getnameinfo(at, length, host.data(), host.size(), port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return "unix";
+    return std::string(host.data()) + ":" + port.data();
+}
+
+}  // namespace
+
+struct Mark {
+    std::size_t end;
+    std::uint64_t number;
+};
+
+struct Server::Connection {
+    Descriptor socket;
+    std::unique_ptr<Session> session;
+    std::string in, out;      // `in`: a command that is not whole
+    std::size_t sent = 0, settled_end = 0;  // bytes of `out`
+    std::vector<Mark> marks;  // answers that wait until a change is durable
+    std::int64_t since_ms = 0;
+    bool queued = false, held = false;
+    bool deaf = false;       // nothing is read: answers wait, or the peer has said all
+    bool finishing = false;  // the peer has said all
+    bool gone = false;       // nothing can be sent any more
+
+    // Notes which change the answers so far may have seen.
+    void mark(std::uint64_t number) {
+        if (marks.empty() || marks.back().number != number)
+            marks.push_back({out.size(), number});
+        else
+            marks.back().end = out.size();
+    }
+    // How much of `out` may leave.
+    std::size_t settled(std::uint64_t durable) {
+        auto each = marks.begin();
+        for (; each != marks.end() && each->number <= durable; ++each) settled_end = each->end;
+        marks.erase(marks.begin(), each);
+        return settled_end;
+    }
+};
+
+Server::Server(const Settings& settings)
+    : settings_(settings),
+      store_(settings.limits),
+      service_(store_),
+      pacer_(settings.spin_us),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      input_(input_bytes) {
+    service_.password = settings.password;
+    service_.began_ms = store_.now_ms();
+    service_.saved_s = store_.now_ms() / 1000;
+    service_.clients = [this] { return clients(); };
+    service_.kill = [this](std::uint64_t id) {
+        for (auto& [socket, each] : connections_)
+            if (each->session->id == id) return ::shutdown(socket, SHUT_RDWR) == 0;
+        return false;
+    };
+    watch(bell_.get(), EPOLLIN, EPOLL_CTL_ADD);
+}
+
+Server::~Server() {
+    for (const Arrival& each : arrivals_) ::close(each.socket);
+}
+
+bool Server::open(std::string& why) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, settings_.connections + spare_descriptors);
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (settings_.folder.empty()) return true;
+    disk_ = std::make_unique<Disk>(settings_.folder, settings_.sync, bell_.get());
+    if (!disk_->open(store_, settings_.cut, why)) return false;
+    store_.attach(&disk_->log());
+    service_.save = [this](bool wait) { return save(wait); };
+    return true;
+}
+
+void Server::watch(int socket, std::uint32_t events, int how) {
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = socket;
+    ::epoll_ctl(epoll_.get(), how, socket, &event);
+}
+
+void Server::listen(int socket, Protocol protocol) {
+    const std::lock_guard lock(mutex_);
+    arrivals_.push_back({socket, protocol, true});
+    ring();
+}
+
+void Server::adopt(int socket, Protocol protocol) {
+    const std::lock_guard lock(mutex_);
+    arrivals_.push_back({socket, protocol, false});
+    ring();
+}
+
+void Server::stop() {
+    stop_.store(true, std::memory_order_release);
+    ring();
+}
+
+void Server::ring() {
+    ::eventfd_write(bell_.get(), 1);
+}
+
+int Server::wait(epoll_event* events, std::int64_t done_ns) {
+    if (busy_) return ::epoll_wait(epoll_.get(), events, most_events, 0);
+    for (const std::int64_t look_ns = pacer_.look_ns(); look_ns > 0 && Pacer::now_ns() - done_ns < look_ns;)
+        if (const int count = ::epoll_wait(epoll_.get(), events, most_events, 0); count != 0) return count;
+    return ::epoll_wait(epoll_.get(), events, most_events, static_cast<int>(rare_ms));
+}
+
+void Server::run() {
+    std::array<epoll_event, most_events> events;
+    std::int64_t done_ns = Pacer::now_ns();
+    while (!stop_.load(std::memory_order_acquire)) {
+        const int count = wait(events.data(), done_ns);
+        const std::int64_t began_ns = Pacer::now_ns();
+        pacer_.came(began_ns - done_ns);
+        store_.look_at_clock();
+        busy_ = false;
+        for (int i = 0; i < count; ++i) handle(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
+        finish_round();
+        if (store_.now_ms() >= next_rare_ms_) rare();
+        done_ns = Pacer::now_ns();
+    }
+    if (disk_ != nullptr && disk_->log().write()) disk_->log().sync();
+    release_held();
+    finish_round();
+}
+
+void Server::handle(int socket, std::uint32_t what) {
+    if (const auto found = connections_.find(socket); found != connections_.end()) {
+        Connection& connection = *found->second;
+        if (connection.finishing && (what & (EPOLLHUP | EPOLLERR)) != 0) connection.gone = true;
+        if (connection.gone || (what & EPOLLOUT) != 0) queue(connection);
+        if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(connection);
+    } else if (socket == bell_.get()) {
+        eventfd_t ignored = 0;
+        ::eventfd_read(bell_.get(), &ignored);
+        release_held();
+        take_arrivals();
+    } else {
+        for (auto& each : listening_)
+            if (each->socket.get() == socket) return accept(*each);
+    }
+}
+
+void Server::take_arrivals() {
+    std::vector<Arrival> arrivals;
+    {
+        const std::lock_guard lock(mutex_);
+        arrivals.swap(arrivals_);
+    }
+    for (const Arrival& each : arrivals) {
+        if (!each.listens) {
+            welcome(Descriptor(each.socket), each.protocol, true);
+            continue;
+        }
+        listening_.push_back(std::make_unique<Listening>(Listening{Descriptor(each.socket), each.protocol}));
+        ::fcntl(each.socket, F_SETFL, ::fcntl(each.socket, F_GETFL) | O_NONBLOCK);
+        watch(each.socket, EPOLLIN, EPOLL_CTL_ADD);
+    }
+}
+
+void Server::queue(Connection& connection) {
+    if (!connection.queued) answered_.push_back(&connection);
+    connection.queued = true;
+}
+
+void Server::accept(Listening& listening) {
+    for (int i = 0; i < most_accepts; ++i) {
+        Descriptor socket(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (socket.get() < 0) {
+            if (errno != EMFILE && errno != ENFILE) return;
+            // Without a descriptor of its own the connection cannot even be closed, and would be announced for ever.
+            spare_ = Descriptor();
+            const Descriptor refused(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+            spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+            ++service_.totals.refused;
+            return;
+        }
+        ucred peer{};
+        socklen_t length = sizeof peer;
+        int domain = 0;
+        socklen_t domain_length = sizeof domain;
+        ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &domain_length);
+        const bool foreign = domain == AF_UNIX && (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+                                                   (peer.uid != ::geteuid() && peer.uid != 0));
+        if (foreign || connections_.size() >= settings_.connections) {
+            ++service_.totals.refused;
+            continue;
+        }
+        welcome(std::move(socket), listening.protocol, false);
+    }
+}
+
+void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
+    const int fd = socket.get(), on = 1;
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    auto made = std::make_unique<Connection>();
+    made->socket = std::move(socket);
+    if (protocol == Protocol::resp)
+        made->session = std::make_unique<resp::RespSession>(service_, trusted);
+    else
+        made->session = std::make_unique<memcached::MemcachedSession>(service_, trusted);
+    made->session->id = service_.next_id++;
+    made->session->peer = peer_of(fd);
+    made->since_ms = store_.now_ms();
+    connections_[fd] = std::move(made);
+    ++service_.totals.connections;
+    service_.totals.open = connections_.size();
+    watch(fd, EPOLLIN, EPOLL_CTL_ADD);
+}
+
+void Server::read(Connection& connection) {
+    if (connection.deaf || connection.gone) return;
+    std::size_t room = input_.size();
+    char* to = input_.data();
+    const std::size_t had = connection.in.size();
+    if (had != 0) {
+        // A long value is read to where it belongs.
+        const std::size_t wanted = connection.session->needs();
+        room = std::max(wanted > had ? std::min(wanted - had, most_read) : 0, input_.size());
+        connection.in.resize(had + room);
+        to = connection.in.data() + had;
+    }
+    const ssize_t count = ::recv(connection.socket.get(), to, room, 0);
+    if (had != 0) connection.in.resize(had + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count <= 0) {
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        connection.finishing = true;
+        connection.gone |= count < 0;
+        silence(connection);
+        return queue(connection);
+    }
+    service_.totals.bytes_in += static_cast<std::size_t>(count);
+    if (connection.session->ended()) {
+        connection.in.clear();
+    } else if (had == 0) {
+        const std::string_view in(to, static_cast<std::size_t>(count));
+        const std::size_t used = connection.session->consume(in, connection.out);
+        if (used < in.size()) connection.in.assign(in.substr(used));
+    } else if (connection.in.size() >= connection.session->needs()) {
+        connection.in.erase(0, connection.session->consume(connection.in, connection.out));
+    }
+    note(connection);
+}
+
+// Goes on with commands that had to wait until answers were taken.
+void Server::execute(Connection& connection) {
+    if (connection.in.size() < connection.session->needs() || connection.session->ended()) return;
+    const std::size_t used = connection.session->consume(connection.in, connection.out);
+    connection.in.erase(0, used);
+    if (used != 0 || connection.session->ended()) note(connection);
+}
+
+void Server::note(Connection& connection) {
+    if (disk_ != nullptr) connection.mark(disk_->log().number());
+    queue(connection);
+}
+
+void Server::silence(Connection& connection) {
+    if (!connection.deaf) watch(connection.socket.get(), 0, EPOLL_CTL_MOD);
+    connection.deaf = true;
+}
+
+void Server::finish_round() {
+    // Answers that are taken let further commands run, and these have to be logged before they are answered.
+    while (!answered_.empty()) {
+        if (disk_ != nullptr && !disk_->log().write()) give_up_log();
+        std::vector<Connection*> round;
+        round.swap(answered_);
+        for (Connection* each : round) {
+            each->queued = false;
+            send(*each);
+        }
+    }
+}
+
+// What was not logged must not be acknowledged: whether it survives is not known. Reads go on.
+void Server::give_up_log() {
+    for (auto& [socket, each] : connections_)
+        if (!each->marks.empty() && each->marks.back().number > disk_->log().durable()) {
+            each->gone = true;
+            queue(*each);
+        }
+    disk_->log().give_up();
+}
+
+void Server::send(Connection& connection) {
+    std::size_t end = connection.out.size();
+    if (disk_ != nullptr) end = connection.settled(disk_->log().durable());
+    while (connection.sent < end && !connection.gone) {
+        const ssize_t count = ::send(connection.socket.get(), connection.out.data() + connection.sent, end - connection.sent, MSG_NOSIGNAL);
+        if (count > 0) {
+            connection.sent += static_cast<std::size_t>(count);
+            service_.totals.bytes_out += static_cast<std::size_t>(count);
+        } else if (errno == EAGAIN) {
+            watch(connection.socket.get(), EPOLLOUT, EPOLL_CTL_MOD);
+            connection.deaf = true;
+            return;
+        } else if (errno != EINTR) {
+            connection.gone = true;
+        }
+    }
+    if (connection.gone) return close(connection);
+    if (connection.sent < connection.out.size()) return hold(connection);
+    if (connection.session->ended()) return close(connection);
+    connection.out.clear();
+    connection.marks.clear();
+    connection.sent = connection.settled_end = 0;
+    if (connection.out.capacity() > kept_bytes) connection.out.shrink_to_fit();
+    if (connection.in.empty() && connection.in.capacity() > kept_bytes) connection.in.shrink_to_fit();
+    if (!connection.in.empty()) execute(connection);
+    if (connection.finishing && !connection.queued) return close(connection);
+    if (connection.deaf && !connection.finishing) {
+        connection.deaf = false;
+        watch(connection.socket.get(), EPOLLIN, EPOLL_CTL_MOD);
+    }
+}
+
+// Answers wait for the disk.
+void Server::hold(Connection& connection) {
+    if (!connection.held) held_.push_back(&connection);
+    connection.held = true;
+    if (connection.out.size() - connection.sent > most_held) silence(connection);
+}
+
+void Server::release_held() {
+    if (disk_ != nullptr && disk_->log().failed()) give_up_log();
+    std::vector<Connection*> waiting;
+    waiting.swap(held_);
+    for (Connection* each : waiting) {
+        each->held = false;
+        queue(*each);
+    }
+}
+
+void Server::close(Connection& connection) {
+    std::erase(held_, &connection);
+    std::erase(answered_, &connection);
+    connections_.erase(connection.socket.get());
+    service_.totals.open = connections_.size();
+}
+
+void Server::rare() {
+    next_rare_ms_ = store_.now_ms() + rare_ms;
+    if (service_.flush_at_ms != 0 && store_.now_ms() >= service_.flush_at_ms && service_.loggable(record_header + change_header)) {
+        store_.clear();
+        if (store_.log() != nullptr) store_.log()->seal();
+        service_.flush_at_ms = 0;
+    }
+    busy_ = store_.tidy();
+    if (busy_) next_rare_ms_ = store_.now_ms();
+    turn_out_silent();
+    if (disk_ == nullptr) return;
+    std::string why;
+    if (disk_->saved(false, why) && why.empty()) service_.saved_s = store_.now_ms() / 1000;
+    service_.saving = disk_->saving();
+    if (disk_->due()) save(false);
+}
+
+// Strangers have five seconds to show the password, and what all connections leave waiting is bounded.
+void Server::turn_out_silent() {
+    std::vector<Connection*> strangers;
+    std::size_t waiting = 0;
+    Connection* longest = nullptr;
+    for (auto& [socket, each] : connections_) {
+        waiting += each->in.size();
+        if (longest == nullptr || each->in.size() > longest->in.size()) longest = each.get();
+        if (!each->session->proved()) strangers.push_back(each.get());
+    }
+    std::sort(strangers.begin(), strangers.end(), [](const auto* a, const auto* b) { return a->session->id > b->session->id; });
+    std::vector<Connection*> out;
+    for (std::size_t i = 0; i < strangers.size(); ++i)
+        if (i >= most_strangers || store_.now_ms() - strangers[i]->since_ms > proof_ms) out.push_back(strangers[i]);
+    if (waiting > all_input && longest->session->proved()) out.push_back(longest);
+    for (Connection* each : out) {
+        ++service_.totals.refused;
+        close(*each);
+    }
+}
+
+std::string Server::save(bool wait) {
+    std::string why;
+    if (!disk_->save(store_, why)) return why;
+    service_.saving = true;
+    if (wait && disk_->saved(true, why) && why.empty()) service_.saved_s = store_.now_ms() / 1000;
+    service_.saving = disk_->saving();
+    return why;
+}
+
+std::string Server::clients() const {
+    std::string text;
+    for (const auto& [socket, each] : connections_) {
+        if (text.size() > most_answer) break;
+        text += "id=" + std::to_string(each->session->id) + " fd=" + std::to_string(socket) +
+                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) + " " + each->session->describe() + "\n";
+    }
+    return text;
+}
+
+}  // namespace offramp::store

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server: one thread that waits for all connections with epoll, executes what they say, logs it and answers.
+//
+// A round is: read from all that are readable and execute; write the log; send answers. An answer leaves when everything that
+// it may have seen survives what the log's policy promises, so that with `always` all connections share one sync (group commit).
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "descriptor.hpp"
+#include "disk.hpp"
+#include "pacer.hpp"
+#include "service.hpp"
+
+namespace offramp::store {
+
+enum class Protocol { resp, memcached };
+
+struct Settings {
+    Limits limits;
+    std::string password, folder;  // no folder: nothing is kept
+    Sync sync = Sync::every_second;
+    bool cut = false;
+    std::uint32_t connections = 10'000;
+    std::uint32_t spin_us = 50;  // at most, before it sleeps; 0: never
+};
+
+class Server {
+  public:
+    explicit Server(const Settings& settings);
+    ~Server();
+
+    bool open(std::string& why);
+    // Takes over a socket that listens, or one whose peer is proved. From any thread.
+    void listen(int socket, Protocol protocol);
+    void adopt(int socket, Protocol protocol);
+    // Serves until `stop`, which any thread and any signal handler may call.
+    void run();
+    void stop();
+
+    [[nodiscard]] const Disk* disk() const { return disk_.get(); }
+    [[nodiscard]] const Store& store() const { return store_; }
+    [[nodiscard]] const Totals& totals() const { return service_.totals; }
+
+  private:
+    struct Connection;
+    struct Listening {
+        Descriptor socket;
+        Protocol protocol;
+    };
+    struct Arrival {
+        int socket;
+        Protocol protocol;
+        bool listens;
+    };
+
+    int wait(epoll_event* events, std::int64_t done_ns);
+    void handle(int socket, std::uint32_t what);
+    void take_arrivals();
+    void watch(int socket, std::uint32_t events, int how);
+    void ring();
+    void accept(Listening& listening);
+    void welcome(Descriptor socket, Protocol protocol, bool trusted);
+    void read(Connection& connection);
+    void execute(Connection& connection);
+    void note(Connection& connection);
+    void queue(Connection& connection);
+    void silence(Connection& connection);
+    void hold(Connection& connection);
+    void finish_round();
+    void give_up_log();
+    void send(Connection& connection);
+    void release_held();
+    void close(Connection& connection);
+    void rare();
+    void turn_out_silent();
+    std::string save(bool wait);
+    [[nodiscard]] std::string clients() const;
+
+    Settings settings_;
+    Store store_;
+    Service service_;
+    std::unique_ptr<Disk> disk_;
+    Pacer pacer_;
+    Descriptor epoll_, bell_, spare_;
+    std::vector<std::unique_ptr<Listening>> listening_;
+    std::unordered_map<int, std::unique_ptr<Connection>> connections_;
+    std::vector<Connection*> answered_, held_;
+    std::vector<char> input_;
+    std::mutex mutex_;
+    std::vector<Arrival> arrivals_;
+    std::atomic<bool> stop_ = false;
+    std::int64_t next_rare_ms_ = 0;
+    bool busy_ = false;
+};
+
+}  // namespace offramp::store

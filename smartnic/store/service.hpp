@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sessions of all protocols share: the store, who may use it, and what the server around it can do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store.hpp"
+
+namespace offramp::store {
+
+constexpr std::size_t most_command = std::size_t{16} << 20;  // bytes of a command
+constexpr std::size_t most_answer = std::size_t{64} << 20;   // bytes of one answer
+constexpr std::size_t most_before_proof = std::size_t{16} << 10;
+constexpr const char* version = "0.1.0";
+
+struct Totals {
+    std::uint64_t commands = 0, connections = 0, refused = 0, protocol_errors = 0;
+    std::size_t open = 0;
+    std::uint64_t bytes_in = 0, bytes_out = 0;
+};
+
+struct Service {
+    explicit Service(Store& store) : store(store) {}
+
+    Store& store;
+    Totals totals;
+    std::string password;  // empty: nobody has to show one
+    std::int64_t began_ms = 0, saved_s = 0;
+    std::uint64_t next_id = 1;
+    bool saving = false;
+    std::int64_t flush_at_ms = 0;  // memcached's flush_all with a delay; 0: none
+    std::function<std::string(bool wait)> save;  // the reason why not, or nothing
+    std::function<std::string()> clients;
+    std::function<bool(std::uint64_t)> kill;
+    std::unordered_map<std::string, std::vector<bool*>> watched;  // what is set when a key changes
+
+    void watch(std::string_view key, bool* to) {
+        watched[std::string(key)].push_back(to);
+        store.changed = [this](const std::string_view* changed) {
+            const auto set = [](const std::vector<bool*>& all) {
+                for (bool* each : all) *each = true;
+            };
+            if (changed == nullptr) {
+                for (const auto& [name, all] : watched) set(all);
+            } else if (const auto found = watched.find(std::string(*changed)); found != watched.end()) {
+                set(found->second);
+            }
+        };
+    }
+    void unwatch(const std::string& key, const bool* to) {
+        const auto found = watched.find(key);
+        if (found == watched.end()) return;
+        std::erase(found->second, to);
+        if (found->second.empty()) watched.erase(found);
+        if (watched.empty()) store.changed = nullptr;
+    }
+
+    // Compared in a time that does not depend on what is right.
+    [[nodiscard]] bool accepts(std::string_view shown) const {
+        unsigned char differ = shown.size() != password.size();
+        for (std::size_t i = 0; i < shown.size(); ++i)
+            differ |= static_cast<unsigned char>(shown[i] ^ password[password.empty() ? 0 : i % password.size()]);
+        return differ == 0;
+    }
+    // Whether the log has room for a change of so many bytes; where not, `fault` says why.
+    [[nodiscard]] bool loggable(std::size_t bytes) {
+        return store.log() == nullptr || store.log()->reserve(bytes);
+    }
+};
+
+// One connection's protocol: bytes in, bytes out.
+class Session {
+  public:
+    virtual ~Session() = default;
+    // Executes the commands that are whole; how many bytes they took. Appends answers to `out`.
+    // Stops behind a command where `out` has become long, or where the session ends.
+    virtual std::size_t consume(std::string_view in, std::string& out) = 0;
+    // Bytes that have to be there before `consume` can do anything.
+    [[nodiscard]] std::size_t needs() const { return needs_; }
+    // The connection is closed when its answers are sent.
+    [[nodiscard]] bool ended() const { return ended_; }
+    [[nodiscard]] bool proved() const { return proved_; }
+    [[nodiscard]] virtual std::string describe() const { return ""; }
+
+    std::uint64_t id = 0;
+    std::string peer;  // its address
+
+  protected:
+    static constexpr std::size_t long_answers = std::size_t{256} << 10;
+    std::size_t needs_ = 1;
+    bool ended_ = false, proved_ = false;
+};
+
+}  // namespace offramp::store

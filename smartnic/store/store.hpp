@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key-value store: what commands do, whatever protocol they came by. One thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hash.hpp"
+#include "index.hpp"
+#include "log.hpp"
+
+namespace offramp::store {
+
+struct Limits {
+    std::uint64_t memory = 0;  // bytes of keys, values and table; 0: no limit
+    std::uint32_t value = 1u << 20;
+    std::uint32_t key = 1u << 16;
+};
+
+struct Counts {
+    std::uint64_t hits = 0, misses = 0, expired = 0;
+};
+
+class Store {
+  public:
+    explicit Store(const Limits& limits);
+    ~Store();
+
+    // Changes go into this log from now on; none: they are forgotten when the process ends.
+    void attach(Log* log) { log_ = log; }
+    [[nodiscard]] Log* log() const { return log_; }
+
+    // Milliseconds since 1970 when the process began, going on by a clock that nobody sets.
+    [[nodiscard]] std::int64_t now_ms() const { return now_ms_; }
+    void look_at_clock();
+
+    [[nodiscard]] std::uint64_t hash(std::string_view key) const { return SipHash::of(seed_, key); }
+    void prefetch(std::string_view key) const { index_.prefetch(hash(key)); }
+
+    // The entry of a key, unless it has expired. Its memory is good until the next change.
+    [[nodiscard]] Entry* find(std::string_view key) { return find(hash(key), key); }
+    [[nodiscard]] Entry* find(std::uint64_t hash, std::string_view key);
+
+    // Gives a key a value; the entry.
+    Entry* set(std::string_view key, std::string_view value, std::int64_t expires_ms = 0, std::uint32_t flags = 0);
+    // Writes over a part of the value of an entry that `find` has found, which may grow; new bytes in between are 0.
+    Entry* splice(Entry* entry, std::uint32_t offset, std::string_view data);
+    void expire(Entry* entry, std::int64_t expires_ms);
+    void erase(Entry* entry);
+    bool erase(std::string_view key);
+    void clear();
+
+    // Whether the memory lets values be added.
+    [[nodiscard]] bool full() const { return limits_.memory != 0 && used() > limits_.memory; }
+    [[nodiscard]] std::size_t used() const { return bytes_ + index_.footprint(); }
+    [[nodiscard]] std::size_t size() const { return index_.size(); }
+    [[nodiscard]] std::size_t expiring() const { return expiring_; }
+    [[nodiscard]] const Limits& limits() const { return limits_; }
+    Limits& limits() { return limits_; }
+    [[nodiscard]] const Index& index() const { return index_; }
+    Counts counts;
+
+    // Is told each key that changes, and "all of them" by a null pointer; empty where nobody watches.
+    std::function<void(const std::string_view*)> changed;
+
+    // A while of work that nobody waits for: removes what has expired, moves buckets. Whether there is more to do.
+    bool tidy();
+
+    // Does a change that a log or snapshot has, without regard to the clock. False: it is none.
+    bool apply(const Change& change);
+
+    [[nodiscard]] bool expired(const Entry* entry) const {
+        return entry->expires_ms != 0 && entry->expires_ms <= now_ms_;
+    }
+
+  private:
+    void tell(std::string_view key) const {
+        if (changed) changed(&key);
+    }
+    Entry* put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
+               std::uint32_t flags);
+    Entry* write(Entry* entry, std::uint32_t offset, std::string_view data);
+    void set_expiry(Entry* entry, std::int64_t expires_ms);
+    void drop(Entry* entry);
+
+    Limits limits_;
+    Seed seed_;
+    Index index_;
+    Log* log_ = nullptr;
+    std::uint64_t version_;
+    std::size_t bytes_ = 0, expiring_ = 0;
+    std::uint64_t tidied_ = 0;
+    std::int64_t began_ms_, began_ns_, now_ms_;
+};
+
+}  // namespace offramp::store

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What strangers and hostile peers may cost, and what is answered where something is too large, too much or unknown."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from offramp.leo.store.server import PROTOCOL, StoreServer, password_of
+from offramp.leo.store.settings import StoreSettings
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token, connect
+from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store, dial, encoded, needs_compiler
+
+
+def test_full_memory_refuses_what_grows_and_nothing_else() -> None:
+    with (
+        a_store(memory=4 << 20) as store,
+        Resp(store.addresses["resp"]) as client,
+        Text(store.addresses["memcached"]) as text,
+    ):
+        stored = 0
+        while (answer := client("SET", f"k{stored}", "x" * 10_000)) == "OK":
+            stored += 1
+        assert answer.startswith("OOM command not allowed")
+        assert 300 < stored < 420
+        assert text(b"set t 0 0 1\r\nx\r\n") == b"SERVER_ERROR out of memory storing object\r\n"
+        assert client("GET", "k0") == b"x" * 10_000
+        assert client("DEL", *[f"k{i}" for i in range(100)]) == 100
+        assert client("SET", "again", "1") == "OK"
+        assert client("CONFIG", "SET", "maxmemory", "0") == "OK"
+
+
+def test_values_and_keys_that_are_too_long() -> None:
+    with a_store() as store, Resp(store.addresses["resp"]) as client, Text(store.addresses["memcached"]) as text:
+        most = 1 << 20
+        assert client("SET", "k", b"x" * most) == "OK"
+        for command in (
+            ["SET", "k", b"x" * (most + 1)],
+            ["APPEND", "k", "x"],
+            ["SETRANGE", "k", str(most), "x"],
+            ["SETRANGE", "k", "4611686018427387904", "x"],
+        ):
+            assert "exceeds maximum allowed size" in client(*command), command[0]
+        assert client("STRLEN", "k") == most
+        assert "key is longer" in client("SET", b"k" * 65_537, "1")
+        assert (
+            text(b"set t 0 0 %d\r\n%b\r\n" % (most + 1, b"x" * (most + 1)))
+            == b"SERVER_ERROR object too large for cache\r\n"
+        )
+        assert text(b"append k 0 0 1\r\nx\r\n") == b"SERVER_ERROR object too large for cache\r\n"
+        assert text(b"get %b\r\n" % (b"k" * 251)) == b"CLIENT_ERROR bad command line format\r\n"
+        client("MSET", *[word for i in range(70) for word in (f"b{i}", b"x" * 200_000)])
+        assert len(client("MGET", *[f"b{i}" for i in range(70)])) == 70
+        assert "longer than" in client("MGET", *["k"] * 65)
+        assert text(b"get" + b" k" * 65 + b"\r\n").startswith(b"SERVER_ERROR the answer is longer")
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"*1\r\n$-5\r\n", b"-ERR Protocol error: invalid bulk length"),
+        (b"*99999999\r\n", b"-ERR Protocol error: invalid multibulk length"),
+        (b"*1\r\n$99999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
+        (b"*1\r\n$9999999999999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
+        (b"*1\r\nGET\r\n", b"-ERR Protocol error: expected '$'"),
+        (b"*1\r\n$4\r\nPINGxx", b"-ERR Protocol error: expected a line end"),
+        (b'"unbalanced\r\n', b"-ERR Protocol error: unbalanced quotes"),
+        (b"x" * 70_000, b"-ERR Protocol error: too big inline request"),
+        (b"*2\r\n$4\r\nECHO\r\n$16777217\r\n", b"-ERR Protocol error: invalid bulk length"),
+    ],
+)
+def test_what_is_no_command_ends_the_connection(sent: bytes, answer: bytes) -> None:
+    with a_store() as store, dial(store.addresses["resp"]) as sock:
+        sock.sendall(sent)
+        found = b""
+        while part := sock.recv(4096):
+            found += part
+        assert found.startswith(answer)
+
+
+def test_a_client_that_does_not_read_holds_up_nobody() -> None:
+    with a_store() as store, Resp(store.addresses["resp"]) as other:
+        other("SET", "big", "x" * 100_000)
+        with dial(store.addresses["resp"]) as deaf:
+            deaf.settimeout(0.5)
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    deaf.sendall(encoded("GET", "big") * 100)
+            assert other("PING") == "PONG"
+            memory = int(Path(f"/proc/{store.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            assert memory < 200 << 20
+
+
+def test_answers_that_the_socket_does_not_take_come_in_order() -> None:
+    with a_store() as store, Resp(store.addresses["resp"]) as client:
+        client("SET", "big", "x" * 1_000_000)
+        count = 60
+        sender = threading.Thread(
+            target=lambda: [client.send("APPEND", "n", "x") or client.send("GET", "big") for _ in range(count)]
+        )
+        sender.start()
+        time.sleep(0.3)
+        for i in range(count):
+            assert client.answer() == i + 1
+            assert len(client.answer()) == 1_000_000
+        sender.join()
+
+
+def test_a_password_is_asked_for(tmp_path: Path) -> None:
+    needs_compiler()
+    token = Token.random()
+    settings = StoreSettings(listen="127.0.0.1:0", resp="127.0.0.1:0", memcached="127.0.0.1:0")
+    with StoreServer(settings, token) as server:
+        threading.Thread(target=server.welcome, daemon=True).start()
+        with Resp(server.addresses["resp"]) as client:
+            assert client("GET", "k").startswith("NOAUTH")
+            assert client("AUTH", "wrong").startswith("WRONGPASS")
+            assert client("HELLO", "3").startswith("NOAUTH")
+            assert client("AUTH", "default", password_of(token)) == "OK"
+            assert client("GET", "k") == Nothing()
+        with dial(server.addresses["resp"]) as sock:
+            sock.sendall(b"*2\r\n$3\r\nGET\r\n$100000\r\n")
+            assert b"invalid bulk length" in sock.recv(100)
+        with Text(server.addresses["memcached"]) as text:
+            shown = b"user " + password_of(token).encode()
+            assert text(b"set auth 0 0 %d\r\n%b\r\n" % (len(shown), shown)) == b"STORED\r\n"
+            assert text(b"get k\r\n") == b"END\r\n"
+        with Text(server.addresses["memcached"]) as text:
+            assert text(b"get k\r\n") == b"CLIENT_ERROR unauthenticated\r\n"
+        sock, _ = connect(server.addresses["listen"], token, PROTOCOL, {"store": 1})
+        with sock:
+            sock.sendall(encoded("PING"))
+            assert sock.recv(100) == b"+PONG\r\n"
+        with pytest.raises(OfframpError, match="does not accept the token"):
+            connect(server.addresses["listen"], Token.random(), PROTOCOL, {"store": 1})
+
+
+def test_other_machines_need_a_token() -> None:
+    needs_compiler()
+    for name in ("resp", "memcached", "listen"):
+        with pytest.raises(OfframpError, match="needs a token"):
+            StoreServer(StoreSettings(**{"listen": "", name: "0.0.0.0:0"}))
+
+
+def test_strangers_are_turned_out(tmp_path: Path) -> None:
+    needs_compiler()
+    with StoreServer(StoreSettings(listen="", resp="127.0.0.1:0"), Token.random()) as server:
+        silent = [dial(server.addresses["resp"]) for _ in range(300)]
+        began = time.monotonic()
+        silent[0].settimeout(10)
+        assert silent[0].recv(1) == b""  # the oldest makes room
+        assert time.monotonic() - began < 4
+        silent[-1].settimeout(10)
+        assert silent[-1].recv(1) == b""  # five seconds are over
+        for sock in silent:
+            sock.close()
+
+
+def test_a_unix_socket_is_for_this_user(tmp_path: Path) -> None:
+    with a_store(resp=f"unix:{tmp_path}/resp", memcached="") as store, Resp(store.addresses["resp"]) as client:
+        assert (tmp_path / "resp").stat().st_mode & 0o777 == 0o600
+        assert client("PING") == "PONG"
+
+
+def test_expiry_and_growth() -> None:
+    """Thousands of keys, of which every other ends soon; SCAN sees each that stays while the table grows."""
+    with a_store() as store, Resp(store.addresses["resp"]) as client:
+        stay = {b"stay%d" % i for i in range(2000)}
+        client.sock.sendall(b"".join(encoded("SET", key, "1") for key in stay))
+        for _ in stay:
+            assert client.answer() == "OK"
+        seen: set[bytes] = set()
+        cursor, added = b"0", 0
+        while True:
+            cursor, keys = client("SCAN", cursor, "MATCH", "stay*", "COUNT", "1000")
+            seen.update(keys)
+            batch = b"".join(
+                encoded("SET", f"more{added + i}", "1", *(["PX", "300"] if i % 2 else [])) for i in range(500)
+            )
+            client.sock.sendall(batch)
+            for _ in range(500):
+                client.answer()
+            added += 500
+            if cursor == b"0":
+                break
+        assert seen == stay
+        end = time.monotonic() + 20
+        while client("DBSIZE") != len(stay) + added // 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert client("DBSIZE") == len(stay) + added // 2  # nobody has asked for those that have ended
+
+
+def test_hostile_bytes(tmp_path: Path) -> None:
+    """Random pieces of commands on many connections: the server answers an honest one all the time."""
+    rng = random.Random(3)
+    with a_store(folder=tmp_path, value_bytes=4096) as store, Resp(store.addresses["resp"]) as honest:
+        for i in range(150):
+            with socket.create_connection(store.addresses[rng.choice(["resp", "memcached"])].split(":"), 5) as sock:
+                good = encoded("SET", "k", "v") + b"set a 0 0 1\r\nx\r\nmg a v\r\n"
+                content = bytearray(good * rng.randrange(1, 20))
+                for _ in range(rng.randrange(10)):
+                    content[rng.randrange(len(content))] = rng.randrange(256)
+                sock.sendall(content[: rng.randrange(len(content))])
+            assert honest("INCR", "count") == i + 1
+        assert isinstance(honest("CLIENT", "LIST"), bytes)
+        assert isinstance(honest("NO", "SUCH"), ErrorAnswer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks and workloads of Themis: our TOML, and the files of ASTRA-sim."""
+"""Cluster files and workloads of Themis: ours, and those of ASTRA-sim."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from offramp_sim.themis.workload_file import load_workload
 NAME = "Themis' networks and workloads, ASTRA-sim's files"
 _NETWORK = {
     "name": "pod",
-    "dimension": [
-        {"type": "switch", "size": 16, "bandwidth_gbps": 1200, "latency_ns": 700},
-        {"type": "ring", "size": 4, "links": 6, "link_gbps": 200.5},
-        {"type": "in-network", "size": 8, "bandwidth_gbps": 100, "payload_share": 0.9},
+    "dimensions": [
+        {"type": "switch", "size": 16, "rate": "1200gbit", "latency": "700ns"},
+        {"type": "ring", "size": 4, "rate": "200.5gbit"},
+        {"type": "in-network", "size": 8, "rate": "100gbit", "payload_share": 0.9},
     ],
 }
 _ASTRA_NETWORK = (
@@ -51,7 +51,8 @@ def run(rng: random.Random) -> None:
     """One file of one of the four kinds."""
     kind = rng.randrange(4)
     if kind == 0:
-        network = load_network(str(render.write(_HERE / "n.toml", render.document(rng, _NETWORK, "toml"))))
+        form = rng.choice(("toml", "yaml"))
+        network = load_network(str(render.write(_HERE / f"n.{form}", render.document(rng, _NETWORK, form))))
     elif kind == 1:
         text = mutate.text(rng, _ASTRA_NETWORK).encode("utf-8", "surrogatepass")
         network = load_network(str(render.write(_HERE / "n.yml", text)))

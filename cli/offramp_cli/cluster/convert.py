@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp cluster import`` and ``export``: other programs' files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, write_file
+
+
+def _imports() -> dict[str, str]:
+    from offramp.cluster.formats import IMPORTS
+
+    return IMPORTS
+
+
+def _exports() -> dict[str, str]:
+    from offramp.cluster.formats import EXPORTS
+
+    return EXPORTS
+
+
+@dataclass(frozen=True)
+class Import:
+    """What is read, and what it does not say."""
+
+    format: Annotated[str, Field("Whose files", choices=_imports, position=True)]
+    files: Annotated[tuple[Path, ...], Field("One, or several where the format has several", position=True)]
+    rate: Annotated[int, Field("Of links about which the files say nothing", unit=BITS_PER_SECOND)] = 10**10
+    delay: Annotated[float, Field("Of the same links", parse=nanoseconds, shown_default="0")] = 0.0
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is written."""
+
+    format: Annotated[str, Field("For whom", choices=_exports, position=True)]
+    cluster: Annotated[Path, Field("A cluster file", position=True)]
+
+
+@dataclass(frozen=True)
+class Out:
+    """Where the outcome goes."""
+
+    out: Annotated[
+        Path | None,
+        Field("Write this file", group=OUTPUT, written=True, shown_default="standard output"),
+    ] = None
+
+    def write(self, text: str) -> None:
+        """Write the text, or print it."""
+        if self.out is None:
+            typer.echo(text, nl=False)
+        else:
+            write_file("out", self.out, text)
+
+
+@command(Import, Out, example="cluster import slurm nodes.txt topology.conf --rate 100gbit --out cluster.yaml")
+def import_(given: Import, to: Out) -> None:
+    """Make a cluster file of what Slurm, Kubernetes, ASTRA-sim, containerlab or p4-utils know."""
+    from offramp.cluster.formats import Defaults, import_cluster
+    from offramp.cluster.write import cluster_text
+
+    to.write(cluster_text(import_cluster(given.format, list(given.files), Defaults(given.rate, given.delay))))
+
+
+@command(Export, Out, example="cluster export containerlab cluster.yaml --out lab.clab.yml")
+def export(given: Export, to: Out) -> None:
+    """Write a cluster file as a topology of containerlab or p4-utils."""
+    from offramp.cluster import read_cluster
+    from offramp.cluster.formats import export_cluster
+
+    to.write(export_cluster(given.format, read_cluster(given.cluster)))

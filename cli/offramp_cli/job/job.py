@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp job plan``, ``run`` and ``undo``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp.cluster import Cluster
+    from offramp.job.network import Way
+    from offramp.job.planner import JobPlan
+    from offramp.job.settings import JobSettings
+
+
+@dataclass(frozen=True)
+class Where:
+    """A cluster."""
+
+    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a laboratory that runs")]
+
+    def cluster(self) -> Cluster:
+        """The cluster, read."""
+        from offramp.cluster import read_cluster
+        from offramp_sim.lab.state import find
+
+        if self.on == "lab" or self.on.startswith("lab:"):
+            return find(self.on.partition(":")[2] or None).cluster()
+        return read_cluster(self.on)
+
+
+@dataclass(frozen=True)
+class PlanSettings(Where):
+    """A job, and where it should run."""
+
+    job: Annotated[Path, Field("A job file, YAML or TOML", position=True)]
+    calibrate: Annotated[bool, Field("Measure each offload on the cluster, as far as the deadline allows")] = True
+
+
+@dataclass(frozen=True)
+class RunSettings(PlanSettings):
+    """The same, and how it runs."""
+
+    by: Annotated[str | None, Field("Take this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
+    ablate: Annotated[bool, Field("Run the job again without the offload, to compare")] = False
+    compare: Annotated[bool, Field("Run the job by every way that can be taken, to judge the plan")] = False
+    out: Annotated[Path, Field("Folder for logs, reports and a trace", group=OUTPUT, filled=True)] = Path("job-out")
+
+
+@command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
+def plan(settings: PlanSettings, result: Result) -> None:
+    """Show what could be offloaded for a job on a cluster, how long a step takes with each, and what is taken."""
+    from offramp.job.report import rows_of
+    from offramp.job.settings import JobSettings
+
+    console = show.console()
+    job, cluster = JobSettings.read(settings.job), settings.cluster()
+    made = _plan(console, job, cluster, measure=settings.calibrate)
+    result.write("offramp.job.plan/1", {"name": job.name, "plan": rows_of(made), "taken": str(made.taken.way)})
+
+
+@command(RunSettings, Result, example="job run job.yaml --on lab")
+def run(settings: RunSettings, result: Result) -> None:
+    """Plan a job, put what it needs on switches and hosts, run it, and take everything away again."""
+    from dataclasses import replace
+
+    from offramp.job.network import Way
+    from offramp.job.report import report, write
+    from offramp.job.settings import JobSettings
+    from offramp_base.settings.check import expect_choice
+
+    console = show.console()
+    job, cluster = JobSettings.read(settings.job), settings.cluster()
+    if settings.by is not None:
+        expect_choice("by", settings.by, list(Way))
+    made = _plan(console, job, cluster, measure=settings.calibrate and settings.by is None)
+    if settings.by is not None:
+        made = _forced(made, Way(settings.by))
+    ways = [made.taken.way]
+    if settings.compare:
+        ways += [each.way for each in made.choices if each.step_s is not None and not each.taken]
+    elif settings.ablate and not made.taken.way.plain:
+        ways.append(made.plain.way)
+    outcomes = {}
+    for way in ways:
+        folder = settings.out / str(way)
+        _fresh(folder)
+        outcomes[way] = _run(console, job, cluster, way, folder)
+    words = ["offramp", "job", "run", str(settings.job), "--on", settings.on, "--by", str(made.taken.way)]
+    content = report(job, replace(cluster), made, outcomes, settings.out, shlex.join(words))
+    _, page = write(content, settings.out)
+    _trace(settings.out / str(made.taken.way), settings.out / "trace.json")
+    _show_outcome(console, content)
+    console.print(f"report: {page}", soft_wrap=True)
+    result.write("offramp.job/1", content)
+
+
+@command(Where, Result, example="job undo --on cluster.yaml")
+def undo(settings: Where, result: Result) -> None:
+    """Take away what jobs that were killed have left on the switches of a cluster."""
+    from offramp.job.switches import release_ended
+
+    console = show.console()
+    found = {}
+    for switch in settings.cluster().switches:
+        if switch.control:
+            numbers = found[switch.name] = release_ended(switch)
+            console.print(f"{switch.name}: {show.count(len(numbers), 'job')} released")
+    result.write("offramp.job.undo/1", {"released": found})
+
+
+def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
+    from offramp.job.planner import make_job_plan
+    from offramp.job.run import calibrate
+    from offramp_base.ending.left import temporary_folder
+
+    deadline = time.monotonic() + job.deadline_s
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(temporary_folder()))
+        if measure and (job.all_reduce or job.train):
+            stack.enter_context(console.status("calibrating"))
+
+        def measured(ways: Sequence[Way], size: int) -> Mapping[Way, float]:
+            left = max(1.0, deadline - time.monotonic())
+            return calibrate(job, cluster, ways, size, folder, left)
+
+        try:
+            made = make_job_plan(job, cluster, measured if measure else None)
+        except OfframpError as error:
+            if not measure:
+                raise
+            console.print(f"not calibrated: {error}", soft_wrap=True)
+            made = make_job_plan(job, cluster)
+    _show_plan(console, job, made)
+    return made
+
+
+def _forced(made: JobPlan, way: Way) -> JobPlan:
+    from dataclasses import replace
+
+    from offramp.job.planner import JobPlan
+
+    chosen = next(each for each in made.choices if each.way is way)
+    if chosen.step_s is None:
+        raise SettingsError("by", chosen.why, str(way))
+    return JobPlan(tuple(replace(each, taken=each.way is way) for each in made.choices))
+
+
+def _run(console: Console, job: JobSettings, cluster: Cluster, way: Way, folder: Path) -> Any:
+    from offramp.job.run import run_job
+
+    with console.status(f"{way}: deploying") as status:
+        return run_job(job, cluster, way, folder, lambda what, name: status.update(f"{way}: {what} {name}"))
+
+
+def _fresh(folder: Path) -> None:
+    """An empty folder of a run: what an earlier one left there would be taken for this one's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for pattern in ("rank-*.log", "steps-*.jsonl", "network.yaml"):
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
+def _trace(folder: Path, path: Path) -> None:
+    import json
+
+    from offramp.job.steps import chrome_trace
+    from offramp_base.ending.files import write_text
+
+    try:
+        trace = chrome_trace(folder)
+    except OfframpError:  # the program does not say what its steps are
+        return
+    write_text(path, json.dumps(trace) + "\n")
+
+
+def _show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
+    from offramp.report.units import duration
+
+    table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
+    plain = made.plain.step_s
+    for each in made.choices:
+        with_it = "" if each.step_s is None else duration(each.step_s)
+        table.add_row(str(each.way), "yes" if each.taken else "", with_it, duration(plain or 0.0), each.why)
+    console.print(table)
+    if made.taken is made.plain:
+        console.print(f"{job.name}: {made.taken.why}", soft_wrap=True)
+
+
+def _show_outcome(console: Console, content: Mapping[str, Any]) -> None:
+    from offramp.report.units import duration
+
+    for way, each in content["measured"].items():
+        step = f", a step {duration(each['step_s'])}" if each["step_s"] else ""
+        console.print(f"{way}: {duration(each['seconds'])}{step}")
+    if content["best"] is not None:
+        share = (
+            ""
+            if content["best"] == content["taken"]
+            else f"; {content['taken']} {content['over_best']:.2f} of its time"
+        )
+        console.print(f"fastest measured: {content['best']}{share}")
+    if content["error"] is not None:
+        console.print(f"predicted {duration(content['predicted_step_s'])}: {content['error']:+.0%}")
+    sys.stdout.flush()

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster in plain data; the fields say what a file may hold (docs/cluster.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, Final
+
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
+
+MOST_HOSTS: Final = 4096
+MOST_PORTS: Final = 510
+TARGETS: Final = {
+    "v1model": "the embedded switch, or bmv2",
+    "tna": "Tofino",
+    "sonic": "SONiC: queues only",
+    "plain": "forwards, and takes no program",
+}
+REACHES: Final = {"local": "this machine", "ssh": "ssh ADDRESS", "srun": "a step of this Slurm job"}
+KINDS: Final = ("ring", "fully-connected", "switch", "in-network")
+
+
+def parse_mac(text: str) -> str:
+    """An Ethernet address in lower case.
+
+    Raises:
+        ValueError: something else.
+    """
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
+        raise ValueError("expected an Ethernet address such as 02:00:00:00:00:01")
+    return text.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """A smartNIC's agent in a host."""
+
+    name: Annotated[str, Field("Of the agent, one in its host")]
+    socket: Annotated[str, Field("Its control socket")] = "/run/offramp-nic/agent.sock"
+    cores: Annotated[int, Field("That work", least=1, most=1024)] = 1
+    interface: Annotated[str | None, Field("Of the host that is its port; none: it only computes")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """An FPGA card in a host."""
+
+    name: Annotated[str, Field("Of the card, one in its host")]
+    device: Annotated[str, Field("What opens it, as for offramp leo run --device")] = "fpga:"
+    memory: Annotated[int | None, Field("On the card", unit=BYTES)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A machine that runs ranks.
+
+    Attributes:
+        hardware: LEO's model of it: the name of a built-in one or of a file, or the model itself.
+    """
+
+    name: Annotated[str, Field("Of the host")]
+    address: Annotated[str | None, Field("IPv4 address on the cluster's network; the name by default")] = None
+    mac: Annotated[str | None, Field("Of its first interface, where switches must know it", parse=parse_mac)] = None
+    cores: Annotated[int, Field("Cores", least=1, most=65536)] = 1
+    gpus: Annotated[int, Field("GPUs", least=0, most=1024)] = 0
+    memory: Annotated[int | None, Field("Main memory", unit=BYTES)] = None
+    ranks: Annotated[int | None, Field("Processes of a job; one for each GPU by default, or one", least=0)] = None
+    speed: Annotated[float, Field("How many times faster than the job's figures it computes", above=0, most=1e6)] = 1.0
+    reach: Annotated[
+        str, Field("How commands get there", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
+    ] = "ssh"
+    agents: tuple[Agent, ...] = ()
+    cards: tuple[Card, ...] = ()
+    hardware: str | Mapping[str, Any] | None = None
+
+    @property
+    def processes(self) -> int:
+        """Ranks that a job has here."""
+        return max(1, self.gpus) if self.ranks is None else self.ranks
+
+    @property
+    def where(self) -> str:
+        """Its address, or else its name."""
+        return self.address or self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """A switch; memory and queues are what jobs may use of it."""
+
+    name: Annotated[str, Field("Of the switch")]
+    target: Annotated[str, Field("What it takes", choices=TARGETS)] = "v1model"
+    control: Annotated[str | None, Field("Address of its P4Runtime server: HOST:PORT or unix:PATH")] = None
+    device: Annotated[int, Field("P4Runtime device", least=0)] = 0
+    ca: Annotated[str | None, Field("Certificates that its own must be signed by, a PEM file")] = None
+    cert: Annotated[str | None, Field("Certificate of whoever controls it, a PEM file")] = None
+    key: Annotated[str | None, Field("Its private key, a PEM file")] = None
+    memory: Annotated[int, Field("Stateful memory for jobs", unit=BYTES)] = 4_000_000
+    ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
+    queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link: a node, and the number of a switch's port or the name of a host's interface."""
+
+    node: str
+    port: int | str
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable, full duplex.
+
+    Attributes:
+        a, b: its ends.
+        rate_bps: each way, in bits per second.
+        delay_ns: each way.
+    """
+
+    a: End
+    b: End
+    rate_bps: int
+    delay_ns: float = 0.0
+
+    def far(self, node: str) -> End:
+        """The end that is not at ``node``."""
+        return self.b if self.a.node == node else self.a
+
+    def near(self, node: str) -> End:
+        """The end at ``node``."""
+        return self.a if self.a.node == node else self.b
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dimension:
+    """How ranks are joined along one dimension, the innermost first (Themis)."""
+
+    type: Annotated[str, Field("How its ranks are joined", choices=KINDS)]
+    size: Annotated[int, Field("Ranks that communicate along it", least=1)]
+    rate_bps: Annotated[
+        int, Field("Of all links of a rank on it, one direction", key="rate", least=1, unit=BITS_PER_SECOND)
+    ]
+    latency_ns: Annotated[float, Field("Of one step", key="latency", parse=nanoseconds)] = 0.0
+    payload_share: Annotated[float, Field("In-network: bytes of data in a byte on the wire", above=0, most=1)] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Everything that a file says.
+
+    Attributes:
+        origin: the file, for messages.
+        places: ``FILE:LINE`` of hosts, switches and links by name; of a link its text.
+    """
+
+    name: str
+    hosts: tuple[Host, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    links: tuple[Link, ...] = ()
+    dimensions: tuple[Dimension, ...] = ()
+    origin: str = ""
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def by_name(self) -> dict[str, Host | Switch]:
+        """Hosts and switches."""
+        nodes: list[Host | Switch] = [*self.hosts, *self.switches]
+        return {each.name: each for each in nodes}
+
+    @cached_property
+    def links_of(self) -> dict[str, tuple[Link, ...]]:
+        """The links at each node, in the file's order."""
+        return {name: tuple(each for each in self.links if name in (each.a.node, each.b.node)) for name in self.by_name}
+
+    @property
+    def ranks(self) -> list[Host]:
+        """The host of each rank, in order."""
+        return [host for host in self.hosts for _ in range(host.processes)]
+
+    def place(self, name: str) -> str:
+        """``FILE:LINE`` of a host, switch or link, for messages; the file alone where the line is not known."""
+        return self.places.get(name, self.origin or self.name)
+
+    def rate_bps(self, host: str) -> int:
+        """Of all links of a host, bits per second each way; 0 without any."""
+        return sum(link.rate_bps for link in self.links_of[host])

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cluster files: read with the line of every node, and checked as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import AddressValueError, IPv4Address
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+from offramp.cluster.model import MOST_HOSTS, Agent, Card, Cluster, Dimension, End, Host, Link, Switch
+from offramp.cluster.names import expand
+from offramp_base.errors import OfframpError
+from offramp_base.settings.document import from_document
+from offramp_base.settings.error import SettingsError, shown
+from offramp_base.settings.field import REQUIRED, Field, declared
+from offramp_base.settings.source import Place, Source, parse_source, read_source
+from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds
+
+T = TypeVar("T")
+_PARTS: Final = ("name", "hosts", "switches", "links", "dimensions")
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_INTERFACE: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,14}")
+_MOST_LINKS: Final = 65536
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LinkFields:
+    rate_bps: Annotated[int, Field("Each way", key="rate", least=1, unit=BITS_PER_SECOND)]
+    delay_ns: Annotated[float, Field("Each way", key="delay", parse=nanoseconds)] = 0.0
+
+
+def is_cluster(data: object) -> bool:
+    """Whether the content of a file is a cluster's: it has hosts, or dimensions alone."""
+    return isinstance(data, dict) and ("hosts" in data or "dimensions" in data) and set(data) <= set(_PARTS)
+
+
+def read_cluster(path: str | Path) -> Cluster:
+    """A cluster from a YAML file, or TOML where the name ends in ``.toml``.
+
+    Raises:
+        OfframpError: it cannot be read or says what cannot be; one line with file, line and field.
+    """
+    return cluster_of(read_source(Path(path)), Path(path).stem)
+
+
+def parse_cluster(text: str, name: str = "cluster.yaml") -> Cluster:
+    """A cluster from the text of a YAML file.
+
+    Raises:
+        OfframpError: as :func:`read_cluster`.
+    """
+    return cluster_of(parse_source(text, name), Path(name).stem)
+
+
+def cluster_of(source: Source, stem: str) -> Cluster:
+    """A cluster from the content of a file.
+
+    Raises:
+        OfframpError: as :func:`read_cluster`.
+    """
+    return _Reader(source).cluster(stem)
+
+
+@dataclass
+class _Reader:
+    source: Source
+    lines: dict[str, Place] = field(default_factory=dict)
+
+    def cluster(self, stem: str) -> Cluster:
+        data = self.source.data
+        if not isinstance(data, dict):
+            raise self.source.error((), f"expected one of {', '.join(_PARTS)}")
+        for key in data:
+            if key not in _PARTS:
+                raise self.source.error((key,), f"no such field; expected one of {', '.join(_PARTS)}")
+        hosts, switches = self._nodes("hosts"), self._nodes("switches")
+        if not hosts and not data.get("dimensions"):
+            raise self.source.error(("hosts",), "expected at least one host")
+        made = Cluster(
+            name=str(data.get("name", stem)),
+            hosts=tuple(hosts),
+            switches=tuple(switches),
+            dimensions=tuple(
+                self._record(("dimensions", i), Dimension, row) for i, row in self._rows(data, "dimensions")
+            ),
+            origin=self.source.name,
+        )
+        self._check_addresses(made)
+        made = replace(made, links=tuple(self._links(made)))
+        places = {name: f"{self.source.name}:{self.source.line(place)}" for name, place in self.lines.items()}
+        made = replace(made, places=places)
+        self._check_dimensions(made)
+        return made
+
+    def _rows(self, data: Any, part: str, at: Place = ()) -> list[tuple[int, Any]]:
+        rows = data.get(part)
+        if rows is None:
+            return []
+        if not isinstance(rows, list):
+            raise self.source.error((*at, part), "expected a list")
+        return list(enumerate(rows))
+
+    def _nodes(self, part: str) -> list[Any]:
+        made: list[Any] = []
+        for i, row in self._rows(self.source.data, part):
+            place = (part, i)
+            names = self._names((*place, "name"), row.get("name") if isinstance(row, dict) else None)
+            if len(made) + len(names) > MOST_HOSTS:
+                raise self.source.error(place, f"more than {MOST_HOSTS} {part}")
+            for k, name in enumerate(names):
+                if name in self.lines:
+                    first = self.source.line(self.lines[name])
+                    raise self.source.error((*place, "name"), f"{name} is there twice, first in line {first}")
+                self.lines[name] = (*place, "name")
+                made.append(self._host(place, row, name, k) if part == "hosts" else self._switch(place, row, name, k))
+        return made
+
+    def _names(self, place: Place, text: object) -> list[str]:
+        if not isinstance(text, str | int) or isinstance(text, bool):
+            raise self.source.error(place, "expected a name")
+        try:
+            names = expand(str(text))
+        except OfframpError as error:
+            raise self.source.error(place, str(error)) from None
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise self.source.error(place, f"{name[:60]}: expected letters, digits, dots and hyphens")
+        return names
+
+    def _host(self, place: Place, row: dict[str, Any], name: str, k: int) -> Host:
+        lists: dict[str, Any] = {}
+        for part, kind in (("agents", Agent), ("cards", Card)):
+            rows = self._rows(row, part, place)
+            lists[part] = tuple(self._record((*place, part, i), kind, each) for i, each in rows)
+            twice = [n for n, count in Counter(each.name for each in lists[part]).items() if count > 1]
+            if twice:
+                raise self.source.error((*place, part), f"{twice[0]} is there twice")
+        hardware = row.get("hardware")
+        if hardware is not None and not isinstance(hardware, str | dict):
+            raise self.source.error((*place, "hardware"), "expected the name of a model, or a model")
+        rest = {key: value for key, value in row.items() if key not in ("agents", "cards", "hardware")}
+        host = self._record(place, Host, {**rest, "name": name})
+        if host.address and k:
+            host = replace(host, address=self._counted((*place, "address"), host.address, k))
+        return replace(host, hardware=hardware, **lists)
+
+    def _switch(self, place: Place, row: dict[str, Any], name: str, k: int) -> Switch:
+        made = self._record(place, Switch, {**row, "name": name})
+        if (made.cert is None) != (made.key is None):
+            raise self.source.error(place, "cert and key: expected both or neither")
+        if k and made.control and not made.control.startswith("unix:"):
+            host, colon, port = made.control.rpartition(":")
+            made = replace(made, control=self._counted((*place, "control"), host, k) + colon + port)
+        elif k and made.control:
+            raise self.source.error((*place, "control"), "expected one switch, or the address of the first of several")
+        return made
+
+    def _counted(self, place: Place, first: str, k: int) -> str:
+        """The address of the ``k``-th of several: the first one's plus k."""
+        try:
+            return str(IPv4Address(first) + k)
+        except (AddressValueError, ValueError):
+            raise self.source.error(place, f"{first}: expected the IPv4 address of the first one") from None
+
+    def _record(self, place: Place, kind: type[T], row: object) -> T:
+        if not isinstance(row, dict):
+            raise self.source.error(place, "expected fields by name")
+        known = {each.key: each for each in declared(kind)}
+        values: dict[str, Any] = {}
+        for key, value in row.items():
+            if key not in known:
+                raise self.source.error((*place, key), f"no such field; expected one of {', '.join(known)}")
+            try:
+                values[known[key].attribute] = from_document(known[key], value)
+            except SettingsError as error:
+                said = "" if error.value is None else f"{shown(error.value)}: "
+                raise self.source.error((*place, key), f"{said}{error.problem}") from None
+        for each in known.values():
+            if each.default is REQUIRED and each.attribute not in values:
+                raise self.source.error(place, f"expected {each.key}")
+        return kind(**values)
+
+    # --- links ---------------------------------------------------------------------------------------------
+
+    def _links(self, cluster: Cluster) -> list[Link]:
+        taken: dict[tuple[str, int | str], int] = {}
+        rows = [(i, row, *self._ends(cluster, i, row)) for i, row in self._rows(self.source.data, "links")]
+        # Ports that the file numbers come first, so that those it does not number find others.
+        for i, _, ends, _ in rows:
+            for end in (end for pair in ends for end in pair):
+                if end.port != "":
+                    self._take(taken, i, end)
+        made: list[Link] = []
+        for i, _, ends, fields in rows:
+            for a, b in ends:
+                if len(made) >= _MOST_LINKS:
+                    raise self.source.error(("links", i), f"more than {_MOST_LINKS} links")
+                link = Link(
+                    self._numbered(cluster, taken, i, a),
+                    self._numbered(cluster, taken, i, b),
+                    fields.rate_bps,
+                    fields.delay_ns,
+                )
+                self.lines[f"{link.a} - {link.b}"] = ("links", i)
+                made.append(link)
+        return made
+
+    def _ends(self, cluster: Cluster, i: int, row: object) -> tuple[list[tuple[End, End]], _LinkFields]:
+        place = ("links", i)
+        if not isinstance(row, dict):
+            raise self.source.error(place, "expected fields by name: ends, rate, delay")
+        fields = self._record(place, _LinkFields, {key: value for key, value in row.items() if key != "ends"})
+        ends = row.get("ends")
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise self.source.error((*place, "ends"), "expected two, such as [h1, leaf1] or [h1:eth0, leaf1:3]")
+        left, right = (self._side(cluster, (*place, "ends", k), text) for k, text in enumerate(ends))
+        if len(left) > 1 and len(right) > 1 and len(left) != len(right):
+            raise self.source.error((*place, "ends"), f"{len(left)} nodes against {len(right)}")
+        count = max(len(left), len(right))
+        pairs = [((left * count)[k], (right * count)[k]) for k in range(count)]
+        for a, b in pairs:
+            if a.node == b.node:
+                raise self.source.error((*place, "ends"), f"a loop: both ends are at {a.node}")
+        return pairs, fields
+
+    def _side(self, cluster: Cluster, place: Place, text: object) -> list[End]:
+        nodes, _, port = str(text).partition(":")
+        made = []
+        for name in self._names(place, nodes):
+            node = cluster.by_name.get(name)
+            if node is None:
+                raise self.source.error(place, f"{name}: no such host or switch")
+            number: int | str = port
+            if port and isinstance(node, Switch):
+                if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= node.ports:
+                    raise self.source.error(place, f"port {port[:20]} of {name}: expected 1 to {node.ports}")
+                number = int(port)
+            elif port and not _INTERFACE.fullmatch(port):
+                raise self.source.error(place, f"interface {port[:20]} of {name}: expected a name such as eth0")
+            made.append(End(name, number))
+        return made
+
+    def _take(self, taken: dict[tuple[str, int | str], int], i: int, end: End) -> None:
+        if (end.node, end.port) in taken:
+            first = self.source.line(("links", taken[end.node, end.port]))
+            raise self.source.error(("links", i, "ends"), f"{end} has a link already, in line {first}")
+        taken[end.node, end.port] = i
+
+    def _numbered(self, cluster: Cluster, taken: dict[tuple[str, int | str], int], i: int, end: End) -> End:
+        """The end, on the lowest free port or interface where the file names none."""
+        if end.port != "":
+            return end
+        node = cluster.by_name[end.node]
+        if isinstance(node, Switch):
+            free = next((n for n in range(1, node.ports + 1) if (end.node, n) not in taken), None)
+            if free is None:
+                raise self.source.error(("links", i), f"{end.node}: all of its {node.ports} ports have links already")
+            made = End(end.node, free)
+        else:
+            number = next(n for n in range(_MOST_LINKS) if (end.node, f"eth{n}") not in taken)
+            made = End(end.node, f"eth{number}")
+        self._take(taken, i, made)
+        return made
+
+    # --- what concerns several parts ------------------------------------------------------------------------
+
+    def _check_addresses(self, cluster: Cluster) -> None:
+        seen: dict[str, str] = {}
+        for host in cluster.hosts:
+            if host.address and seen.setdefault(host.address, host.name) != host.name:
+                raise self.source.error(
+                    self.lines[host.name], f"{host.address} is the address of {seen[host.address]}, too"
+                )
+
+    def _check_dimensions(self, cluster: Cluster) -> None:
+        if not cluster.dimensions or not cluster.hosts:
+            return
+        product = 1
+        for each in cluster.dimensions:
+            product *= each.size
+        if product != len(cluster.ranks):
+            raise self.source.error(
+                ("dimensions",), f"their sizes make {product}, but the hosts have {len(cluster.ranks)} ranks"
+            )
+
+
+def require(cluster: Cluster, names: Sequence[str]) -> None:
+    """Refuse names of hosts that the cluster lacks.
+
+    Raises:
+        OfframpError: names the first, and those that there are.
+    """
+    for name in names:
+        if name not in {host.name for host in cluster.hosts}:
+            known = ", ".join(host.name for host in cluster.hosts[:12])
+            raise OfframpError(f"{cluster.origin or cluster.name}: {name}: no such host; expected one of {known}")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways through a cluster: shortest paths over switches; hosts carry nothing for others."""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from dataclasses import dataclass
+
+from offramp.cluster.model import Cluster, Link, Switch
+from offramp_base.errors import OfframpError
+
+
+def distances(cluster: Cluster, target: str) -> dict[str, int]:
+    """Links from each node that reaches ``target`` to it."""
+    found = {target: 0}
+    waiting = deque([target])
+    while waiting:
+        name = waiting.popleft()
+        if name != target and not isinstance(cluster.by_name[name], Switch):
+            continue
+        for link in cluster.links_of[name]:
+            other = link.far(name).node
+            if other not in found:
+                found[other] = found[name] + 1
+                waiting.append(other)
+    return found
+
+
+def next_links(cluster: Cluster, target: str) -> dict[str, Link]:
+    """The link by which each node sends to ``target``; of several equally short ones a hash of both names decides."""
+    far = distances(cluster, target)
+    found: dict[str, Link] = {}
+    for name in far:
+        if name == target:
+            continue
+        ways = [
+            link
+            for link in cluster.links_of[name]
+            if far.get(link.far(name).node, len(far)) == far[name] - 1
+            and (link.far(name).node == target or isinstance(cluster.by_name[link.far(name).node], Switch))
+        ]
+        found[name] = ways[zlib.crc32(target.encode()) % len(ways)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way from a host to another.
+
+    Attributes:
+        links: in order.
+        nodes: between them, ends included.
+    """
+
+    links: tuple[Link, ...]
+    nodes: tuple[str, ...]
+
+    @property
+    def delay_ns(self) -> float:
+        """Of all its links."""
+        return sum(link.delay_ns for link in self.links)
+
+    @property
+    def rate_bps(self) -> int:
+        """Of its slowest link."""
+        return min(link.rate_bps for link in self.links)
+
+
+def route(cluster: Cluster, source: str, target: str) -> Route:
+    """The way from one node to another.
+
+    Raises:
+        OfframpError: there is none.
+    """
+    steps = next_links(cluster, target)
+    links, nodes = [], [source]
+    while nodes[-1] != target:
+        if nodes[-1] not in steps:
+            raise OfframpError(
+                f"{cluster.place(source)}: no way from {source} to {target}: expected links that join them"
+            )
+        links.append(steps[nodes[-1]])
+        nodes.append(links[-1].far(nodes[-1]).node)
+    return Route(tuple(links), tuple(nodes))
+
+
+def check_connected(cluster: Cluster) -> None:
+    """Refuse a cluster with a host or switch that the first host does not reach.
+
+    Raises:
+        OfframpError: names it, with file and line.
+    """
+    first = cluster.hosts[0].name
+    reached = distances(cluster, first)
+    for name in cluster.by_name:
+        if name not in reached:
+            raise OfframpError(f"{cluster.place(name)}: {name}: no way to {first}: expected links that join them")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who uses a switch, and what it held before the first of them: a folder for each switch, under a lock.
+
+The first job that brings a program keeps what was there; the last one that leaves puts it back. A job whose process was
+killed is found by the next: its process id and start are in the ledger.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from offramp.cluster.model import Switch
+from offramp.job.snapshot import Snapshot
+from offramp_base.documents import parse_json, read_text
+from offramp_base.ending.files import write_text
+from offramp_base.ending.owner import is_process
+from offramp_base.errors import OfframpError
+
+_BEFORE: Final = "before"
+_JOBS: Final = "jobs.json"
+
+
+def folder_of(switch: Switch) -> Path:
+    """Where a switch's ledger is: beside its Unix socket, else in this user's state folder."""
+    control = switch.control or ""
+    if control.startswith("unix:"):
+        return Path(control.removeprefix("unix:")).parent / "ledger"
+    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    return base / "offramp/switches" / f"{re.sub('[^A-Za-z0-9.-]', '-', control)}-{switch.device}"
+
+
+@dataclass
+class Ledger:
+    """The open ledger of a switch; what is changed is kept at once."""
+
+    folder: Path
+
+    @property
+    def jobs(self) -> dict[int, str]:
+        """Process of each job that uses the switch, by the job's number."""
+        path = self.folder / _JOBS
+        if not path.is_file():
+            return {}
+        return {int(number): str(owner) for number, owner in parse_json(read_text(path)).items()}
+
+    @jobs.setter
+    def jobs(self, jobs: dict[int, str]) -> None:
+        write_text(self.folder / _JOBS, json.dumps(jobs) + "\n")
+
+    @property
+    def ended(self) -> list[int]:
+        """Jobs whose processes have ended without leaving."""
+        return [number for number, owner in self.jobs.items() if not is_process(owner)]
+
+    @property
+    def before(self) -> Snapshot | None:
+        """What the switch held before the first job; None where no job brought a program."""
+        path = self.folder / _BEFORE
+        return Snapshot.load(path) if path.is_file() else None
+
+    @before.setter
+    def before(self, snapshot: Snapshot | None) -> None:
+        if snapshot is None:
+            (self.folder / _BEFORE).unlink(missing_ok=True)
+        else:
+            snapshot.save(self.folder / _BEFORE)
+
+
+@contextmanager
+def opened(switch: Switch) -> Iterator[Ledger]:
+    """A switch's ledger, which no other job of this user changes meanwhile.
+
+    Raises:
+        OfframpError: the folder cannot be made.
+    """
+    folder = folder_of(switch)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield Ledger(folder)
+    except OSError as error:
+        raise OfframpError(f"switch {switch.name}: ledger {folder}: {error.strerror}") from None

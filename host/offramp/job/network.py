@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks find in the file of ``OFFRAMP_NETWORK``, for each way of summing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from offramp.cluster.model import Cluster, Host, Switch
+from offramp.job.settings import JobSettings
+from offramp_base.errors import OfframpError
+
+
+class Way(StrEnum):
+    """Who carries out a job's all-reduces; of full-graph training, how boundary features travel."""
+
+    GLOO = "gloo"
+    SWITCH = "allreduce"
+    HERMOD = "hermod"
+    THEMIS = "themis"
+    SYLVIE = "sylvie"
+    P2P = "p2p"
+    G3 = "g3"
+    G3_SYLVIE = "g3+sylvie"
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is offloaded."""
+        return self in (Way.GLOO, Way.P2P)
+
+
+SUMS: Final = (Way.GLOO, Way.SWITCH, Way.HERMOD, Way.THEMIS, Way.SYLVIE)
+"""Ways of a program that sums."""
+GRAPHS: Final = (Way.P2P, Way.G3, Way.G3_SYLVIE)
+"""Ways of full-graph training."""
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A job as the switches know it: its number, and segments of a frame."""
+
+    number: int
+    segments: int
+
+
+def network_text(
+    way: Way, job: JobSettings, cluster: Cluster, hosts: Sequence[Host], known: Admitted | None, folder: Path
+) -> str:
+    """The settings of our backend of PyTorch; without offloads for gloo. ``folder`` gets links to sockets."""
+    fields: dict[str, Any] = {"offloads": [str(way)] if way in SUMS and not way.plain else []}
+    if way is Way.THEMIS:
+        fields["dimensions"] = cluster.origin
+    elif way is Way.SYLVIE:
+        fields["bits"] = job.bits
+    elif way is Way.HERMOD:
+        fields["interface"] = interface(cluster, hosts[0])
+    elif way is Way.SWITCH:
+        assert known is not None
+        ports = [int(cluster.links_of[host.name][0].far(host.name).port) for host in hosts]
+        fields |= {"link": _link(cluster, hosts, folder), "ports": ports, "job": known.number}
+        fields |= {"pages": job.pages, "segments": known.segments}
+    return str(yaml.safe_dump(fields, sort_keys=False))
+
+
+def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
+    """Whether all ranks can name their links in one file.
+
+    Raises:
+        OfframpError: hosts' interfaces have several names, or hosts that are this machine are not on Unix sockets.
+    """
+    if hosts[0].reach == "local":
+        _sockets(cluster, hosts)
+        return
+    names = {host.name: interface(cluster, host) for host in hosts}
+    if len(set(names.values())) > 1:
+        said = ", ".join(f"{host} {name}" for host, name in names.items())
+        raise OfframpError(f"{cluster.origin}: expected first interfaces of one name: {said}")
+
+
+def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:
+    """What a rank opens to reach its switch; ``{rank}`` stands for its number."""
+    if hosts[0].reach != "local":
+        return f"af_packet:{interface(cluster, hosts[0])}"
+    for rank, path in enumerate(_sockets(cluster, hosts)):
+        name = folder.absolute() / f"port-{rank}"
+        name.unlink(missing_ok=True)
+        name.symlink_to(path)
+    return f"unix:{folder.absolute()}/port-{{rank}}"
+
+
+def _sockets(cluster: Cluster, hosts: Sequence[Host]) -> list[str]:
+    """The socket of each host's port of a laboratory without namespaces.
+
+    Raises:
+        OfframpError: a switch that is not on Unix sockets.
+    """
+    found = []
+    for host in hosts:
+        far = cluster.links_of[host.name][0].far(host.name)
+        switch = cluster.by_name[far.node]
+        control = switch.control if isinstance(switch, Switch) else None
+        if control is None or not control.startswith("unix:"):
+            raise OfframpError(
+                f"{cluster.place(host.name)}: {host.name}: is this machine: expected a switch on Unix sockets"
+            )
+        found.append(f"{control.removeprefix('unix:').rpartition('/')[0]}/port{far.port}")
+    return found
+
+
+def interface(cluster: Cluster, host: Host) -> str | None:
+    """A host's first interface; None without links."""
+    links = cluster.links_of[host.name]
+    return str(links[0].near(host.name).port) if links else None

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks of a job: a process for each, where its host is, with what torchrun would have set."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Final
+
+from offramp.cluster.model import Cluster, Host
+from offramp.cluster.reach import command_on
+from offramp.job.network import interface
+from offramp.job.settings import JobSettings
+from offramp_base.ending.children import ended_as, stop
+from offramp_base.errors import OfframpError
+
+_PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKEN_FILE", "VIRTUAL_ENV")
+"""Of our own environment, to hosts that share our files."""
+_TAIL: Final = 2000
+
+
+@dataclass
+class Ranks:
+    """Starts all ranks, and waits for them; :meth:`stop` ends what still runs.
+
+    Attributes:
+        job, cluster, hosts: what runs where; rank order is that of the hosts.
+        network: file for ``OFFRAMP_NETWORK``; None: without our backend's settings.
+        folder: for logs, ``rank-0.log`` and so on.
+        attempt: how often the job was started before.
+    """
+
+    job: JobSettings
+    cluster: Cluster
+    hosts: Sequence[Host]
+    network: Path | None
+    folder: Path
+    attempt: int = 0
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start them.
+
+        Raises:
+            OfframpError: a host that is not reached; what was started has ended.
+        """
+        try:
+            for rank, host in enumerate(h for h in self.hosts for _ in range(h.processes)):
+                self.processes.append(self._start(rank, self._local(rank), host))
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait(self, timeout_s: float | None = None) -> float:
+        """Wait for all; seconds that passed.
+
+        Raises:
+            OfframpError: one has failed: its rank, how it ended and the end of what it said; the others have ended.
+        """
+        begun = time.monotonic()
+        waiting = {os.pidfd_open(each.pid): rank for rank, each in enumerate(self.processes)}
+        try:
+            while waiting:
+                left = None if timeout_s is None else max(0.0, begun + timeout_s - time.monotonic())
+                ready = wait(list(waiting), left)
+                if not ready:
+                    raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:g} s")
+                for descriptor in ready:
+                    assert isinstance(descriptor, int)
+                    rank = waiting.pop(descriptor)
+                    os.close(descriptor)
+                    code = self.processes[rank].wait()
+                    if code:
+                        raise OfframpError(self._failure(rank, code))
+        finally:
+            for descriptor in waiting:
+                os.close(descriptor)
+            self.stop()
+        return time.monotonic() - begun
+
+    def stop(self) -> None:
+        """End what still runs."""
+        for each in self.processes:
+            if each.poll() is None:
+                each.send_signal(signal.SIGTERM)
+        for each in self.processes:
+            stop(each, 2.0)
+
+    def _local(self, rank: int) -> int:
+        """Rank among those of its host."""
+        names = [host.name for host in self.hosts for _ in range(host.processes)]
+        return names[:rank].count(names[rank])
+
+    def _start(self, rank: int, local: int, host: Host) -> subprocess.Popen[bytes]:
+        size = sum(each.processes for each in self.hosts)
+        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        environment |= {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(size),
+            "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": str(host.processes),
+            "MASTER_ADDR": "127.0.0.1" if host.reach == "local" else self.hosts[0].where,
+            "MASTER_PORT": str(self.job.port),
+            "OMP_NUM_THREADS": "1",
+            "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
+            "OFFRAMP_JOB_FOLDER": str(self.folder),
+        }
+        name = interface(self.cluster, host)
+        if name is not None and host.reach != "local":
+            environment["GLOO_SOCKET_IFNAME"] = name
+        if self.network is not None:
+            environment["OFFRAMP_NETWORK"] = str(self.network)
+        environment |= dict(each.split("=", 1) for each in self.job.environment)
+        with (self.folder / f"rank-{rank}.log").open("ab") as log:
+            try:
+                return subprocess.Popen(
+                    command_on(host, self.job.command, environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:
+                raise OfframpError(f"rank {rank} on {host.name}: {error.filename}: {error.strerror}") from None
+
+    def _failure(self, rank: int, code: int) -> str:
+        raw = (self.folder / f"rank-{rank}.log").read_bytes()[-_TAIL:]
+        lines = [line for line in raw.decode("utf-8", "replace").strip().splitlines() if line.strip()]
+        said = f": {lines[-1].strip()}" if lines else ""
+        host = [host.name for host in self.hosts for _ in range(host.processes)][rank]
+        return f"job {self.job.name}: {ended_as(f'rank {rank} on {host}', code)}{said}"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a job in JSON and HTML: predicted beside measured, bytes by link, what did not pay, how to repeat it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from offramp.cluster.model import Cluster
+from offramp.cluster.write import cluster_text
+from offramp.job.graph import epoch_s
+from offramp.job.network import Way
+from offramp.job.planner import JobPlan
+from offramp.job.run import RunResult
+from offramp.job.settings import JobSettings
+from offramp.job.steps import mean_step_s
+from offramp.report import sections
+from offramp.report.model import Table
+from offramp.report.units import duration, percent, si
+from offramp_base.ending.files import write_text
+
+
+def rows_of(plan: JobPlan) -> list[dict[str, Any]]:
+    """The plan's table: a row for each way."""
+    plain = plan.plain.step_s
+    return [
+        {
+            "offload": str(each.way),
+            "taken": each.taken,
+            "step_s": each.step_s,
+            "without_s": plain,
+            "model_s": each.model_s,
+            "correction": each.correction,
+            "why": each.why,
+        }
+        for each in plan.choices
+    ]
+
+
+def report(
+    job: JobSettings, cluster: Cluster, plan: JobPlan, outcomes: Mapping[Way, RunResult], folder: Path, command: str
+) -> dict[str, Any]:
+    """Everything that is known of a run, ready for JSON.
+
+    Args:
+        job: what ran.
+        cluster: where.
+        plan: what was predicted.
+        outcomes: of the way that was taken first, then of those that were run to compare.
+        folder: where ranks wrote.
+        command: that repeats it.
+    """
+    taken = plan.taken
+    measured: dict[str, dict[str, Any]] = {
+        str(way): {
+            "seconds": outcome.seconds,
+            "step_s": mean_step_s(folder / str(way)) or epoch_s(folder / str(way)),
+            "attempts": outcome.attempts,
+            "bytes_by_link": {name: list(both) for name, both in outcome.bytes_by_link.items()},
+            "steps": outcome.steps,
+        }
+        for way, outcome in outcomes.items()
+    }
+    found = measured[str(taken.way)]["step_s"]
+    times = {way: each["step_s"] for way, each in measured.items() if each["step_s"]}
+    best = min(times, key=lambda way: times[way]) if len(times) > 1 and found else None
+    return {
+        "job": asdict(job) | {"train": None if job.train is None else str(job.train)},
+        "cluster": cluster_text(cluster),
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "plan": rows_of(plan),
+        "taken": str(taken.way),
+        "predicted_step_s": taken.step_s,
+        "measured_step_s": found,
+        "error": None if not found or not taken.step_s else found / taken.step_s - 1,
+        "best": best,
+        "over_best": None if best is None else found / times[best],
+        "measured": measured,
+        "command": command,
+    }
+
+
+def write(content: Mapping[str, Any], folder: Path) -> tuple[Path, Path]:
+    """``report.json`` and ``report.html``; their paths."""
+    text, page = folder / "report.json", folder / "report.html"
+    write_text(text, json.dumps({"schema": "offramp.job/1", **content}, indent=2) + "\n")
+    write_text(page, html(content))
+    return text, page
+
+
+def html(content: Mapping[str, Any]) -> str:
+    """One page without any outside resource."""
+    style = files("offramp.report").joinpath("style.css").read_text("utf-8")
+    name = content["job"]["name"]
+    tables = [_plan_table(content), _measured_table(content), _links_table(content)]
+    parts = [f"<h2>{escape(each.title)}</h2>{sections.card(sections.table(each))}" for each in tables]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(name)}</title><style>\n{style}</style></head>\n<body><main>\n"
+        f'<h1>{escape(name)}</h1><p class="lead">{escape(_lead(content))}</p>'
+        + "\n".join(parts)
+        + f"<h2>Repeat it</h2><pre>{escape(content['command'])}\n\n{escape(content['cluster'])}</pre>"
+        + "\n</main></body></html>\n"
+    )
+
+
+def _lead(content: Mapping[str, Any]) -> str:
+    said = f"By {content['taken']}, {content['when']}."
+    if content["error"] is not None:
+        said += f" A step was predicted to take {duration(content['predicted_step_s'])} and took"
+        said += f" {duration(content['measured_step_s'])} ({content['error']:+.0%})."
+    return said
+
+
+def _plan_table(content: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            row["offload"],
+            "yes" if row["taken"] else "no",
+            duration(row["step_s"]) if row["step_s"] is not None else "",
+            f"{row['correction']:.2f}",
+            row["why"],
+        ]
+        for row in content["plan"]
+    ]
+    return Table("Plan", ["offload", "taken", "predicted step", "measured over model", "why"], rows)
+
+
+def _measured_table(content: Mapping[str, Any]) -> Table:
+    rows = [
+        [way, duration(each["step_s"]) if each["step_s"] else "", duration(each["seconds"]), str(each["attempts"])]
+        for way, each in content["measured"].items()
+    ]
+    return Table("Measured", ["offload", "step", "job", "starts"], rows)
+
+
+def _links_table(content: Mapping[str, Any]) -> Table:
+    plainly = (content["measured"].get(str(way), {}) for way in Way if way.plain)
+    rows: list[list[str]] = []
+    plain: dict[str, list[int]] = next((each["bytes_by_link"] for each in plainly if each), {})
+    for name, (sent, received) in content["measured"][content["taken"]]["bytes_by_link"].items():
+        share = percent(sent / plain[name][0]) if plain.get(name, [0])[0] else ""
+        rows.append([name, si(sent, "B"), si(received, "B"), share])
+    return Table("Bytes by link", ["host", "sent", "received", "of the plain way's"], rows)

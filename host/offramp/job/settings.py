@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Self
+
+from offramp.cluster.model import Cluster, Host
+from offramp.cluster.names import expand
+from offramp.cluster.read import require
+from offramp_base.errors import OfframpError
+from offramp_base.settings.check import check
+from offramp_base.settings.document import Given, read_settings
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
+
+
+def _assignment(text: str) -> str:
+    if not text.partition("=")[0].isidentifier() or "=" not in text:
+        raise ValueError("expected NAME=VALUE")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSettings:
+    """A program of ``torch.distributed``, one process for each rank, and what is known of its communication."""
+
+    name: Annotated[str, Field("Of the job")] = "job"
+    command: Annotated[tuple[str, ...], Field("Program of every rank and its arguments")] = ()
+    train: Annotated[
+        Path | None, Field("In place of command: settings of offramp train, full-graph training of a GNN")
+    ] = None
+    hosts: Annotated[str | None, Field("Hosts that it runs on, h[1-4]; all by default")] = None
+    environment: Annotated[tuple[str, ...], Field("NAME=VALUE for every rank", item=_assignment)] = ()
+    all_reduce: Annotated[int, Field("Bytes of float32 that each rank sums in a step", least=0, unit=BYTES)] = 0
+    collectives: Annotated[int, Field("All-reduces of a step", least=1, most=1_000_000)] = 1
+    compute_s: Annotated[float, Field("Seconds of a step without communication", key="compute", least=0)] = 0.0
+    steps: Annotated[int, Field("Steps of the job, for predictions", least=1)] = 1
+    lossy: Annotated[bool, Field("Whether gradients may be sums of a few bits a value (Sylvie)")] = False
+    bits: Annotated[int, Field("Of these values", least=1, most=8)] = 8
+    pages: Annotated[int, Field("Pages of 256 slots of each switch", least=1, most=16)] = 1
+    segments: Annotated[int, Field("Segments of 256 bytes in a frame of all-reduce, where switches are empty")] = 32
+    port: Annotated[int, Field("Where rank 0 listens for the others", least=1024, most=65535)] = 29500
+    deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
+    restarts: Annotated[int, Field("How often it is started again after a rank has died", least=0, most=100)] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not self.command and self.train is None:
+            raise SettingsError("command", "expected a program, or {train}")
+        if self.segments not in (1, 4, 32):
+            raise SettingsError("segments", "expected 1, 4 or 32", self.segments)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A job from a YAML or TOML file.
+
+        Raises:
+            OfframpError: names file, line and field.
+        """
+        given: dict[str, Given] = read_settings(path, (cls,))
+        values = {name: each.value for name, each in given.items()}
+        if values.get("train") is not None:
+            values["train"] = path.parent / values["train"]
+        try:
+            return cls(**values)
+        except SettingsError as error:
+            place = given[error.field].place if error.field in given else str(path)
+            raise OfframpError(f"{place}: {error}") from None
+
+    def hosts_of(self, cluster: Cluster) -> list[Host]:
+        """The hosts that it runs on, in the cluster's order.
+
+        Raises:
+            OfframpError: one that the cluster lacks, or none with a rank.
+        """
+        names = [host.name for host in cluster.hosts] if self.hosts is None else expand(self.hosts)
+        require(cluster, names)
+        found = [host for host in cluster.hosts if host.name in set(names) and host.processes]
+        if not found:
+            raise OfframpError(f"{cluster.origin}: no host of {self.name} has ranks")
+        return found

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that hold all together or not at all, undone in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from offramp_base.errors import OfframpError
+
+
+class Step(Protocol):
+    """One thing that is put somewhere; :meth:`apply` leaves nothing behind if it raises."""
+
+    @property
+    def name(self) -> str:
+        """What is done where, for people: ``program of leaf1``."""
+
+    def apply(self) -> None:
+        """Do it."""
+
+    def undo(self) -> None:
+        """Take it away again."""
+
+
+class Transaction:
+    """A context manager that undoes, in reverse, what was applied in it, however it ends.
+
+    Args:
+        note: told ``apply``, ``applied``, ``undo`` or ``undone`` and the name of a step; what it raises fails the step.
+        signalled: called first where a signal ends the context: there may be no time to undo everything.
+
+    Raises:
+        OfframpError: at the end, steps that could not be undone; the others were.
+    """
+
+    def __init__(
+        self, note: Callable[[str, str], None] | None = None, signalled: Callable[[], None] | None = None
+    ) -> None:
+        self._told, self._signalled, self._done = note, signalled, list[Step]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def apply(self, step: Step) -> None:
+        """Apply a step; if that fails the context should end."""
+        self._note("apply", step.name)
+        step.apply()
+        self._done.append(step)
+        self._note("applied", step.name)
+
+    def _note(self, what: str, name: str) -> None:
+        if self._told is not None:
+            self._told(what, name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._signalled is not None and kind is not None and not issubclass(kind, Exception | GeneratorExit):
+            self._signalled()
+        faults: list[str] = []
+        while self._done:
+            step = self._done.pop()
+            try:
+                self._note("undo", step.name)
+                step.undo()
+                self._note("undone", step.name)
+            except Exception as fault:  # whatever it is, the others must be undone
+                faults.append(f"{step.name}: {fault}")
+        if faults:
+            said = f"not undone: {'; '.join(faults)}"
+            raise OfframpError(f"{error}; {said}" if error is not None and str(error) else said)

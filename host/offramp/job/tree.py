@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sums climb to one switch: a job's part on each switch, from a cluster's links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from offramp.allreduce.entries import Contributor, SwitchRole
+from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.routes import next_links, route
+from offramp_base.errors import OfframpError
+
+
+def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
+    """What each switch does for a job with one rank on each host: one switch, or leaves below one spine.
+
+    Raises:
+        OfframpError: hosts with several ranks, switches that take no such program, or no two levels that join all; with
+            file and line.
+    """
+    leaf_of: dict[str, Switch] = {}
+    for host in hosts:
+        if host.processes != 1:
+            problem = f"{host.processes} ranks: all-reduce in the switch expects one on each host"
+            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: {problem}")
+        links = cluster.links_of[host.name]
+        switch = cluster.by_name[links[0].far(host.name).node] if links else None
+        if not isinstance(switch, Switch):
+            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: its first link leads to no switch")
+        leaf_of[host.name] = switch
+    ranks = {name: [r for r, host in enumerate(hosts) if leaf_of[host.name].name == name] for name in _names(leaf_of)}
+    members = {
+        name: tuple(Contributor(_port(cluster, hosts[r].name, name), r, (r,)) for r in each)
+        for name, each in ranks.items()
+    }
+    if len(members) == 1:
+        found = {name: SwitchRole(each) for name, each in members.items()}
+    else:
+        top = _spine(cluster, list(members))
+        found, racks = {}, []
+        for name, each in members.items():
+            up = next_links(cluster, top)[name]
+            found[name] = SwitchRole(each, int(up.near(name).port))
+            racks.append(Contributor(int(up.far(name).port), ranks[name][0], tuple(ranks[name])))
+        found[top] = SwitchRole(tuple(racks))
+    for name in found:
+        _check(cluster, name)
+    return found
+
+
+def _names(leaf_of: dict[str, Switch]) -> list[str]:
+    return list(dict.fromkeys(each.name for each in leaf_of.values()))
+
+
+def _port(cluster: Cluster, host: str, switch: str) -> int:
+    return int(cluster.links_of[host][0].near(switch).port)
+
+
+def _spine(cluster: Cluster, leaves: list[str]) -> str:
+    """The first switch with a link to every leaf that could run the program."""
+    for each in cluster.switches:
+        beside = {link.far(each.name).node for link in cluster.links_of[each.name]}
+        if beside.issuperset(leaves) and each.name not in leaves and each.target == "v1model" and each.control:
+            return each.name
+    raise OfframpError(f"{cluster.origin}: no switch that takes programs joins {', '.join(leaves)}")
+
+
+def _check(cluster: Cluster, name: str) -> None:
+    switch = cluster.by_name[name]
+    assert isinstance(switch, Switch)
+    if switch.target != "v1model" or not switch.control:
+        what = f"target {switch.target}" if switch.target != "v1model" else "no control address"
+        raise OfframpError(f"{cluster.place(name)}: {name}: {what}: all-reduce among plain frames expects v1model")
+
+
+def bottleneck_bps(cluster: Cluster, hosts: Sequence[Host]) -> float:
+    """The rate of a ring over the hosts in order: of its slowest link, shared by what crosses it one way."""
+    used: dict[tuple[str, str], int] = {}
+    rates: dict[tuple[str, str], int] = {}
+    ring = [*hosts, hosts[0]]
+    for a, b in pairwise(ring):
+        if a.name == b.name:
+            continue
+        way = route(cluster, a.name, b.name)
+        for link, node in zip(way.links, way.nodes, strict=False):
+            key = str(link.near(node)), str(link.far(node))
+            used[key] = used.get(key, 0) + 1
+            rates[key] = link.rate_bps
+    return min((rates[key] / n for key, n in used.items()), default=float("inf"))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in a laboratory beside the hosts: switches as processes, bridges, smartNIC agents."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from offramp.cluster import Cluster, Switch
+from offramp.cluster.forwarding import BASE_PROGRAMS, entries, ports_of_hosts
+from offramp.p4src import p4_text
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.tm.config import TmConfig
+from offramp_sim.lab.namespaces import Spaces, switch_end
+
+if TYPE_CHECKING:
+    from offramp.nic.process import AgentProcess
+
+_BUFFER_S: Final = 0.02
+_LEAST_BUFFER: Final = 1 << 20
+
+
+def start_switches(
+    cluster: Cluster, folder: Path, spaces: Spaces | None, stack: ExitStack
+) -> dict[str, EmbeddedSwitch]:
+    """Start an embedded switch for each that takes programs, as an Ethernet switch that knows all hosts.
+
+    Args:
+        cluster: what to build.
+        folder: for sockets and logs.
+        spaces: that hold its ports' interfaces; None: ports are Unix sockets.
+        stack: ends them.
+
+    Raises:
+        OfframpError: a switch does not start.
+    """
+    found: dict[str, EmbeddedSwitch] = {}
+    ports = ports_of_hosts(cluster)
+    for each in cluster.switches:
+        if each.target not in BASE_PROGRAMS:
+            continue
+        links = cluster.links_of[each.name]
+        numbers = [int(link.near(each.name).port) for link in links]
+        names = [switch_end(cluster, each.name, number) for number in numbers] if spaces else []
+        peers = {} if spaces else _peers(cluster, each, found)
+        rates = {int(link.near(each.name).port): link.rate_bps for link in links}
+        buffer_bytes = max(_LEAST_BUFFER, round(sum(rates.values()) / 8 * _BUFFER_S))
+        config = TmConfig.uniform(queues=each.queues, rates=rates if spaces else {}, buffer_bytes=buffer_bytes)
+        made = EmbeddedSwitch(
+            None, numbers or [1], workdir=folder / each.name, interfaces=names, peers=peers, tm=config
+        )
+        found[each.name] = stack.enter_context(made)
+        with Session(made.address, timeout_s=60.0) as session:
+            session.push(b"", p4_text(BASE_PROGRAMS[each.target]).encode())
+            session.insert(entries(session, ports[each.name]))
+    return found
+
+
+def _peers(cluster: Cluster, each: Switch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
+    """Ports that lead to switches which run already."""
+    found = {}
+    for link in cluster.links_of[each.name]:
+        far = link.far(each.name)
+        if far.node in there:
+            other = there[far.node]
+            found[int(link.near(each.name).port)] = other.port_specs[other.port_numbers.index(int(far.port))]
+    return found
+
+
+def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> dict[tuple[str, str], AgentProcess]:
+    """Start the smartNIC agents of all hosts, each in its host's namespace.
+
+    Raises:
+        OfframpError: an agent does not start, or cannot be built; names file and line of the host.
+    """
+    from offramp.nic.process import AgentProcess
+
+    found: dict[tuple[str, str], AgentProcess] = {}
+    for host in cluster.hosts:
+        for agent in host.agents:
+            ports = [agent.interface] if agent.interface and spaces else []
+            launcher = spaces.inside(host.name) if spaces else []
+            made = AgentProcess(ports, cores=agent.cores, launcher=launcher)
+            try:
+                found[host.name, agent.name] = stack.enter_context(made)
+            except OfframpError as error:
+                raise OfframpError(f"{cluster.place(host.name)}: agent {agent.name} of {host.name}: {error}") from None
+    return found

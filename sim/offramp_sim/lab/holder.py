@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that holds a laboratory: it builds, says so, and gives everything back when it is told or killed.
+
+``python -m offramp_sim.lab.holder`` reads a request as one line of JSON from its standard input and answers with one:
+``{"folder": …}`` or ``{"error": …}``. Until it is told ``go`` it ends with whoever started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp.cluster import Cluster, Host, read_cluster
+from offramp.cluster.reach import NAMESPACE
+from offramp.cluster.routes import check_connected
+from offramp.cluster.write import cluster_text
+from offramp_base.ending.files import write_text
+from offramp_base.ending.lasting import outlast
+from offramp_base.ending.left import temporary_folder
+from offramp_base.ending.owner import owner, owner_of
+from offramp_base.errors import OfframpError
+from offramp_sim.lab.namespaces import Spaces, unshare
+from offramp_sim.lab.state import CLUSTER, Lab
+
+if TYPE_CHECKING:
+    from offramp.nic.process import AgentProcess
+    from offramp_p4.embedded import EmbeddedSwitch
+
+MOST_HOSTS: Final = 64
+_WATCH_S: Final = 0.5
+_FIRST: Final = (10, 90)
+
+
+def addressed(cluster: Cluster) -> Cluster:
+    """With an IPv4 and an Ethernet address for each host that has none.
+
+    Raises:
+        OfframpError: more hosts than one machine should pretend to be, or names where addresses should be.
+    """
+    if len(cluster.hosts) > MOST_HOSTS:
+        raise OfframpError(
+            f"{cluster.origin}: {len(cluster.hosts)} hosts: expected at most {MOST_HOSTS} in a laboratory"
+        )
+    made = []
+    for k, host in enumerate(cluster.hosts):
+        address = host.address or ".".join(map(str, (*_FIRST, k // 250, k % 250 + 1)))
+        made.append(replace(host, address=address, mac=host.mac or f"02:0f:f0:4c:{k >> 8:02x}:{k & 255:02x}"))
+    return replace(cluster, hosts=tuple(made))
+
+
+def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Lab:
+    """Make everything; ``stack`` ends it.
+
+    Raises:
+        OfframpError: something cannot be made, in one line.
+    """
+    from offramp_sim.lab.devices import start_agents, start_switches
+
+    spaces = None if mode == "sockets" else stack.enter_context(Spaces(cluster))
+    switches = start_switches(cluster, folder, spaces, stack)
+    agents = start_agents(cluster, spaces, stack)
+    notes = [f"{host.name}: card {card.name} is opened by jobs" for host in cluster.hosts for card in host.cards]
+    if spaces is None:
+        notes.append("hosts are processes of this machine, links are sockets without rates or delays")
+    inside = spaces.owners if spaces else {}
+    there = _resolved(cluster, inside, switches, agents)
+    write_text(folder / CLUSTER, cluster_text(there))
+    processes = {
+        **{f"host {name}": each for name, each in inside.items()},
+        **{f"switch {name}": owner_of(each.pid) for name, each in switches.items()},
+        **{f"agent {host}.{name}": owner_of(each.pid) for (host, name), each in agents.items()},
+    }
+    notes = [*(spaces.notes if spaces else []), *notes]
+    lab = Lab(cluster.name, str(folder), cluster.origin, mode, owner(), processes, tuple(notes))
+    lab.save()
+    return lab
+
+
+def _resolved(
+    cluster: Cluster,
+    inside: dict[str, str],
+    switches: dict[str, EmbeddedSwitch],
+    agents: dict[tuple[str, str], AgentProcess],
+) -> Cluster:
+    """The cluster as jobs find it: where hosts, switches and agents are now."""
+
+    def host_of(host: Host) -> Host:
+        reach = NAMESPACE + inside[host.name] if host.name in inside else "local"
+        sockets = {name: str(agents[host.name, name].path) for name in (each.name for each in host.agents)}
+        return replace(host, reach=reach, agents=tuple(replace(a, socket=sockets[a.name]) for a in host.agents))
+
+    told = [
+        replace(each, control=switches[each.name].address, ca=None, cert=None, key=None)
+        if each.name in switches
+        else replace(each, control=None)
+        for each in cluster.switches
+    ]
+    return replace(cluster, hosts=tuple(map(host_of, cluster.hosts)), switches=tuple(told))
+
+
+def main() -> None:
+    """Answer one request, and hold what it made."""
+    request: dict[str, Any] = json.loads(sys.stdin.readline())
+    outlast()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _end)
+    try:
+        _hold(request)
+    except OfframpError as error:
+        _say({"error": str(error)})
+
+
+def _hold(request: dict[str, Any]) -> None:
+    cluster = addressed(read_cluster(request["cluster"]))
+    cluster = replace(cluster, name=request.get("name") or cluster.name)
+    check_connected(cluster)
+    mode = request["mode"]
+    if mode != "sockets":
+        unshare(user=mode == "user")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(temporary_folder()))
+        lab = build(cluster, folder, mode, stack)
+        _say({"folder": lab.folder})
+        if sys.stdin.readline().strip() != "go":
+            return
+        _detach(folder)
+        while True:
+            time.sleep(_WATCH_S)
+
+
+def _detach(folder: Path) -> None:
+    """Let go of the terminal and pipes of whoever started this."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    log = os.open(folder / "lab.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, target in ((0, nothing), (1, log), (2, log)):
+        os.dup2(target, number)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting a laboratory: which rights there are, and the process that holds it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from offramp_base.documents import parse_json
+from offramp_base.errors import OfframpError
+from offramp_sim.lab.state import STATE, Lab, read_state, running
+
+MODES: Final = {
+    "auto": "the first of these that works here",
+    "root": "network namespaces",
+    "user": "network namespaces in a user namespace, without root",
+    "sockets": "no namespaces: Unix sockets, without rates",
+}
+_PROBE: Final = "ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root handle 1: htb default 1"
+
+
+def possible_mode() -> tuple[str, str]:
+    """The best mode for this user on this kernel, and why not a better one; empty where there is none."""
+    missing = [tool for tool in ("ip", "tc", "unshare", "nsenter") if shutil.which(tool) is None]
+    if missing:
+        return "sockets", f"no {' and '.join(missing)} on PATH; they come with iproute2 and util-linux"
+    reason = ""
+    for mode, flags in (("root", ["--net"]), ("user", ["--user", "--map-root-user", "--net"])):
+        if mode == "root" and os.geteuid() != 0:
+            continue
+        done = subprocess.run(["unshare", *flags, "sh", "-c", _PROBE], check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return mode, ""
+        reason = reason or (done.stderr.strip().splitlines() or ["the kernel refuses namespaces"])[-1]
+    return "sockets", reason
+
+
+def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[Lab, str]:
+    """Start a laboratory that lasts when this process ends; also why it has no better mode.
+
+    Raises:
+        OfframpError: a fault in the file, one of the same name that runs, or no right to make it.
+    """
+    from offramp.cluster import read_cluster
+
+    wanted = name or read_cluster(cluster).name
+    if any(lab.name == wanted for lab in running()):
+        raise OfframpError(f"lab {wanted}: runs already: offramp lab down {wanted} ends it; --name gives another name")
+    reason = ""
+    if mode == "auto":
+        mode, reason = possible_mode()
+    request = {"cluster": str(cluster.absolute()), "name": wanted, "mode": mode}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "offramp_sim.lab.holder"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin as told, process.stdout as said:
+        told.write(json.dumps(request) + "\n")
+        told.flush()
+        line = said.readline()
+        answer: dict[str, Any] = parse_json(line) if line.strip() else {"error": "the laboratory did not start"}
+        if "error" in answer:
+            raise OfframpError(str(answer["error"]))
+        (lab,) = read_state(Path(answer["folder"]) / STATE)
+        told.write("go\n")
+    return lab, reason

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp lab``: clusters on this machine, by the command line; nothing is left, however a laboratory ends.
+
+Blind spots: this kernel has no netem, so that delays are only said to be missing; rates are bounded from above, since a
+busy machine may always be slower.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from offramp_base.ending.owner import is_process
+from offramp_sim.lab.start import possible_mode
+
+pytestmark = pytest.mark.netns
+CLUSTER = """\
+name: {name}
+hosts: [{{name: "h[1-3]"}}]
+switches: [{{name: leaf}}, {{name: other, target: plain}}]
+links:
+  - {{ends: ["h[1-2]", leaf], rate: 10mbit, delay: 1ms}}
+  - {{ends: [h3, other], rate: 10mbit}}
+  - {{ends: [leaf, other], rate: 1gbit}}
+"""
+SERVE = """
+import socket
+c = socket.create_server(("", 7)).accept()[0]
+n = 0
+while b := c.recv(1 << 20):
+    n += len(b)
+print(n)
+"""
+SEND = """
+import socket, sys, time
+for _ in range(300):
+    try:
+        c = socket.create_connection((sys.argv[1], 7), 5)
+        break
+    except OSError:
+        time.sleep(0.1)
+start = time.monotonic()
+c.sendall(bytes(1_500_000))
+c.shutdown(1)
+c.recv(1)
+print(time.monotonic() - start)
+"""
+
+
+def offramp(*words: str, status: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "offramp", *words], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def labs() -> list[dict]:
+    return json.loads(offramp("lab", "status", "--json", "-"))["labs"]
+
+
+@pytest.fixture(scope="module")
+def mode() -> str:
+    """Namespaces without root where they may be had, since that is the harder way."""
+    probe = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True, check=False)
+    found = "user" if probe.returncode == 0 else possible_mode()[0]
+    if found == "sockets":
+        pytest.skip(f"no network namespaces: {possible_mode()[1]}")
+    return found
+
+
+@pytest.fixture
+def up(tmp_path: Path, mode: str) -> Iterator[Callable[..., dict]]:
+    """Start a laboratory by name; what still runs at the end is ended."""
+    names: list[str] = []
+
+    def start(name: str, mode: str = mode, text: str = CLUSTER) -> dict:
+        name = f"{name}-{os.getpid()}"
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text.format(name=name))
+        names.append(name)
+        return json.loads(offramp("lab", "up", str(path), "--mode", mode, "--json", "-"))["lab"]
+
+    yield start
+    for lab in labs():
+        if lab["name"] in names:
+            offramp("lab", "down", lab["name"])
+
+
+def gone(lab: dict) -> bool:
+    """Whether no process of a laboratory runs and its folder is removed."""
+    deadline = time.monotonic() + 10
+    while any(map(is_process, lab["processes"].values())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    labs()  # which sweeps
+    return not any(map(is_process, lab["processes"].values())) and not Path(lab["folder"]).exists()
+
+
+def transfer(lab: dict, sender: str, receiver: str, address: str) -> tuple[int, float]:
+    """Bytes that came, and the seconds that they took."""
+    words = [sys.executable, "-m", "offramp", "lab", "exec"]
+    with subprocess.Popen(
+        [*words, f"{lab['name']}/{receiver}", "--", sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True
+    ) as server:
+        took = offramp("lab", "exec", f"{lab['name']}/{sender}", "--", sys.executable, "-c", SEND, address)
+        assert server.stdout is not None
+        return int(server.stdout.read()), float(took)
+
+
+def test_hosts_reach_each_other_over_switches_at_the_links_rate(up):
+    lab = up("reach")
+    assert len(lab["processes"]) == 4
+    for receiver, address in (("h2", "10.90.0.2"), ("h3", "10.90.0.3")):  # by a P4 switch; by that and a bridge
+        came, seconds = transfer(lab, "h1", receiver, address)
+        assert came == 1_500_000
+        assert seconds > 1_500_000 * 8 / 10e6 * 0.8
+    assert any("other (plain)" in note for note in lab["notes"])
+    assert offramp("lab", "exec", f"{lab['name']}/h1", "--", "sh", "-c", "exit 7", status=7) == ""
+    assert "h9: no such host" in offramp("lab", "exec", f"{lab['name']}/h9", "ls", status=2)
+    offramp("lab", "down", lab["name"])
+    assert gone(lab)
+
+
+def test_two_laboratories_of_the_same_addresses_beside_each_other(up):
+    first, second = up("first"), up("second")
+    assert transfer(second, "h2", "h1", "10.90.0.1")[0] == 1_500_000
+    assert "runs already" in offramp("lab", "up", str(Path(first["source"])), "--name", first["name"], status=2)
+    offramp("lab", "down", first["name"])
+    assert gone(first)
+    assert {lab["name"] for lab in labs()} >= {second["name"]}
+
+
+@pytest.mark.parametrize("victim", ["holder", "switch leaf"])
+def test_nothing_is_left_after_kill_9(up, victim):
+    lab = up("killed")
+    owner = lab["holder"] if victim == "holder" else lab["processes"][victim]
+    os.kill(int(owner.split(".")[0]), signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while is_process(owner) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if victim == "holder":
+        assert gone(lab)
+        assert lab["name"] not in {each["name"] for each in labs()}
+    else:
+        assert next(each for each in labs() if each["name"] == lab["name"])["ended"] == [victim]
+        offramp("lab", "down", lab["name"])
+        assert gone(lab)
+
+
+def test_sockets_where_there_are_no_namespaces(up):
+    only = "name: {name}\nhosts: [{{name: a}}]\nswitches: [{{name: s}}, {{name: t}}]\nlinks:\n"
+    lab = up("sockets", "sockets", only + "  - {{ends: [a, s], rate: 1g}}\n  - {{ends: [s, t], rate: 1g}}\n")
+    assert offramp("lab", "exec", f"{lab['name']}/a", "--", "echo", "here") == "here\n"
+    assert (Path(lab["folder"]) / "s" / "port1").is_socket()
+
+
+def test_what_cannot_be_built_is_one_line_and_leaves_nothing(tmp_path, mode):
+    before = {lab["name"] for lab in labs()}
+    path = tmp_path / "apart.yaml"
+    path.write_text("hosts: [{name: a},\n {name: b}]\n")
+    assert (
+        offramp("lab", "up", str(path), "--mode", mode, status=2)
+        == f"{path}:2: b: no way to a: expected links that join them\n"
+    )
+    path.write_text("hosts: [{name: a, address: nowhere}, {name: b}]\nlinks: [{ends: [a, b], rate: 1g}]\n")
+    assert offramp("lab", "up", str(path), "--mode", mode, status=2).count("\n") == 1
+    assert {lab["name"] for lab in labs()} == before

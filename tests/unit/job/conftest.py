@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two leaves and a spine on sockets, which nothing of a test may change for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from offramp.cluster import Cluster, parse_cluster, read_cluster
+from offramp.job.settings import JobSettings
+from offramp.job.snapshot import Snapshot
+from offramp.job.switches import with_switch
+from offramp_base.ending.left import temporary_folder
+from offramp_sim.lab.holder import addressed, build
+
+RACKS = """\
+name: racks
+hosts:
+  - {name: "h[1-4]"}
+switches:
+  - {name: "leaf[1-2]", memory: 8MB, control: "10.0.0.1:9559"}
+  - {name: spine, memory: 8MB, control: "10.0.0.9:9559"}
+links:
+  - {ends: ["h[1-2]", leaf1], rate: 100mbit}
+  - {ends: ["h[3-4]", leaf2], rate: 100mbit}
+  - {ends: ["leaf[1-2]", spine], rate: 400mbit}
+"""
+
+
+@pytest.fixture
+def racks() -> Cluster:
+    return addressed(parse_cluster(RACKS))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Cluster]:
+    """The same as a laboratory without namespaces, in this process."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(temporary_folder()))
+        build(addressed(parse_cluster(RACKS)), folder, "sockets", stack)
+        yield read_cluster(folder / "cluster.yaml")
+
+
+@pytest.fixture
+def states(lab: Cluster) -> Callable[[], dict[str, Snapshot]]:
+    """What each switch holds now."""
+
+    def look() -> dict[str, Snapshot]:
+        found: dict[str, Snapshot] = {}
+        for switch in lab.switches:
+            with_switch(switch, lambda session, name=switch.name: found.__setitem__(name, Snapshot.take(session)))
+        return found
+
+    return look
+
+
+@pytest.fixture
+def job() -> JobSettings:
+    return JobSettings(command=("true",), all_reduce=10_000_000, segments=4)
+
+
+@pytest.fixture
+def failing(job: JobSettings) -> JobSettings:
+    return replace(job, command=("sh", "-c", "echo no such data; exit 3"))

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planner against closed forms; a calibration of the test's own stands for the cluster's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from offramp.allreduce.wire import frame_bytes
+from offramp.cluster import parse_cluster
+from offramp.job.graph import OPTIONS, bytes_of_epoch
+from offramp.job.network import Way
+from offramp.job.planner import make_job_plan
+from offramp.job.settings import JobSettings
+from offramp.job.tree import bottleneck_bps, roles
+from offramp_base.errors import OfframpError
+
+
+def row(plan, way):
+    return next(each for each in plan.choices if each.way is way)
+
+
+def test_models_are_the_closed_forms(racks, job):
+    plan = make_job_plan(job, racks)
+    assert row(plan, Way.GLOO).step_s == pytest.approx(2 * 3 / 4 * 10e6 * 8 / 100e6)
+    share = 4 * 256 / frame_bytes(4)
+    assert row(plan, Way.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
+    assert plan.taken.way is Way.SWITCH
+    assert plan.gain == pytest.approx(1.5 * share)
+    assert "dimensions" in row(plan, Way.THEMIS).why
+
+
+def test_loss_must_be_allowed(racks, job):
+    assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
+    plan = make_job_plan(replace(job, lossy=True), racks)
+    assert plan.taken.way is Way.SYLVIE
+    assert plan.taken.step_s == pytest.approx(1.2 * (8 / 32 + 8 / 1024))
+
+
+def test_calibration_decides(racks, job):
+    sizes = []
+
+    def measured(ways, size):
+        sizes.append(size)
+        return {Way.GLOO: 0.2, Way.HERMOD: 0.1, Way.SWITCH: 5.0}
+
+    plan = make_job_plan(job, racks, measured)
+    assert sizes == [1 << 20]
+    assert plan.taken.way is Way.HERMOD
+    assert plan.gain == pytest.approx(2)
+    assert row(plan, Way.SWITCH).why.endswith("of gloo's speed")
+    assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).why.startswith("calibration")
+
+
+def test_a_job_that_cannot_gain_is_told_so(racks, job):
+    plan = make_job_plan(replace(job, compute_s=3600.0), racks)
+    assert plan.taken.way is Way.GLOO
+    assert plan.taken.why.startswith("no offload gains 2%")
+    assert make_job_plan(replace(job, all_reduce=0), racks).taken.why.startswith("the job says nothing")
+
+
+def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "train.yaml").write_text("graph: karate\nhidden: 8\nepochs: 2\n")
+    (tmp_path / "job.yaml").write_text("train: train.yaml\nlossy: true\n")
+    mine = JobSettings.read(tmp_path / "job.yaml")
+    sent = bytes_of_epoch(mine, 4)
+    plan = make_job_plan(mine, racks)
+    assert row(plan, Way.P2P).step_s == pytest.approx(sent / 4 * 8 / 100e6)
+    assert row(plan, Way.G3_SYLVIE).step_s == pytest.approx(sent / 16 * 8 / 100e6)
+    assert plan.taken.way is Way.G3_SYLVIE
+    plan = make_job_plan(mine, racks, lambda ways, size: {Way.P2P: 0.2, Way.G3: 0.1})
+    assert plan.taken.way is Way.G3
+    assert row(plan, Way.G3_SYLVIE).why.startswith("calibration: it failed")
+    (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
+    with pytest.raises(OfframpError, match=r"train.yaml:2: hiddn: no such field; the nearest is hidden"):
+        make_job_plan(mine, racks)
+
+
+@pytest.mark.parametrize("way", OPTIONS)
+def test_the_options_of_a_way_go_together(way):
+    pytest.importorskip("torch")
+    from offramp.train.settings import TrainSettings
+
+    words = [word.removeprefix("--") for word in OPTIONS[way]]
+    TrainSettings(graph="karate", workers=2, **dict(zip(words[::2], words[1::2], strict=True)))
+
+
+def test_roles_of_leaves_and_spine(racks, job):
+    found = roles(racks, racks.hosts)
+    assert list(found) == ["leaf1", "leaf2", "spine"]
+    assert [(c.port, c.rank, c.ranks) for c in found["leaf2"].members] == [(1, 2, (2,)), (2, 3, (3,))]
+    assert [(c.port, c.rank, c.ranks) for c in found["spine"].members] == [(1, 0, (0, 1)), (2, 2, (2, 3))]
+    assert (found["leaf1"].uplink, found["spine"].uplink) == (3, None)
+    assert list(roles(racks, racks.hosts[:2])) == ["leaf1"]
+    assert bottleneck_bps(racks, racks.hosts) == 100e6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("memory: 8MB}\n  - {name: spine", "memory: 1KB}\n  - {name: spine", "cluster.yaml:5: leaf1 has not"),
+        ("spine, control: 'unix:/z'", "spine, target: sonic", "no switch that takes programs joins leaf1, leaf2"),
+        ('"h[1-4]"}', '"h[1-4]", ranks: 2}', "cluster.yaml:3: h1: 2 ranks: all-reduce in the switch expects one"),
+        ("control: 'unix:/x'", "target: tna", "cluster.yaml:5: leaf1: target tna: all-reduce among plain frames"),
+    ],
+)
+def test_why_the_switch_is_not_taken(job, old, new, why):
+    text = """\
+name: racks
+hosts:
+  - {name: "h[1-4]"}
+switches:
+  - {name: leaf1, control: 'unix:/x', memory: 8MB}
+  - {name: spine, control: 'unix:/z', memory: 8MB}
+  - {name: leaf2, control: 'unix:/y', memory: 8MB}
+links:
+  - {ends: ["h[1-2]", leaf1], rate: 100mbit}
+  - {ends: ["h[3-4]", leaf2], rate: 100mbit}
+  - {ends: ["leaf[1-2]", spine], rate: 400mbit}
+"""
+    assert old in text
+    said = row(make_job_plan(job, parse_cluster(text.replace(old, new, 1))), Way.SWITCH)
+    assert said.step_s is None
+    assert why in said.why
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: x", "job.yaml: command: expected a program, or train"),
+        ("command: []", "job.yaml:1: command: expected a program"),
+        ("command: [a]\nsegments: 3", "job.yaml:2: segments 3: expected 1, 4 or 32"),
+        ("command: [a]\nall_reduce: much", "job.yaml:2: all_reduce much: expected a size"),
+        ("command: [a]\nenvironment: [x]", "job.yaml:2: environment x: expected NAME=VALUE"),
+        ("command: [a]\nallreduce: 1", "job.yaml:2: allreduce: no such field; the nearest is all_reduce"),
+    ],
+)
+def test_faults_of_job_files(tmp_path, text, message):
+    (tmp_path / "job.yaml").write_text(text)
+    with pytest.raises(OfframpError, match=message):
+        JobSettings.read(tmp_path / "job.yaml")

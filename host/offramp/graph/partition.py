@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import Adjacency
+from offramp.graph.csr import Adjacency, rows_of
 from offramp.graph.g3 import first_stage
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
@@ -18,6 +18,7 @@ from offramp.graph.metis import metis_parts
 from offramp.graph.partition_file import names_file, read_partition
 from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 from offramp.graph.repartition import Repartition, repartition
+from offramp.graph.streaming import stream_partition
 from offramp.splitmix import GOLDEN, mix
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
@@ -43,9 +44,9 @@ def partition(
     ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
     ``kahypar`` the multicast volume R; ``g3`` balances vertices, edges and remote neighbours, ``g3-best`` and
     ``g3-literal`` do by the algorithm as its thesis prints it (:mod:`offramp.graph.repartition`); ``hash`` mixes
-    ids with the seed, ``chunk`` takes consecutive ids, ``random`` deals a seeded permutation; ``auto`` is
-    ``kahypar`` where installed and quick, else ``metis-volume``. Anything with a dot or a slash is a file
-    (:mod:`offramp.graph.partition_file`).
+    ids with the seed, ``chunk`` takes consecutive ids, ``random`` deals a seeded permutation, ``stream`` reads edges
+    one by one (:mod:`offramp.graph.streaming`); ``auto`` is ``kahypar`` where installed and quick, else
+    ``metis-volume``. Anything with a dot or a slash is a file (:mod:`offramp.graph.partition_file`).
 
     With ``racks``, consecutive workers share one: methods that look at the edges cut into racks first and then into
     their workers, unless METIS straight into workers sends less between racks.
@@ -117,6 +118,12 @@ def _g3(mode: str) -> Partitioner:
 
 for _name, _mode in {"g3": "guarded", "g3-best": "best", "g3-literal": "literal"}.items():
     PARTITIONERS.register(_name)(_g3(_mode))
+
+
+@PARTITIONERS.register("stream")
+def _stream(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:  # noqa: ARG001
+    rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)
+    return stream_partition(lambda: [(rows, columns)], len(graph.indptr) - 1, len(rows), workers)
 
 
 @PARTITIONERS.register("hash")

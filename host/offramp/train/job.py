@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from offramp.graph.halo_plan import HaloPlan
 from offramp.graph.local_graph import LocalGraph
 from offramp.models import make_model, model_widths
-from offramp.switchgnn.scheme import LANE_BITS
+from offramp.switchgnn.scheme import LANE_BITS, parse_scheme
 from offramp.train.checkpoint import Snapshot
 from offramp.train.halo import Halo
-from offramp.train.settings import TrainSettings
+from offramp.train.settings import KEPT, TrainSettings
 from offramp.train.switch_plans import SwitchPlans
 from offramp.train.worker_exchange import WorkerExchange
 from offramp_base.wire.objects import sendable
@@ -79,3 +79,17 @@ def exchange_widths(settings: TrainSettings, widths: Sequence[int]) -> list[int]
     """
     sums = make_model(settings, widths).sums()
     return [width for width, _ in sums] + [width for width, backward in reversed(sums) if backward]
+
+
+def keeps_first_sums(settings: TrainSettings, widths: Sequence[int]) -> bool:
+    """Whether the first exchange of an epoch takes place in the first epoch only."""
+    if settings.first_sums != KEPT or make_model(settings, widths).trains_first_message:
+        return False
+    return not (settings.through_switch and (settings.by_codes or parse_scheme(settings.scheme)[0].bits < LANE_BITS))
+
+
+def run_widths(settings: TrainSettings, widths: Sequence[int]) -> list[int]:
+    """Width of the sums in each exchange of a run without dropout, whose epochs have no second pass."""
+    exchanges = exchange_widths(settings, widths)
+    kept = int(keeps_first_sums(settings, widths))
+    return exchanges + (settings.epochs - 1) * exchanges[kept:]

@@ -28,6 +28,8 @@ PLAIN: Final = "plain"
 EXACT, FIXED = "fp32", "fixed"
 """Codecs with which sums travel, too: as floating-point numbers, or as the integers that a switch would add."""
 EXCHANGE, SWITCH, CHECKPOINTS = "Exchange", "Switch", "Checkpoints"
+KEPT, SENT = "kept", "sent"
+"""What becomes of sums over input features, which never change: brought once, or in each epoch."""
 _SWITCH_ONLY = "goes with {propagator} switch only"
 
 
@@ -55,6 +57,9 @@ class TrainSettings(GraphSettings):
     add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
     goes through a switch too, which adds codes that share a step for each sum. Of neighbours' messages a share of
     ``sample`` travels (BNS-GCN).
+
+    Sums over input features do not change from epoch to epoch. By ``first_sums`` workers keep them, whichever way they
+    came, unless codes with rounding of their own brought them; or they travel again each time.
 
     A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan``
     is a file that holds the plan of all its exchanges.
@@ -137,6 +142,13 @@ class TrainSettings(GraphSettings):
             choices=codec_names,
         ),
     ] = EXACT
+    first_sums: Annotated[
+        str,
+        Field(
+            "Sums over input features, which never change",
+            choices={KEPT: "from the first epoch on", SENT: "again in each epoch"},
+        ),
+    ] = KEPT
     memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES, group=SWITCH)] = (
         4_000_000
     )

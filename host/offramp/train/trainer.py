@@ -20,6 +20,7 @@ from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
 from offramp.train.results import Epoch
+from offramp.train.settings import KEPT
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
@@ -62,6 +63,8 @@ class Trainer(EpochLoop[Epoch]):
         self._computation: Computation
         if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype)
+            if settings.first_sums == KEPT and not self.model.trains_first_message:
+                channel.keep_first(self.model.layers)
             self._computation = PlainComputation(self.model, features, job.local, channel, dtype)
         else:
             assert job.rows is not None

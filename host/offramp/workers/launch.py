@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from offramp.workers.address import interface_towards
 from offramp.workers.group import GlooGroup, Group
 from offramp.workers.mailbox import PeerLostError
 from offramp.workers.place import find_place
@@ -94,7 +96,14 @@ def open_launcher(
     if place.size != ranks:
         problem = f"needs {ranks} {'process' if ranks == 1 else 'processes'}, {place.started}"
         raise SettingsError(field, problem, ranks if given is None else given)
-    group = GlooGroup(place.rendezvous, place.rank, place.size)
+    host = place.host(os.environ)
+    if "GLOO_SOCKET_IFNAME" not in os.environ and (interface := interface_towards(host)) is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface  # by itself, gloo goes by the host's name, which may be nobody's
+    try:
+        group = GlooGroup(place.rendezvous, place.rank, place.size)
+    except RuntimeError as error:
+        problem = " ".join(str(error).split())[:300]
+        raise PeerLostError(f"rank {place.rank}: cannot meet the other ranks at {host}: {problem}") from None
     try:
         yield Joined(group)
     except RuntimeError as error:

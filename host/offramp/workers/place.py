@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
@@ -43,6 +44,12 @@ class Place:
     on_machine: int
     rendezvous: str
     started: str
+
+    def host(self, environment: Mapping[str, str]) -> str:
+        """Where rank 0 is."""
+        if self.rendezvous == "env://":
+            return environment["MASTER_ADDR"]
+        return urlsplit(self.rendezvous).hostname or ""
 
 
 def find_place(environment: Mapping[str, str] = os.environ) -> Place | None:

@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -19,6 +19,7 @@ from offramp_base.ending.children import ended_as, ends_with_parent, fork_server
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
+from offramp_base.private_folder import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,14 @@ def threads_each(workers: int) -> int:
     return max(1, len(os.sched_getaffinity(0)) // workers)
 
 
+def _keep_compiled() -> None:
+    """PyTorch makes a folder for what it may compile: in the user's cache, not among temporary files."""
+    folder = user_cache() / "offramp" / "inductor"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
+
+
 def run_workers(
     work: Work, items: Sequence[Any], report: Callable[[Any], None], *, timeout_s: float = TIMEOUT_S
 ) -> Any:
@@ -73,6 +82,7 @@ def run_workers(
     """
     # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
+    _keep_compiled()
     context = fork_server(PRELOAD)
     token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
     with temporary_folder() as folder:

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from offramp.switchgnn.volume import host_volume
 from offramp.switchgnn.worker import Worker
-from offramp.train.job import exchange_widths, layer_widths
+from offramp.train.job import exchange_widths, layer_widths, run_widths
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_channel
 from offramp.train.propagators.switch_link import through
@@ -132,10 +133,10 @@ def test_the_switch_gives_the_bits_of_quantised_p2p(in_group, make_graph, propag
     assert switch.peak <= memory // 128
     counters = switch.counters()
     planned = plan_run(graph, settings).exchanges
-    widths = exchange_widths(settings, layer_widths(graph, settings))
+    widths = run_widths(settings, layer_widths(graph, settings))
     plans = [planned.plans[planned.plan_of_width[width]] for width in widths]
-    assert counters["uploads"] == 4 * sum(plan.uploads * plan.chunks for plan in plans)
-    assert sum(t.payload_up for t in traffic) == 4 * sum(4 * w * p.uploads for w, p in zip(widths, plans, strict=True))
+    assert counters["uploads"] == sum(plan.uploads * plan.chunks for plan in plans)
+    assert sum(t.payload_up for t in traffic) == sum(4 * w * p.uploads for w, p in zip(widths, plans, strict=True))
     assert (counters["overflows"] > 0) == (propagator == "strawman" and memory < 100_000)
 
 
@@ -147,8 +148,51 @@ def test_bytes_of_a_run_follow_from_its_exchanges(in_group, graph, hidden: int) 
     widths = exchange_widths(settings, layer_widths(graph, settings))
     # 6 features in, 3 classes out: the second layer narrows either way, the first only to 5.
     assert widths == ([5, 3, 3, 5] if hidden == 5 else [6, 3, 3])
-    expected = 3 * sum(host_volume(boundary, width).wire_bytes for width in widths)
+    # Sums over input features are brought once; those of features that a weight has narrowed, each time.
+    first = 1 if hidden == 40 else 3
+    expected = sum(host_volume(boundary, width).wire_bytes for width in first * widths[:1] + 3 * widths[1:])
     assert sum(t.wire_up for t in traffic) == sum(t.wire_down for t in traffic) == expected
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("codec", ["fp32", "fixed"])
+def test_sums_that_are_kept_are_those_that_are_sent_again(in_group, graph, codec, dropout) -> None:
+    settings = replace(BASE, hidden=40, epochs=5, codec=codec, dropout=dropout)
+    kept, once = train_p2p(in_group, graph, settings)
+    sent, each = train_p2p(in_group, graph, replace(settings, first_sums="sent"))
+    assert scores(kept) == scores(sent)
+    of_one = host_volume(plan_run(graph, settings).boundary, graph.width).payload_bytes
+    passes = 10 if dropout else 5  # where values are dropped an epoch ends with a pass without dropout
+    assert sum(t.payload_up for t in each) - sum(t.payload_up for t in once) == (passes - 1) * of_one
+
+
+def test_sums_under_a_carried_scale_are_kept_as_well(in_group, graph) -> None:
+    settings = replace(BASE, propagator="switch", hidden=40, epochs=4, scale="carried")
+    carried, traffic, _ = train_switch(in_group, graph, settings)
+    _, sent, _ = train_switch(in_group, graph, replace(settings, first_sums="sent"))
+    np.testing.assert_allclose(
+        losses(carried), losses(train_local(graph, replace(settings, scale="agreed"))), rtol=1e-4
+    )
+    widths = exchange_widths(settings, layer_widths(graph, settings))
+    uploads = plan_run(graph, settings).exchanges.plans[0].uploads
+    assert sum(t.payload_up for t in sent) - sum(t.payload_up for t in traffic) == 3 * 4 * widths[0] * uploads
+
+
+def test_sums_of_rounded_codes_are_never_kept(in_group, graph) -> None:
+    settings = replace(BASE, propagator="switch", hidden=40, epochs=3, scheme="q16")
+    kept, once, _ = train_switch(in_group, graph, settings)
+    sent, each, _ = train_switch(in_group, graph, replace(settings, first_sums="sent"))
+    assert scores(kept) == scores(sent)
+    assert once == each
+
+
+def test_features_that_change_are_refused_where_their_sums_were_kept() -> None:
+    propagator = LocalPropagator()
+    propagator.keep_first(2)
+    for y in (torch.zeros(0, 3), torch.zeros(0, 2)) * 2:
+        propagator.remote_sum(y)
+    with pytest.raises(OfframpError, match=r"^layer 1: its features changed, whose sums were kept"):
+        propagator.remote_sum(torch.zeros(0, 4))
 
 
 def test_a_worker_without_training_vertices_or_boundary_takes_part(in_group, make_graph) -> None:
@@ -181,12 +225,12 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
     p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
     assert scores(through_switch_) == scores(p2p)
     made = plan_run(graph, settings).exchanges.schemes
-    widths = exchange_widths(settings, layer_widths(graph, settings))
-    planned = 3 * sum(made[width].wire_bytes for width in widths)
+    widths = run_widths(settings, layer_widths(graph, settings))
+    planned = sum(made[width].wire_bytes for width in widths)
     # DONE and GO come on top, of each round and of the start.
-    rounds = 1 + 3 * sum(made[width].rounds for width in widths)
+    rounds = 1 + sum(made[width].rounds for width in widths)
     assert sum(t.wire_up + t.wire_down for t in traffic) == planned + rounds * 2 * 84 * settings.workers
-    assert switch.counters()["passes"] == 3 * sum(made[width].passes for width in widths)
+    assert switch.counters()["passes"] == sum(made[width].passes for width in widths)
     if "hybrid" in scheme:
         assert planned <= sum(t.wire_up + t.wire_down for t in sent)
 

@@ -9,14 +9,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import torch
+
 from offramp.models.sparse import self_adjoint
 from offramp.train.codec import ExchangeId
 from offramp.workers.traffic import Timers, Traffic
+from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
-    import torch
-
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
 
@@ -29,7 +30,10 @@ class Propagator(ABC):
         timers: seconds, under ``communication``.
         exchange_id: the exchange that runs.
         repeated: exchanges that were repeated because a value saturated.
+        repeatable: whether equal features give equal sums; not where rounding is drawn anew.
     """
+
+    repeatable = True
 
     def __init__(self) -> None:
         self.traffic = Traffic()
@@ -37,6 +41,16 @@ class Propagator(ABC):
         self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = 0
         self._layer = 0
+        self._layers = 0  # of a pass whose first sum is kept; 0: none is
+        self._first: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def keep_first(self, layers: int) -> None:
+        """From now on bring the first of every ``layers`` sums once: it is of features that never change.
+
+        Does nothing where sums are not repeatable. Every worker must call it.
+        """
+        if self.repeatable:
+            self._layers = layers
 
     def begin_epoch(self) -> None:
         """The next sum is that of the first layer."""
@@ -50,8 +64,18 @@ class Propagator(ABC):
         so gradients take the same way as features.
         """
         self._layer += 1
+        if self._layers and (self._layer - 1) % self._layers == 0:
+            return self._kept_sum(y.detach())
         directions = iter((ExchangeId(self._layer, backward=False), ExchangeId(self._layer, backward=True)))
         return self_adjoint(lambda x: self._timed(x, next(directions)), y)
+
+    def _kept_sum(self, y: torch.Tensor) -> torch.Tensor:
+        if self._first is None:
+            self._first = y.clone(), self._timed(y, ExchangeId(self._layer, backward=False))
+        kept, sums = self._first
+        if not torch.equal(kept, y):
+            raise OfframpError("layer 1: its features changed, whose sums were kept; expected the input features")
+        return sums
 
     def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:
         self.exchange_id = exchange_id

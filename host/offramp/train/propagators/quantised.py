@@ -32,6 +32,8 @@ class QuantisedPropagator(Propagator):
     specification, section 1.10); otherwise the levels of a field are shared out by their ranges.
     """
 
+    repeatable = False  # a kept draw of the rounding would no longer be right in the mean of epochs
+
     def __init__(
         self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:

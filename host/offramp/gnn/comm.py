@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks that share a graph: a process group of ``torch.distributed`` that somebody else made, or one process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+from offramp.workers import messages
+from offramp.workers.group import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Comm(Group):
+    """A process group as a :class:`~offramp.workers.group.Group`; it is not closed here.
+
+    Collectives run on the device of the values, so that NCCL and gloo do what they can do.
+    """
+
+    def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+        self._group = group
+        self.rank = dist.get_rank(group)
+        self.size = dist.get_world_size(group)
+
+    @property
+    def ranks(self) -> list[int]:
+        """The group's ranks in the default group."""
+        return dist.get_process_group_ranks(self._group or dist.group.WORLD)
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise sum over ranks, in place."""
+        dist.all_reduce(values, group=self._group)
+        return values
+
+    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
+        work = dist.all_reduce(values, group=self._group, async_op=True)
+        assert work is not None
+        wait: Callable[[], object] = work.wait
+        return wait
+
+    def introduce(self, row: bytes) -> list[bytes]:
+        """What every rank says, in rank order."""
+        return messages.introduce(row, self._group)
+
+    def max(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise maximum over ranks, in place."""
+        dist.all_reduce(values, op=dist.ReduceOp.MAX, group=self._group)
+        return values
+
+    def broadcast(self, values: torch.Tensor) -> torch.Tensor:
+        """The values of the group's first rank, in place."""
+        root = 0 if self._group is None else dist.get_global_rank(self._group, 0)
+        dist.broadcast(values, root, group=self._group)
+        return values
+
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+        """Rows for each rank, in rank order, against the rows from each rank, in rank order."""
+        return self.start_all_to_all(rows, send, receive)()
+
+    def start_all_to_all(
+        self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
+    ) -> Callable[[], torch.Tensor]:
+        """Start an :meth:`all_to_all`; what this returns waits for its rows."""
+        rows = rows.contiguous()
+        received = rows.new_empty((sum(receive), *rows.shape[1:]))
+        work = dist.all_to_all_single(received, rows, list(receive), list(send), group=self._group, async_op=True)
+
+        def wait() -> torch.Tensor:
+            work.wait()
+            del rows_kept[:]
+            return received
+
+        rows_kept = [rows]  # the sender's memory, until it has been sent
+        return wait
+
+
+class Alone(Group):
+    """One process that owns the whole graph."""
+
+    def broadcast(self, values: torch.Tensor) -> torch.Tensor:
+        """The same values."""
+        return values
+
+    def start_all_to_all(
+        self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
+    ) -> Callable[[], torch.Tensor]:
+        """The same rows."""
+        return lambda: self.all_to_all(rows, send, receive)
+
+
+def open_comm(group: dist.ProcessGroup | None = None) -> Comm | Alone:
+    """The ranks of ``group``, by default of the default group; one process where there is none."""
+    if group is None and not (dist.is_available() and dist.is_initialized()):
+        return Alone()
+    return Comm(group)
+
+
+class _AllSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, values: torch.Tensor, comm: Group) -> torch.Tensor:
+        ctx.comm = comm  # type: ignore[attr-defined]
+        return comm.sum(values.clone())
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return ctx.comm.sum(gradient.clone()), None  # type: ignore[attr-defined]
+
+
+def all_sum(values: torch.Tensor, comm: Group) -> torch.Tensor:
+    """Element-wise sum over ranks, with its gradient: every rank calls it, and goes backward through it."""
+    summed: torch.Tensor = _AllSum.apply(values, comm)  # type: ignore[no-untyped-call]
+    return summed

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dropout whose masks belong to vertices and edges, so that the number of ranks does not change them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from offramp.gnn.tags import EDGES, EXTENDED, VERTICES, CannotDistributeError, mark, tag_of
+from offramp.splitmix import GOLDEN, mix, mix_word
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from offramp.gnn.mode import Distribution
+
+_LANES = 4
+
+
+def apply(mode: Distribution, x: torch.Tensor, p: float) -> torch.Tensor:
+    """Zero elements with probability ``p`` and scale the others by ``1 / (1 - p)``.
+
+    The mask is a function of seed, step, the dropout's place in the pass, vertex (or both ends of the edge) and column.
+    Edges of the same two ends have the same mask. Rows that are neither have that of their number.
+
+    Raises:
+        CannotDistributeError: some of the edges, whose ends are not known any more.
+    """
+    key = mix_word(mix_word(mix_word(mode.seed) + max(mode.step, 0)) + mode.draws)
+    mode.draws += 1
+    columns = x[0].numel() if len(x) else 1
+    keep = torch.from_numpy(_mask(_rows(mode, x), columns, p, key)).view(x.shape).to(x.device)
+    out = x * keep / (1 - p) if p < 1 else x * 0
+    tag = tag_of(x)
+    return mark(out, tag) if tag else out
+
+
+def _rows(mode: Distribution, x: torch.Tensor) -> npt.NDArray[np.uint64]:
+    """A number of the whole graph for each row."""
+    tag = tag_of(x)
+    of: Any = tag.of if tag else None
+    if tag is None:
+        return np.arange(len(x), dtype=np.uint64)
+    if tag.role in (VERTICES, EXTENDED):
+        ids = of.ids if tag.role == VERTICES else of.all_ids
+        numbers: npt.NDArray[np.uint64] = ids.cpu().numpy().astype(np.uint64)
+        return numbers
+    if tag.role == EDGES:
+        for pairs, edges in reversed(mode.pairs):
+            if edges is of and pairs.shape[1] == len(x):
+                source, target = pairs.cpu()
+                ends = of.source_ids[source].numpy(), of.target.ids[target].numpy()
+                both: npt.NDArray[np.uint64] = mix(ends[0].astype(np.uint64) * np.uint64(GOLDEN))
+                both ^= ends[1].astype(np.uint64)
+                return both
+    raise CannotDistributeError(f"dropout of {len(x)} rows of {tag.role} that are not known")
+
+
+def _mask(rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> npt.NDArray[np.bool_]:
+    """``(rows, columns)``: which elements stay; a word decides over four columns, so ``p`` counts in 1/65,536."""
+    first = mix(rows ^ np.uint64(key))[:, np.newaxis]
+    steps = np.arange(-(-columns // _LANES), dtype=np.uint64) * np.uint64(GOLDEN)
+    lanes = mix(first + steps).astype("<u8", copy=False).view("<u2")
+    return lanes[:, :columns] >= np.uint16(min(round(p * 65536), 65535))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full-batch training of a classifier of vertices, with the weights that were best on the validation set."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from offramp.gnn.gradients import global_mean, sum_gradients
+from offramp.gnn.metrics import METRICS
+from offramp.gnn.module import distribute
+from offramp.gnn.stored import open_store
+from offramp.gnn.weights import make_model, save_weights
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.gnn.parts import Partition
+    from offramp.gnn.settings import GnnSettings
+    from offramp.workers.group import Group
+
+
+@sendable
+@dataclass(frozen=True)
+class GnnEpoch:
+    """One step over the whole graph.
+
+    Attributes:
+        epoch: from 1.
+        loss: the mean over training vertices.
+        train, val, test: the metric.
+        lr: learning rate.
+        seconds: of the step and its evaluation.
+    """
+
+    epoch: int
+    loss: float
+    train: float
+    val: float
+    test: float
+    lr: float
+    seconds: float
+
+
+@sendable
+@dataclass(frozen=True)
+class GnnResult:
+    """A training run.
+
+    Attributes:
+        epochs: all of them.
+        best: the epoch whose weights were kept.
+        parameters: of the model.
+    """
+
+    epochs: Sequence[GnnEpoch]
+    best: int
+    parameters: int
+
+
+def train_rank(group: Group, settings: GnnSettings, report: Callable[[Any], None]) -> GnnResult:
+    """One rank's run; rank 0 reports every epoch and writes the weights."""
+    part = open_store(settings.store)
+    torch.manual_seed(settings.seed)
+    spec = specification(settings, part)
+    model = distribute(
+        make_model(spec),
+        part,
+        codec=settings.codec,
+        bits=settings.bits,
+        schedule=settings.staleness,
+        seed=settings.seed,
+    )
+    fit = Fit(model, part, settings)
+    best: tuple[float, int, dict[str, torch.Tensor]] = -1.0, 0, {}
+    epochs: list[GnnEpoch] = []
+    for number in range(1, settings.epochs + 1):
+        epoch = fit.epoch(number)
+        epochs.append(epoch)
+        if group.rank == 0:
+            report(epoch)
+        if epoch.val > best[0]:
+            best = epoch.val, number, copy.deepcopy(model.state_dict())
+        elif settings.patience and number - best[1] >= settings.patience:
+            break
+    if settings.checkpoint is not None and group.rank == 0:
+        about = {"model": spec, "epoch": best[1], "metric": settings.metric, "history": [asdict(e) for e in epochs]}
+        save_weights(Path(settings.checkpoint), best[2], about)
+    return GnnResult(epochs, best[1], sum(p.numel() for p in model.parameters()))
+
+
+def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
+    """What :func:`~offramp.gnn.weights.make_model` needs: the same on all ranks.
+
+    Raises:
+        OfframpError: the store has no features, labels, or one of the fields of edges.
+    """
+    for name in ("x", "y", "train_mask", *settings.edge_fields):
+        if not hasattr(part, name):
+            raise OfframpError(f"{settings.store}: has no {name}")
+    labels = part.y
+    classes = labels.shape[1] if labels.dim() == 2 else int(labels.max()) + 1 if len(labels) else 0
+    outputs = int(part.comm.max(torch.tensor(float(classes), dtype=torch.float64)))
+    names = ("model", "hidden", "layers", "dropout")
+    return {
+        **{name: getattr(settings, name) for name in names},
+        "norm": None if settings.norm == "none" else settings.norm,
+        "inputs": int(part.x.shape[1]),
+        "outputs": outputs,
+        "edge_fields": list(settings.edge_fields),
+    }
+
+
+class Fit:
+    """The loop's state: model, optimiser and learning rate."""
+
+    def __init__(self, model: nn.Module, part: Partition, settings: GnnSettings) -> None:
+        self._model, self._part = model, part
+        self._metric = METRICS[settings.metric]
+        self._edges = [getattr(part, name) for name in settings.edge_fields]
+        self._adam = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        self._schedule = _schedule(self._adam, settings)
+        known = part.y >= 0 if part.y.dim() == 1 else ~part.y.isnan().any(1)
+        rows = torch.zeros(len(part.y), dtype=torch.bool)
+        self._masks = [getattr(part, f"{name}_mask", rows) & known for name in ("train", "val", "test")]
+
+    def epoch(self, number: int) -> GnnEpoch:
+        """One step, and the metric after it."""
+        start = time.perf_counter()
+        self._model.train()
+        self._adam.zero_grad()
+        known = self._masks[0]
+        loss = global_mean(_losses(self._scores()[known], self._part.y[known]))
+        loss.backward()  # type: ignore[no-untyped-call]
+        sum_gradients(self._model)
+        lr = float(self._adam.param_groups[0]["lr"])
+        self._adam.step()
+        self._model.eval()
+        with torch.no_grad():
+            scores = self._scores()
+        labels, comm = self._part.y, self._part.comm
+        train, val, test = (self._metric(scores[mask], labels[mask], comm) for mask in self._masks)
+        if isinstance(self._schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            self._schedule.step(val)
+        elif self._schedule is not None:
+            self._schedule.step()
+        if not torch.isfinite(loss.detach()):
+            raise OfframpError(f"epoch {number}: the loss is {float(loss.detach())}")
+        return GnnEpoch(number, float(loss.detach()), train, val, test, lr, time.perf_counter() - start)
+
+    def _scores(self) -> torch.Tensor:
+        scores: torch.Tensor = self._model(self._part.x, self._part.edge_index, *self._edges)
+        return scores
+
+
+def _losses(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    if labels.dim() == 2:
+        losses = nn.functional.binary_cross_entropy_with_logits(scores, labels.to(scores), reduction="none")
+        return losses.mean(1)
+    return nn.functional.cross_entropy(scores, labels, reduction="none")
+
+
+def _schedule(adam: torch.optim.Optimizer, settings: GnnSettings) -> Any:
+    from torch.optim import lr_scheduler as of
+
+    if settings.lr_schedule == "cosine":
+        return of.CosineAnnealingLR(adam, settings.epochs)
+    if settings.lr_schedule == "step":
+        return of.StepLR(adam, max(1, settings.epochs // 3))
+    if settings.lr_schedule == "plateau":
+        return of.ReduceLROnPlateau(adam, mode="max", factor=0.5, patience=max(1, settings.patience // 2))
+    return None

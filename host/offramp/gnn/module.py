@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``distribute``: somebody's model on one rank's part of a graph."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from offramp.gnn.exchanges import PLAIN, make_exchange
+from offramp.gnn.mode import Distribution, active, run
+from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
+from offramp.gnn.rules import RULES
+from offramp.gnn.tags import EDGES, EXTENDED, PAIRS, VERTICES, CannotDistributeError, Tag, mark, tag_of, tensors
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import torch.distributed as dist
+
+WHOLE_ROWS: Final = ("HGTConv",)
+"""Layers that number vertices of several types together: they get own rows and halo, and their own rows are kept."""
+
+REFUSED: Final = {
+    "GPSConv": "attends from all vertices to all vertices",
+    "TopKPooling": "ranks all vertices",
+    "SAGPooling": "ranks all vertices",
+    "ASAPooling": "ranks all vertices",
+    "EdgePooling": "ranks all edges",
+    "MemPooling": "attends to all vertices",
+    "HypergraphConv": "sums at hyperedges, which no rank owns",
+    "DynamicEdgeConv": "makes edges of all vertices",
+    "XConv": "makes edges of all vertices",
+    "GravNetConv": "makes edges of all vertices",
+}
+"""Layers of PyG that need more than the neighbours of a rank's vertices, by class, with the reason."""
+
+
+def distribute(
+    module: nn.Module,
+    graph: Any,
+    group: dist.ProcessGroup | None = None,
+    *,
+    codec: str = PLAIN,
+    bits: int | None = None,
+    schedule: str = "sequential",
+    seed: int = 0,
+    whole_rows: Collection[str] = (),
+) -> DistributedModule:
+    """``module`` on this rank's part of ``graph``; every rank calls this with its own copy of the module.
+
+    All ranks get the parameters and buffers of the first one. The module itself, its parameters and the names in its
+    ``state_dict`` stay what they are.
+
+    Args:
+        module: of PyG's layers, or anything that takes rows by the sources of edges.
+        graph: a :class:`~offramp.gnn.parts.Partition`, or the whole graph, which is then cut by ``auto``.
+        group: ranks, where the graph is whole; by default those of the default group, or this process alone.
+        codec: of halo rows: ``fp32`` leaves them as they are; else a name of :data:`offramp.codecs.base.CODECS`.
+        bits: base width of the codec ``sylvie``; 32 leaves float32.
+        schedule: ``sequential``, or ``stale`` for the halo rows of the step before.
+        seed: of dropout and of the codec's rounding.
+        whole_rows: classes of layers that get own rows and halo in one, as plain functions of the module's own.
+
+    Raises:
+        OfframpError: a layer that cannot be distributed, by its name, or an unknown choice.
+    """
+    _check(module)
+    part = graph if isinstance(graph, Partition) else partition(graph, group)
+    with torch.no_grad():
+        for tensor in (*module.parameters(), *module.buffers()):
+            tensor.copy_(part.comm.broadcast(tensor.detach().clone()))
+    exchange = make_exchange(codec, schedule, bits, seed)
+    return DistributedModule(module, part, exchange, seed, (*WHOLE_ROWS, *whole_rows))
+
+
+def _check(module: nn.Module) -> None:
+    for name, layer in module.named_modules():
+        kind = type(layer).__name__
+        reason = REFUSED.get(kind)
+        if getattr(layer, "flow", None) == "target_to_source":
+            reason = "sends from targets to sources; give it the edges the other way round"
+        elif isinstance(layer, torch.jit.ScriptModule):
+            reason = "is compiled; distribute it before"
+        if reason is not None:
+            raise CannotDistributeError(f"{name or 'module'} ({kind}): {reason}")
+
+
+class DistributedModule(nn.Module):
+    """A module that runs on one rank's part of a graph.
+
+    It is called as the module is, with tensors of the rank's part: rows of its own vertices, local edges.
+
+    Attributes:
+        module: the module that was given.
+        part: the graph; another one may be put in its place between calls.
+        step: of the training: each forward pass in training counts one.
+    """
+
+    def __init__(
+        self, module: nn.Module, part: Partition, exchange: Any, seed: int, whole_rows: Collection[str]
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.part = part
+        self.step = 0
+        self._exchange, self._seed = exchange, seed
+        for layer in module.modules():
+            if type(layer).__name__ in whole_rows:
+                _give_whole_rows(layer)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module.
+
+        Raises:
+            OfframpError: a layer mixes vertices in a way that cannot be distributed; the message names it.
+        """
+        mode = Distribution(self.part, self._exchange, self._seed, self.step if self.training else -1, RULES)
+        self.step += self.training
+        for value in args:
+            _tag_input(self.part, "", value)
+        for name, value in kwargs.items():
+            _tag_input(self.part, name, value)
+        mode.pairs += [(e.index, e) for e in self.part.edges.values()]
+        try:
+            out = run(mode, lambda: self.module(*args, **kwargs))
+        except (CannotDistributeError, IndexError) as error:
+            raise OfframpError(f"{self._where(error)}: {error}") from error
+        return out
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's own, under its own names."""
+        return self.module.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Load the module's own."""
+        return self.module.load_state_dict(*args, **kwargs)
+
+    def _where(self, error: BaseException) -> str:
+        """The layer in which something went wrong: the innermost module on the way there."""
+        names = {id(layer): name for name, layer in self.module.named_modules()}
+        found, trace = "module", error.__traceback__
+        while trace is not None:
+            layer = trace.tb_frame.f_locals.get("self")
+            if id(layer) in names:
+                found = f"{names[id(layer)] or 'module'} ({type(layer).__name__})"
+            trace = trace.tb_next
+        return found
+
+
+def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> None:
+    """Say what the rows of an argument are: by what it is, its name, its shape."""
+    if isinstance(value, dict):
+        for each, inner in value.items():
+            _tag_input(part, name, inner, each)
+    elif isinstance(value, torch.Tensor):
+        tag = _known(part, value) or _guess(part, name, value, key)
+        if tag is not None:
+            mark(value, tag)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _tag_input(part, name, inner, key)
+
+
+def _known(part: Partition, value: torch.Tensor) -> Tag | None:
+    for edges in part.edges.values():
+        if value is edges.index:
+            return Tag(PAIRS, edges)
+        if any(value is each for each in edges.data.values()):
+            return Tag(EDGES, edges)
+    for vertices in part.vertices.values():
+        if value is vertices.ids or any(value is each for each in vertices.data.values()):
+            return Tag(VERTICES, vertices)
+    tag = tag_of(value)
+    if tag is None:
+        return None
+    base = getattr(tag.of, "source", tag.of)  # of pairs that are no edges of the graph: their vertices
+    return tag if any(base is each for each in part.vertices.values()) else None
+
+
+def _guess(part: Partition, name: str, value: torch.Tensor, key: Any) -> Tag | None:
+    pairs = not value.is_floating_point() and value.dim() == 2 and len(value) == 2
+    if isinstance(key, tuple) and key in part.edges:
+        return Tag(PAIRS if pairs else EDGES, part.edges[key])
+    if isinstance(key, str) and key in part.vertices:
+        return Tag(VERTICES, part.vertices[key])
+    if not part.homogeneous or not value.dim():
+        return None
+    edges = part.edges["", "edge_index", ""]
+    if pairs and value.dtype == torch.int64:
+        return Tag(PAIRS, edges)
+    if len(value) == edges.index.shape[1] and (name.startswith("edge_") or len(value) != edges.target.owned):
+        return Tag(EDGES, edges)
+    return Tag(VERTICES, part.vertices[HOMOGENEOUS]) if len(value) == part.vertices[HOMOGENEOUS].owned else None
+
+
+def _give_whole_rows(layer: nn.Module) -> None:
+    """Let a layer see own rows and halo while a distributed pass runs, and keep its own rows of what it gives."""
+    forward = layer.forward
+
+    @functools.wraps(forward)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        mode = active()
+        if mode is None or mode.paused:
+            return forward(*args, **kwargs)
+        args, kwargs = _mapped(args, extended_rows), _mapped(kwargs, extended_rows)
+        sets = {
+            id(tag.of): tag.of for each in tensors([args, kwargs]) if (tag := tag_of(each)) and tag.role == EXTENDED
+        }
+        mode.paused = True
+        try:
+            out = forward(*args, **kwargs)
+        finally:
+            mode.paused = False
+        return _own_rows(mode.part, out, list(sets.values()))
+
+    layer.forward = whole
+
+
+def extended_rows(x: torch.Tensor) -> torch.Tensor:
+    """Own rows and halo of a tensor of vertices; others as they are."""
+    mode, tag = active(), tag_of(x)
+    if mode is None or tag is None or tag.role != VERTICES:
+        return x
+    vertices: Any = tag.of
+    return mark(mode.extended(x, vertices.halo), Tag(EXTENDED, vertices))
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(each, change) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_mapped(each, change) for each in value])
+    return value
+
+
+def _own_rows(part: Partition, out: Any, sets: list[Any]) -> Any:
+    if isinstance(out, dict):
+        return {
+            name: None if each is None else _own_rows(part, each, [part.vertices[name]]) for name, each in out.items()
+        }
+    (vertices,) = sets
+    return mark(out[: vertices.owned], Tag(VERTICES, vertices))
+
+
+def halo_exchange(x: torch.Tensor, graph: Partition | None = None, vertices: str = HOMOGENEOUS) -> torch.Tensor:
+    """``(n, …)`` rows of the own vertices to ``(n + h, …)``, the halo's behind them, with its gradient.
+
+    For layers of one's own: inside a distributed module, or with ``graph`` anywhere. Every rank calls it together.
+
+    Raises:
+        OfframpError: no graph is given and no distributed module runs.
+    """
+    mode = active()
+    if graph is None and mode is None:
+        raise OfframpError("halo_exchange: expected a graph outside of a distributed module")
+    if mode is not None and (graph is None or graph is mode.part):
+        of = mode.part.vertices[vertices]
+        return mark(mode.extended(x, of.halo), Tag(EXTENDED, of))
+    from offramp.gnn.exchanges import PlainExchange
+    from offramp.gnn.halo import ExchangeKey, extend
+
+    assert graph is not None
+    return extend(x, graph.vertices[vertices].halo, PlainExchange(), ExchangeKey(-1, 0))

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights in files that others load: a ``state_dict`` by ``torch.save``, or safetensors.
+
+Beside the weights a document of the same name and ``.json`` says what model they are of and how they were trained.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from offramp_base.documents import parse_json, read_text
+from offramp_base.ending.files import write_text, written
+from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
+
+SAFETENSORS: Final = ".safetensors"
+_MOST: Final = 1 << 31
+BUILT_IN: Final = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
+"""Models of ``torch_geometric.nn`` by the names that settings know."""
+
+
+def make_model(spec: dict[str, Any]) -> nn.Module:
+    """The model of a specification: ``model``, ``inputs``, ``outputs``, ``hidden``, ``layers``, ``dropout``, ``norm``.
+
+    Names of :data:`BUILT_IN` are PyG's; ``MODULE:NAME`` or ``FILE.py:NAME`` is called with inputs and outputs.
+
+    Raises:
+        OfframpError: no such model, or a package is missing.
+    """
+    name = str(spec["model"])
+    if name in BUILT_IN:
+        try:
+            from torch_geometric import nn as pyg
+        except ImportError:
+            raise SettingsError("model", "needs the package torch_geometric: pip install offramp[pyg]", name) from None
+        kind = getattr(pyg, BUILT_IN[name])
+        options = {"dropout": spec["dropout"], "norm": spec["norm"]}
+        model: nn.Module = kind(spec["inputs"], spec["hidden"], spec["layers"], spec["outputs"], **options)
+        return model
+    where, colon, attribute = name.rpartition(":")
+    if not colon:
+        raise SettingsError("model", f"expected {', '.join(BUILT_IN)}, MODULE:NAME or FILE.py:NAME", name)
+    try:
+        made = getattr(_module(where), attribute)(spec["inputs"], spec["outputs"])
+    except (ImportError, AttributeError, OSError) as error:
+        raise SettingsError("model", f"cannot be imported: {error}", name) from None
+    if not isinstance(made, nn.Module):
+        raise SettingsError("model", "expected a function of inputs and outputs that makes a torch.nn.Module", name)
+    return made
+
+
+def _module(where: str) -> Any:
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    found = importlib.util.spec_from_file_location(Path(where).stem, where)
+    if found is None or found.loader is None:
+        raise ImportError(f"no module in {where}")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def save_weights(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
+    """Write a ``state_dict`` and what it is of, each in one step.
+
+    Raises:
+        OfframpError: safetensors is missing, or a file cannot be written.
+    """
+    tensors = {name: value.detach().cpu().contiguous() for name, value in state.items()}
+    try:
+        with written(path) as file:
+            if path.suffix == SAFETENSORS:
+                file.write(_safetensors(path).save(tensors))
+            else:
+                buffer = io.BytesIO()
+                torch.save(tensors, buffer)
+                file.write(buffer.getvalue())
+        write_text(_beside(path), json.dumps(about, indent=1) + "\n")
+    except OSError as error:
+        raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
+
+
+def load_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """A ``state_dict`` and the document with it, which is somebody else's word; nothing in the files is executed.
+
+    Raises:
+        OfframpError: files that :func:`save_weights` did not write.
+    """
+    try:
+        if path.suffix == SAFETENSORS:
+            state = _safetensors(path).load(path.read_bytes())
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise SettingsError("weights", f"cannot be read: {error.strerror}", path) from None
+    except Exception as error:
+        reason = str(error).splitlines()[0][:80] if str(error) else type(error).__name__
+        raise SettingsError("weights", f"expected weights: {reason}", path) from None
+    if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise SettingsError("weights", "expected a state_dict", path)
+    about = parse_json(read_text(_beside(path)))
+    if not isinstance(about, dict) or not isinstance(about.get("model"), dict):
+        raise OfframpError(f"{_beside(path)}: expected what offramp gnn train wrote")
+    return state, about
+
+
+def specified(about: dict[str, Any], state: dict[str, torch.Tensor], chosen: str) -> dict[str, Any]:
+    """The specification that a document of weights has, for :func:`make_model`.
+
+    A document names no code: a model that is not PyG's is the one that the user has ``chosen``. Nor does it make one of
+    PyG's larger than its weights.
+
+    Raises:
+        OfframpError: a model of one's own that was not chosen, or what is no specification of these weights.
+    """
+    spec = dict(about["model"])
+    limits = {"inputs": _MOST, "outputs": _MOST}
+    if chosen:
+        spec["model"] = chosen
+    elif spec.get("model") not in BUILT_IN:
+        given = f"({str(spec.get('model'))[:80]} by their file)"
+        raise SettingsError("model", "expected the model of these weights, whose code is run", given)
+    else:
+        widest = max((size for tensor in state.values() for size in tensor.shape), default=0)
+        limits = dict.fromkeys(("inputs", "outputs", "hidden"), widest) | {"layers": len(state)}
+    for name, limit in limits.items():
+        size = spec.get(name)
+        if not isinstance(size, int) or not 1 <= size <= limit:
+            raise SettingsError("weights", f"their document is of others: {name} {str(size)[:20]}")
+    return spec
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _safetensors(path: Path) -> Any:
+    try:
+        return importlib.import_module("safetensors.torch")
+    except ImportError:
+        raise SettingsError(
+            "checkpoint", "needs the package safetensors (pip install offramp[pyg]); expected a .pt", path
+        ) from None

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of PyG's own layers, unchanged, on 1, 2 and 4 ranks against PyG on the whole graph in one process.
+
+Blind to GPUs, to compiled layers (torch.compile, TorchScript) and to PyG's optional libraries.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+import gnn_models  # noqa: E402
+from offramp import gnn  # noqa: E402
+from offramp.workers.processes import run_workers  # noqa: E402
+from offramp_base.errors import OfframpError  # noqa: E402
+
+TEN = [*gnn_models.BASIC, "rgcn", "hgt"]  # and tgn and link, which have tests of their own
+MORE = ["hetero", "weighted", "function", *(f"norm-{name}" for name in gnn_models.NORMS)]
+SYLVIE = {"codec": "sylvie", "bits": 32}
+BOUND = {"float64": 1e-10, "float32": 1e-5}
+
+
+def everything(group, _, report):
+    """One start of the ranks for all of it."""
+    return {
+        "float64": gnn_models.compare(group, ([*TEN, *MORE], "float64", {}), report),
+        "float32": gnn_models.compare(group, ([*TEN, *MORE], "float32", {}), report),
+        "sylvie": gnn_models.compare(group, (TEN, "float32", SYLVIE), report),
+        "q8": gnn_models.compare(group, (["gat"], "float32", {"codec": "q8"}), report),
+        "stale": gnn_models.compare(group, (["gat"], "float64", {"schedule": "stale"}), report),
+        "link": {name: gnn_models.link(group, name, report) for name in BOUND},
+        "dropout": gnn_models.dropout(group, "float64", report),
+        "negatives": gnn_models.negatives(group, None, report),
+        "tgn": {name: gnn_models.tgn(group, name, report) for name in BOUND},
+    }
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {ranks: run_workers(everything, [None] * ranks, print) for ranks in (1, 2, 4)}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("dtype", BOUND)
+def test_losses_and_gradients_are_pygs(found, ranks, dtype):
+    assert len(found[ranks][dtype]) == len(TEN) + len(MORE)
+    far = {name: by for name, by in found[ranks][dtype].items() if not by < BOUND[dtype]}
+    assert far == {}
+    assert found[ranks]["link"][dtype] < BOUND[dtype]
+    assert found[ranks]["tgn"][dtype] < BOUND[dtype]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_sylvies_codec_of_32_bits_is_exact_in_float32(found, ranks):
+    assert len(found[ranks]["sylvie"]) == len(TEN)
+    assert max(found[ranks]["sylvie"].values()) < BOUND["float32"]
+
+
+def test_few_bits_and_stale_rows_are_not(found):
+    """So that the tests above see what travels."""
+    assert found[1]["q8"]["gat"] < BOUND["float32"] < found[2]["q8"]["gat"] < 0.1
+    assert found[1]["stale"]["gat"] < BOUND["float64"] < 1e-6 < found[2]["stale"]["gat"]
+
+
+def test_dropout_does_not_depend_on_the_number_of_ranks(found):
+    masked = [[torch.tensor(each) for each in found[ranks]["dropout"]] for ranks in (1, 2, 4)]
+    assert max(gnn_models.worst(each, masked[0]) for each in masked) < 1e-12
+
+
+def test_negative_pairs_do_not_depend_on_the_number_of_ranks(found):
+    pairs, loss, gradient = found[1]["negatives"]
+    for ranks in (2, 4):
+        others, its_loss, its_gradient = found[ranks]["negatives"]
+        assert others == pairs
+        assert its_loss == pytest.approx(loss, abs=1e-12)
+        assert its_gradient == pytest.approx(gradient, abs=1e-12)
+
+
+def test_layers_that_need_all_vertices_are_refused_by_name():
+    from torch_geometric import nn as pyg
+
+    class Net(torch.nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.inner = layer
+
+    for layer, message in [
+        (pyg.GPSConv(4, pyg.GCNConv(4, 4)), r"inner \(GPSConv\): attends from all vertices"),
+        (pyg.SAGEConv(4, 4, flow="target_to_source"), r"inner \(SAGEConv\): sends from targets to sources"),
+        (pyg.TopKPooling(4), r"inner \(TopKPooling\): ranks all vertices"),
+    ]:
+        with pytest.raises(OfframpError, match=message):
+            gnn.distribute(Net(layer), gnn_models.graph(torch.float32))

@@ -151,3 +151,23 @@ def large_problem() -> Problem:
         ps=Kind(0.003, {"cpu": 1}),
     )
     return Problem(job.graph(100), cluster)
+
+
+def small_problem(seed: int) -> Problem:
+    """Three machines, seven movable tasks: at most 2,187 placements."""
+    rng = random.Random(seed)
+    rates = [rng.choice([1e9, 2e9, 5e9]) for _ in range(3)]
+    cluster = Cluster(tuple(Machine(f"m{m}", {"cpu": rng.randint(4, 8), "gpu": 2}, r, r) for m, r in enumerate(rates)))
+    job = Job(
+        workers=2,
+        samplers=2,
+        sync="ps",
+        gathered=Volume(1e7, 0.1),
+        subgraph=Volume(1e7, 0.1),
+        model_bytes=1e6,
+        store=Kind(0.01),
+        sampler=Kind(0.02, {"cpu": 2}),
+        worker=Kind(0.05, {"cpu": 1, "gpu": 1}),
+        ps=Kind(0.003, {"cpu": 1}),
+    )
+    return Problem(job.graph(3), cluster)

@@ -24,6 +24,7 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from offramp.hermod.deploy.limits import Limits
     from offramp.hermod.deploy.plan import DeployPlan
+    from offramp.hermod.deploy.sonic.target import SonicTarget
     from offramp.hermod.deploy.target import Target
     from offramp.hermod.switch.entries import SwitchPlan
 
@@ -92,7 +93,9 @@ class DeploySettings:
     check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
     read_back: Annotated[bool, Field("Print what is there")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
-    replace: Annotated[bool, Field("In the place of another plan that is there", group="Queues")] = False
+    replace: Annotated[
+        bool, Field("In the place of another plan that is there; sonic: all queues but PFC's", group="Queues")
+    ] = False
     queues: Annotated[int | None, Field("Queues that the switch has")] = None
     classes: Annotated[int | None, Field("Of a job: queues for data")] = None
     control: Annotated[
@@ -146,7 +149,9 @@ class DeploySettings:
     qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
     config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
     name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
-    out: Annotated[Path, Field("sonic: folder for files where SONiC's commands are not", group=OUTPUT)] = Path()
+    out: Annotated[
+        Path, Field("sonic: folder for files where SONiC's commands are not, and for NAME.plan.json", group=OUTPUT)
+    ] = Path()
 
     def __post_init__(self) -> None:
         given = [name for name in _ACTIONS if getattr(self, name)]
@@ -171,7 +176,7 @@ def deploy(settings: DeploySettings, result: Result) -> None:
     """
     made = _planned(settings)
     if settings.target == "sonic":
-        _act(_sonic(made, settings), settings, result)
+        _act_beside(_sonic(made, settings), settings, result)
     elif settings.target == "linux":
         _act(_linux(made, settings), settings, result)
     else:
@@ -201,8 +206,29 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
     result.write("offramp.hermod.deploy/1", {"target": settings.target, "action": settings.action, **outcome})
 
 
-def _act(opened: Target, settings: DeploySettings, result: Result) -> None:
-    outcome: dict[str, Any] = {"name": opened.name}
+def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
+    """What was fitted, and how: in lines for people, and in the JSON."""
+    from offramp.hermod.plan_file import SCHEMA
+
+    if settings.undo or settings.read_back:
+        _act(opened, settings, result)
+    fitted = opened.fitted
+    beside: dict[str, Any] = {"queues": dict(fitted.queues), "dscps": dict(fitted.moved), "notes": list(fitted.notes)}
+    notes = list(fitted.notes)
+    if fitted.moved:
+        beside["plan"] = {"schema": SCHEMA, **fitted.plan.document}
+        notes.append(f"plan for the hosts: {_carried(settings)}")
+    for note in notes:
+        typer.echo(note, err=settings.dry_run)
+    _act(opened, settings, result, **({"beside": beside} if fitted.notes else {}))
+
+
+def _carried(settings: DeploySettings) -> Path:
+    return settings.out / f"{settings.name.lower()}.plan.json"
+
+
+def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) -> None:
+    outcome: dict[str, Any] = {"name": opened.name, **more}
     code = 0
     if settings.dry_run:
         outcome["rendered"] = opened.rendered()
@@ -266,7 +292,7 @@ def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
         yield P4Target(session, plan)
 
 
-def _sonic(plan: DeployPlan, settings: DeploySettings) -> Target:
+def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
     from offramp.hermod.deploy.sonic.device import Device, is_sonic
     from offramp.hermod.deploy.sonic.files import Files
     from offramp.hermod.deploy.sonic.target import SonicTarget
@@ -276,7 +302,9 @@ def _sonic(plan: DeployPlan, settings: DeploySettings) -> Target:
         members = [port.strip() for port in settings.job_ports.split(",") if port.strip()]
     here = settings.config_db is None and is_sonic()
     store = Device() if here else Files(settings.out, name, settings.config_db)
-    return SonicTarget(store, plan, list(settings.interface), name, members=members, limits=_limits(settings))
+    carried = None if Path(settings.plan).resolve() == _carried(settings).resolve() else _carried(settings)
+    told: dict[str, Any] = {"members": members, "limits": _limits(settings), "take": settings.replace}
+    return SonicTarget(store, plan, list(settings.interface), name, carried=carried, **told)
 
 
 def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:

@@ -43,7 +43,7 @@ def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
     from offramp.hermod.dscp import Codec
     from offramp.hermod.job_file import load_job
-    from offramp.hermod.plan_file import plan_document
+    from offramp.hermod.plan_file import SCHEMA, plan_document
     from offramp.hermod.queues import plan_queues
 
     described = load_job(settings.job)
@@ -60,7 +60,7 @@ def plan(settings: QueueSettings, result: Result) -> None:
     console.print(
         f"{len(made.dscp)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}"
     )
-    result.write("offramp.hermod.plan/1", document)
+    result.write(SCHEMA, document)
 
 
 def _range(bounds: list[int]) -> str:

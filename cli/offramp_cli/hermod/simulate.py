@@ -36,6 +36,9 @@ class HermodSettings:
             group="Job",
         ),
     ]
+    cluster: Annotated[
+        Path | None, Field("A cluster file: how many GPUs, the rate of a NIC, and NICs under a leaf switch")
+    ] = None
     gpus: Annotated[int | None, Field("In place of the job's; more of them are more replicas")] = None
     nic_gbps: Annotated[float | None, Field("In place of the job's")] = None
     iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
@@ -49,7 +52,7 @@ class HermodSettings:
     routing: Annotated[str, Field("ecmp | spray", group="Network")] = "ecmp"
     all_to_all: Annotated[str, Field("How EP sends: fluid | matched | shifted")] = "fluid"
     overhead_us: Annotated[float, Field("Of each sub-phase or round of an all-to-all")] = 0.0
-    leaf: Annotated[int, Field("NICs under a leaf switch")] = 16
+    leaf: Annotated[int | None, Field("NICs under a leaf switch", shown_default="16, or the cluster's")] = None
     level: Annotated[
         str,
         Field(
@@ -94,6 +97,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     names = [name.strip() for name in settings.policies.split(",") if name.strip()]
     for name in names or [""]:
         expect_choice("policies", name, NAMES)
+    settings = _on_cluster(settings)
     kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed")
     setup = Setup(overhead_s=settings.overhead_us * 1e-6, **{name: getattr(settings, name) for name in kept})
     packet_level = _packet_level(settings, setup)
@@ -128,6 +132,18 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
         draw(shown, outputs.plot, source.title)
         console.print(f"timeline: {outputs.plot}")
     outputs.write("offramp.simulate.hermod/1", numbers)
+
+
+def _on_cluster(settings: HermodSettings) -> HermodSettings:
+    """With what the cluster says about the network, where options do not."""
+    if settings.cluster is None:
+        return replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
+    from offramp.cluster import read_cluster
+    from offramp.hermod.cluster_file import network_of
+
+    found = network_of(read_cluster(settings.cluster))
+    given = {"gpus": settings.gpus, "nic_gbps": settings.nic_gbps, "leaf": settings.leaf}
+    return replace(settings, **{k: found[k] if v is None else v for k, v in given.items()})  # type: ignore[arg-type]
 
 
 def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:

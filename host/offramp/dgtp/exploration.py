@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final, Protocol
@@ -18,6 +19,8 @@ from offramp_base.settings.field import Field
 
 _TELL: Final = 250
 """Steps between two reports of progress."""
+_REMEMBERED_BYTES: Final = 1 << 27
+"""Of placements whose cost is kept, so that a long walk takes no more memory than a short one."""
 
 
 class Evaluator(Protocol):
@@ -83,6 +86,7 @@ def explore(
     how: Exploration,
     seed: int,
     visit: Callable[[IntArray], None] | None = None,
+    until: float = math.inf,
 ) -> Explored:
     """Walk from a feasible placement; the same seed takes the same walk.
 
@@ -93,8 +97,9 @@ def explore(
         how: settings.
         seed: moves everything random.
         visit: is shown the state after every step.
+        until: the walk ends at this time of the monotonic clock, or after its steps.
     """
-    return _Walk(problem, start, evaluator, how, seed).run(visit)
+    return _Walk(problem, start, evaluator, how, seed).run(visit, until)
 
 
 class _Walk:
@@ -115,11 +120,13 @@ class _Walk:
             for leader in {t.follows for t in problem.graph.tasks if t.follows is not None}
         }
 
-    def run(self, visit: Callable[[IntArray], None] | None) -> Explored:
+    def run(self, visit: Callable[[IntArray], None] | None, until: float) -> Explored:
         movable = self.problem.movable
         for step in range(self.how.steps if len(movable) else 0):
             if step % _TELL == 0:
                 report("walking", step, self.how.steps)
+            if time.monotonic() >= until:
+                break
             self._step(int(movable[self.rng.integers(len(movable))]))
             if visit is not None:
                 visit(self.machine)
@@ -165,6 +172,8 @@ class _Walk:
     def _base_cost(self, machine: IntArray) -> float:
         key = machine.tobytes()
         if key not in self._costs:
+            if len(self._costs) * len(key) > _REMEMBERED_BYTES:
+                self._costs.clear()
             self._costs[key] = self._base(machine)
         return self._costs[key]
 

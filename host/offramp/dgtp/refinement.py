@@ -7,19 +7,31 @@ another makes room: swaps stay feasible there.
 
 from __future__ import annotations
 
+import math
+import time
+from typing import Final
+
 import numpy as np
 
 from offramp.dgtp.exploration import Evaluator, Explored
 from offramp.dgtp.problem import IntArray, Problem
 
+_MISSES: Final = 10_000
 
-def refine(problem: Problem, start: IntArray, evaluator: Evaluator, trials: int, seed: int) -> Explored:
-    """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one."""
+
+def refine(
+    problem: Problem, start: IntArray, evaluator: Evaluator, trials: int, seed: int, until: float = math.inf
+) -> Explored:
+    """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one.
+
+    It stops ``until`` a time of the monotonic clock, and where little is left to try.
+    """
     rng = np.random.default_rng(seed)
     best = Explored(start.copy(), evaluator.makespan(start))
     seen = {start.tobytes()}
     misses = 0
-    while best.simulated <= trials and misses < 4 * trials + 200:
+    most = min(4 * trials, _MISSES) + 200
+    while best.simulated <= trials and misses < most and time.monotonic() < until:
         changed = neighbour(problem, best.machine, rng)
         if changed is None or changed.tobytes() in seen or not problem.feasible(changed):
             misses += 1

@@ -9,6 +9,7 @@ placements can be compared.
 from __future__ import annotations
 
 import math
+import time
 from typing import Final
 
 import numpy as np
@@ -25,18 +26,27 @@ _COLD: Final = 0.0005
 """Relative growth of the load that is accepted with probability 1/e, in the beginning and in the end."""
 
 
-def relieve(problem: Problem, start: IntArray, drawn: FloatArray, trials: int, seed: int) -> IntArray:
-    """Try that many feasible changes, at random, from a feasible placement; the one with the least load on cards."""
+def relieve(
+    problem: Problem, start: IntArray, drawn: FloatArray, trials: int, seed: int, until: float = math.inf
+) -> IntArray:
+    """Try that many feasible changes, at random, from a feasible placement; the one with the least load on cards.
+
+    With a time of the monotonic clock, ``until``, it cools down by then.
+    """
     rng = np.random.default_rng(seed)
     sent = leaving(problem, drawn)
     here = best = start
     load = least = _load(problem, start, sent)
+    begun = time.monotonic()
     for trial in range(trials if load else 0):
+        spent = max(trial / trials, (time.monotonic() - begun) / (until - begun) if until > begun else 1.0)
+        if spent >= 1:
+            break
         changed = neighbour(problem, here, rng)
         if changed is None or not problem.feasible(changed):
             continue
         found = _load(problem, changed, sent)
-        heat = _HOT * (_COLD / _HOT) ** (trial / trials)
+        heat = _HOT * (_COLD / _HOT) ** spent
         if found < load or rng.random() < math.exp((1 - found / load) / heat):
             here, load = changed, found
             if load < least:

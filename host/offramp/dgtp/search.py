@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -16,7 +18,7 @@ from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
 from offramp.dgtp.volume import FloatArray
-from offramp.sweep import sweep
+from offramp.sweep import available_cores, sweep
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 from offramp_base.settings.check import check
@@ -42,6 +44,11 @@ _REFINE_S: Final = 5.0
 _LONG_S: Final = 0.1
 """Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
+_SHARE: Final = 0.9
+"""Of the time given that walks have; starts, processes and the first simulations have the rest."""
+_WALKED, _RELIEVED = 0.35, 0.6
+"""Of a walk's time, when the walk itself and the relief of network cards have ended."""
+_ENDLESS: Final = 1 << 40
 
 
 def methods() -> dict[str, str]:
@@ -63,6 +70,8 @@ class Search:
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
         iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
         how: of each walk.
+        within: seconds for the whole search, whatever the size: the best by then is what it finds, and another run, or
+            another machine, may find another one. Without, counts as above stop it, and the same seed finds the same.
         seed: moves everything random.
     """
 
@@ -76,6 +85,10 @@ class Search:
     ] = None
     trials: Annotated[int | None, Field("Simulations of a refinement; what seconds allow", least=0)] = None
     iterations: int | None = None
+    within: Annotated[
+        float | None,
+        Field("Seconds for the search, which then gives the best so far; the same seed may end elsewhere", above=0),
+    ] = None
     how: Exploration = field(default_factory=Exploration)
     seed: Annotated[int, Field("Moves everything random")] = 0
 
@@ -111,6 +124,7 @@ class _Case:
     reliefs: int
     trials: int
     seed: int
+    seconds: float = math.inf
     plain: bool = False
     """A start as it is, beside the walks, none of which may end above it."""
 
@@ -147,7 +161,7 @@ def search_all(
     for problem, how in searches:
         iterations.append(default_iterations(problem) if how.iterations is None else how.iterations)
         drawn = draw(problem.graph, iterations[-1], how.seed)
-        cases.append(_cases(problem, drawn, evaluator, how))
+        cases.append(_cases(problem, drawn, evaluator, how, _at_a_time(processes, dask)))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
     found = []
     for mine, count in zip(cases, iterations, strict=True):
@@ -156,6 +170,11 @@ def search_all(
         walked = tuple(walk for case, walk in zip(mine, results, strict=True) if not case.plain)
         found.append(Found(best.machine, best.makespan, count, walked))
     return found
+
+
+def _at_a_time(processes: int | None, dask: str | None) -> int | None:
+    """How many walks run beside each other; None: as many as there are."""
+    return None if dask is not None else processes or available_cores()
 
 
 def _walk_count(problem: Problem, how: Search) -> int:
@@ -183,46 +202,75 @@ def _starts(problem: Problem) -> Sequence[str]:
     return STARTS if {"sampler", "worker"} <= kinds else STARTS[:1]
 
 
-def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search) -> list[_Case]:
-    flows = drawn.size
-    path_s = 60e-6 + 16e-9 * flows
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """How far each part of a walk goes, unless its time is over before."""
+
+    steps: int
+    simulations: int
+    reliefs: int
+    trials: int
+
+
+def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _Effort:
+    """What the settings say; else what takes some seconds, or with a limit of time whatever fits into it."""
+    share = 0.5 if simulation_s > _LONG_S else 1.0
+    if how.within is None:
+        load_s = 60e-6 + 40e-9 * len(problem.graph.edges)
+        steps = min(10_000, int(share * _WALK_S / (60e-6 + 16e-9 * flows)))
+        reliefs = min(40_000, int(share * _RELIEVE_S / load_s))
+        trials = min(2_000, int(share * _REFINE_S / simulation_s))
+    else:
+        steps = reliefs = trials = _ENDLESS
+    steps = steps if how.steps is None else how.steps
+    trials = trials if how.trials is None else how.trials
+    return _Effort(steps, max(2, trials // 3), reliefs if how.reliefs is None else how.reliefs, trials)
+
+
+def _cases(
+    problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search, at_a_time: int | None
+) -> list[_Case]:
     simulation_s = _simulation_s(problem, len(drawn))
-    large = simulation_s > _LONG_S
-    share = 0.5 if large else 1.0
-    steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
+    effort = _effort(problem, drawn.size, simulation_s, how)
+    walks = _walk_count(problem, how)
+    turns = 1 if at_a_time is None else -(-walks // at_a_time)
+    seconds = math.inf if how.within is None else _SHARE * how.within / turns
+    still, walking = replace(how.how, steps=0), replace(how.how, steps=effort.steps)
     if how.method in PLACEMENTS:
-        return [_Case(problem, drawn, evaluator, how.method, replace(how.how, steps=0), 0, 0, how.seed)]
+        return [_Case(problem, drawn, evaluator, how.method, still, 0, 0, how.seed)]
     if how.method == "paper":
-        return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, 0, how.seed)]
-    trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
-    load_s = 60e-6 + 40e-9 * len(problem.graph.edges)
-    reliefs = min(40_000, int(share * _RELIEVE_S / load_s)) if how.reliefs is None else how.reliefs
-    starts = _starts(problem)[-1:] if large else _starts(problem)
+        return [_Case(problem, drawn, evaluator, "ifs", walking, 0, 0, how.seed, seconds / _WALKED)]
+    starts = _starts(problem)[-1:] if simulation_s > _LONG_S else _starts(problem)
     cases = []
-    for i in range(_walk_count(problem, how)):
+    for i in range(walks):
         # Each start is walked from at a higher temperature every other time.
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
-        limit = replace(how.how, steps=steps, beta=beta, simulations=max(2, trials // 3))
-        cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, reliefs, trials, how.seed + i))
-    still = replace(how.how, steps=0)
+        limit = replace(walking, beta=beta, simulations=effort.simulations)
+        start = starts[i % len(starts)]
+        cases.append(
+            _Case(problem, drawn, evaluator, start, limit, effort.reliefs, effort.trials, how.seed + i, seconds)
+        )
     plain = [_Case(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in _starts(problem)]
     return cases + plain
 
 
 def _walk(case: _Case) -> Explored:
+    begun, seconds = time.monotonic(), case.seconds
     evaluator = case.evaluator(case.problem, case.drawn)
     start = PLACEMENTS.get(case.start)(case.problem, case.seed)
     if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
         raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
-    found = explore(case.problem, start, evaluator, case.how, case.seed)
+    found = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * seconds)
     if case.reliefs:
-        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed)
+        relieved = relieve(
+            case.problem, found.machine, case.drawn, case.reliefs, case.seed, begun + _RELIEVED * seconds
+        )
         makespan = evaluator.makespan(relieved)
         found.simulated += 1
         if makespan < found.makespan:
             found.machine, found.makespan = relieved, makespan
     if not case.trials:
         return found
-    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed)
+    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed, begun + seconds)
     better.simulated += found.simulated
     return better

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters and jobs in YAML: ``machines``, and either ``job`` (GNN training) or ``tasks`` and ``edges`` (any graph)."""
+"""Clusters and jobs in YAML: ``machines``, and either ``job`` (GNN training) or ``tasks`` and ``edges`` (any graph).
+
+``cluster: FILE`` in place of ``machines`` names a cluster file (:mod:`offramp.cluster`) beside this one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from offramp.cluster import read_cluster
 from offramp.dgtp.cluster import Cluster, Machine
 from offramp.dgtp.job import KINDS, Job, Kind
 from offramp.dgtp.problem import Problem
@@ -38,19 +42,24 @@ def read_setup(path: Path) -> Setup:
         OfframpError: the file cannot be read or says what cannot be; names the file and the field.
     """
     try:
-        return parse_setup(read_text(path), path.stem)
+        return parse_setup(read_text(path), path.stem, path.parent)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
 
 
-def parse_setup(text: str, name: str = "setup") -> Setup:
-    """A setup from the text of a file.
+def parse_setup(text: str, name: str = "setup", folder: Path = Path()) -> Setup:
+    """A setup from the text of a file; ``folder`` is where a cluster file of a relative name is.
 
     Raises:
         OfframpError: names the field.
     """
-    fields = _mapping(parse_yaml(text), "file", {"machines", "job", "tasks", "edges", "iterations"})
-    cluster = Cluster(tuple(_machines(fields.get("machines"))))
+    fields = _mapping(parse_yaml(text), "file", {"machines", "cluster", "job", "tasks", "edges", "iterations"})
+    if ("machines" in fields) == ("cluster" in fields):
+        raise OfframpError("file: expected either machines, or cluster")
+    if "cluster" in fields:
+        cluster = cluster_of(folder / str(fields["cluster"]))
+    else:
+        cluster = Cluster(tuple(_machines(fields["machines"])))
     if ("job" in fields) == ("tasks" in fields):
         raise OfframpError("file: expected either job, or tasks and edges")
     if "job" in fields:
@@ -58,6 +67,25 @@ def parse_setup(text: str, name: str = "setup") -> Setup:
         return Setup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)
     graph = _graph(fields, [machine.name for machine in cluster.machines])
     return Setup(name, Problem(graph, cluster), count(fields.get("iterations", 100), "iterations", 1))
+
+
+def cluster_of(path: Path) -> Cluster:
+    """The machines of a cluster file: cores as ``cpu``, GPUs as ``gpu``, and the rate of all links of a host.
+
+    Raises:
+        OfframpError: a fault in the file, or a host without links; names file and line.
+    """
+    whole = read_cluster(path)
+    made = []
+    for host in whole.hosts:
+        rate = float(whole.rate_bps(host.name))
+        if not rate:
+            raise OfframpError(f"{whole.place(host.name)}: {host.name}: expected a link, which says its rate")
+        capacity = {"cpu": float(host.cores), "gpu": float(host.gpus)}
+        if host.memory is not None:
+            capacity["memory"] = float(host.memory)
+        made.append(Machine(host.name, capacity, rate, rate, dict.fromkeys(KINDS, host.speed), host.where))
+    return Cluster(tuple(made))
 
 
 def _mapping(value: object, where: str, known: set[str] | None = None) -> Mapping[str, Any]:

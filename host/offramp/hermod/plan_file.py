@@ -13,6 +13,7 @@ from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 
 Document = dict[str, Any]
+SCHEMA = "offramp.hermod.plan/1"
 
 
 def plan_document(job: Mapping[str, Any], codec: Codec, queues: int, plan: QueuePlan) -> Document:
@@ -73,11 +74,12 @@ def check_plan(document: Any) -> None:
     seen = set()
     for row in rows:
         dscp = _number("priorities: DSCP", row.get("dscp") if isinstance(row, dict) else None, 0, CODES - 1)
-        if dscp in seen:
+        code = _number("priorities: code", row.get("code"), 0, CODES - 1)
+        if (dscp, code) in seen:  # priorities of one queue may share a DSCP
             raise OfframpError(f"priorities: DSCP {dscp} is given twice")
         if row.get("queue") != by_dscp[dscp]:
             raise OfframpError(f"priorities: DSCP {dscp} in queue {row.get('queue')}, in dscp_to_queue {by_dscp[dscp]}")
-        seen.add(dscp)
+        seen.add((dscp, code))
 
 
 def _numbers(document: Document, name: str, most: int) -> Sequence[int]:

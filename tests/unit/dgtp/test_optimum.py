@@ -61,30 +61,10 @@ def test_never_beyond_the_competitive_ratio(seed):
     assert online <= max(1, degrees(problem, np.array(at)).maximum) * best
 
 
-def small_problem(seed):
-    """Three machines, seven movable tasks: at most 2,187 placements."""
-    rng = random.Random(seed)
-    rates = [rng.choice([1e9, 2e9, 5e9]) for _ in range(3)]
-    cluster = Cluster(tuple(Machine(f"m{m}", {"cpu": rng.randint(4, 8), "gpu": 2}, r, r) for m, r in enumerate(rates)))
-    job = Job(
-        workers=2,
-        samplers=2,
-        sync="ps",
-        gathered=Volume(1e7, 0.1),
-        subgraph=Volume(1e7, 0.1),
-        model_bytes=1e6,
-        store=Kind(0.01),
-        sampler=Kind(0.02, {"cpu": 2}),
-        worker=Kind(0.05, {"cpu": 1, "gpu": 1}),
-        ps=Kind(0.003, {"cpu": 1}),
-    )
-    return Problem(job.graph(3), cluster)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_the_best_placement(seed):
     """Within 1 % of the best of all placements on the volumes of the search."""
-    problem = small_problem(seed)
+    problem = of.small_problem(seed)
     how = Search(walks=2, steps=1000, trials=300, iterations=5, seed=seed)
     found = search(problem, FastCluster, how, processes=1)
     judge = FastCluster(problem, draw(problem.graph, 5, seed))

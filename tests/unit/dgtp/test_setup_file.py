@@ -92,7 +92,7 @@ def test_any_graph():
         ("model: 0.83MB", "model: 0.83MB\n  ring_order: [0, 0, 1]", "job: ring order (0, 0, 1): expected each of 3"),
         ("model: 0.83MB", "model: 0.83MB\n  pipelined: 2", "job.pipelined: 2: expected true or false"),
         ("machines:", "machines: [", "not YAML"),
-        ("job:", "jobs:", "file: jobs: expected one of edges, iterations, job, machines, tasks"),
+        ("job:", "jobs:", "file: jobs: expected one of cluster, edges, iterations, job, machines, tasks"),
     ],
 )
 def test_errors_of_jobs(old, new, message, tmp_path):

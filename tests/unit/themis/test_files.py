@@ -14,19 +14,10 @@ from offramp_sim.themis.iteration import train
 from offramp_sim.themis.workload import Scope
 from offramp_sim.themis.workload_file import load_workload
 
-POD = """
-name = "pod"
-[[dimension]]
-type = "switch"
-size = 16
-links = 6
-link_gbps = 200
-latency_ns = 700
-[[dimension]]
-type = "in-network"
-size = 8
-bandwidth_gbps = 400
-payload_share = 0.63
+POD = """name: pod
+dimensions:
+  - {type: switch, size: 16, rate: 1200gbit, latency: 700ns}
+  - {type: in-network, size: 8, rate: 400gbit, payload_share: 0.63}
 """
 ASTRA = """
 topology: [ Ring, FullyConnected, Switch ]  # comment
@@ -56,9 +47,9 @@ Top_1 -1 2560 NONE 0 2560 NONE 0 1792 ALLREDUCE 524288 524
 """
 
 
-def test_toml_network(tmp_path):
-    (tmp_path / "n.toml").write_text(POD)
-    network = load_network(str(tmp_path / "n.toml"))
+def test_network_of_a_cluster_file(tmp_path):
+    (tmp_path / "n.yaml").write_text(POD)
+    network = load_network(str(tmp_path / "n.yaml"))
     assert (network.name, network.npus) == ("pod", 128)
     first, second = network.dimensions
     assert (first.bandwidth_bps, first.latency_ns) == (1200e9, 700)
@@ -77,18 +68,14 @@ def test_astra_network(tmp_path):
     ("name", "text", "message"),
     [
         ("n.toml", "name =", "n.toml: not TOML"),
-        ("n.toml", 'name = "x"', r"expected a table \[\[dimension\]\]"),
-        ("n.toml", POD.replace("switch", "torus"), "dim1: dimension type 'torus': expected one of ring"),
-        ("n.toml", POD.replace("size = 16", "size = 12"), "dim1: switch dimension: size 12"),
-        ("n.toml", POD.replace("= 400", "= 0"), "dim2: in-network dimension: bandwidth 0.0 bit/s"),
-        ("n.toml", POD.replace("size = 16\n", ""), "dim1: size is missing"),
-        ("n.toml", POD.replace("links = 6\n", ""), "dim1: expected bandwidth_gbps, or links and link_gbps"),
-        (
-            "n.toml",
-            POD.replace("latency_ns = 700", 'latency_ns = "fast"'),
-            "dim1: latency_ns 'fast': expected a number",
-        ),
-        ("n.toml", POD.replace("payload_share", "share"), "dim2: unknown field 'share'"),
+        ("n.yaml", "name: x", "n.yaml:1: hosts: expected at least one host"),
+        ("n.yaml", "hosts: [{name: a}]", "n.yaml: dimensions: expected how the ranks are joined"),
+        ("n.yaml", POD.replace("switch", "torus"), r"n.yaml:3: dimensions\[0\].type: torus: expected one of ring"),
+        ("n.yaml", POD.replace("size: 16", "size: 12"), "dim1: switch dimension: size 12"),
+        ("n.yaml", POD.replace("400gbit", "0"), r"n.yaml:4: dimensions\[1\].rate: 0: expected at least 1"),
+        ("n.yaml", POD.replace("size: 16,", ""), r"n.yaml:3: dimensions\[0\]: expected size"),
+        ("n.yaml", POD.replace("700ns", "fast"), r"n.yaml:3: dimensions\[0\].latency: fast: expected a time such as"),
+        ("n.yaml", POD.replace("payload_share", "share"), r"n.yaml:4: dimensions\[1\].share: no such field"),
         ("n.yml", ASTRA.replace("npus_count", "npus"), "line 3: expected one of topology"),
         ("n.yml", ASTRA.replace(", 12.5", ""), "bandwidth: expected one item for each dimension"),
         ("n.yml", ASTRA.replace("12.5", "x"), "dim3: 8, x, 1000.0: expected an integer and two numbers"),

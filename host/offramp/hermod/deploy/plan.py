@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from offramp.hermod.dscp import Codec
+from offramp.hermod.dscp import CODES, Codec
 from offramp.hermod.job_file import load_job
 from offramp.hermod.plan_file import plan_document, read_plan
 from offramp.hermod.queues import CONTROL, MOST_QUEUES, plan_queues
@@ -26,6 +26,7 @@ class DeployPlan:
         urgent: queue of frames without DSCP, such as ARP.
         ecn_bytes: by queue, the bytes above which it is marked.
         priorities: rows of the plan's file, which say what each DSCP stands for.
+        document: the plan's file.
     """
 
     queues: Mapping[int, int]
@@ -34,6 +35,7 @@ class DeployPlan:
     urgent: int = 0
     ecn_bytes: Mapping[int, int] = field(default_factory=dict)
     priorities: tuple[Mapping[str, Any], ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for queue, threshold in self.ecn_bytes.items():
@@ -46,6 +48,26 @@ class DeployPlan:
         """The DSCPs of a queue, ascending."""
         return sorted(dscp for dscp, own in self.queues.items() if own == queue)
 
+    def carried_by(self, moved: Mapping[int, int]) -> DeployPlan:
+        """The plan whose packets carry other DSCPs.
+
+        Args:
+            moved: what they carry instead, by the DSCP of the plan; control DSCPs are not of its packets. What shares
+                the DSCP of another queue goes there.
+        """
+        own = {row["dscp"]: row["queue"] for row in self.priorities}
+        queues = {dscp: queue for dscp, queue in self.queues.items() if dscp not in moved}
+        for dscp, new in moved.items():
+            queues.setdefault(new, own[dscp])
+        rows = tuple(
+            {**row, "dscp": new, "queue": queues[new]}
+            for row, new in ((row, moved.get(row["dscp"], row["dscp"])) for row in self.priorities)
+        )
+        document = {**self.document, "priorities": list(rows)}
+        if "dscp_to_queue" in document:
+            document["dscp_to_queue"] = [queues.get(dscp, self.other) for dscp in range(CODES)]
+        return replace(self, queues=queues, priorities=rows, document=document)
+
 
 def plan_of(document: Mapping[str, Any], ecn_bytes: Mapping[int, int] | None = None) -> DeployPlan:
     """Make a plan from what ``offramp hermod plan --json`` writes, checked already."""
@@ -53,7 +75,8 @@ def plan_of(document: Mapping[str, Any], ecn_bytes: Mapping[int, int] | None = N
     queues = {dscp: document["dscp_to_queue"][dscp] for dscp in sorted(used)}
     highest = max(queues.values())
     rows = tuple(document["priorities"])
-    return DeployPlan(queues, document["queues"], 0, highest, dict(ecn_bytes or {}), rows)
+    told = {name: value for name, value in document.items() if name != "schema"}
+    return DeployPlan(queues, document["queues"], 0, highest, dict(ecn_bytes or {}), rows, told)
 
 
 def load_plan(

@@ -18,7 +18,6 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Any, Final, Self
 
-from offramp.hermod.endhost.address import local_address
 from offramp.hermod.endhost.control import Control, Gathering, words
 from offramp.hermod.endhost.ledger import Ledger, NumberInUse
 from offramp.hermod.endhost.priorities import Mark, Priorities
@@ -29,6 +28,7 @@ from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing, Span
 from offramp.hermod.endhost.tuning import Tuning
 from offramp.hermod.endhost.wire import MOST_TEXT, MOST_WORDS, Header, Hello, Kind
 from offramp.hermod.factors import Factors
+from offramp.workers.address import local_address
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Greeting, Token, parse_address

@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import time
 from typing import Final
 
 from offramp_base.errors import OfframpError
+from offramp_base.ethtool import send_as_on_a_line
 
 _CLONE_NEWNET: Final = 0x40000000
-_SIOCETHTOOL: Final = 0x8946
-_OFFLOADS: Final = {"transmit checksums": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
-"""Commands of ethtool (linux/ethtool.h): the switch takes frames as they are on a line, with checksums."""
 _APPEARS_S: Final = 30.0
 
 
@@ -81,11 +77,4 @@ def bring_up(name: str, mac: int, address: str) -> None:
     ip("link", "set", name, "address", ":".join(f"{byte:02x}" for byte in mac.to_bytes(6, "big")))
     ip("address", "add", address, "dev", name)
     ip("link", "set", name, "addrgenmode", "none", "up")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for what, command in _OFFLOADS.items():
-            value = ctypes.create_string_buffer(struct.pack("2I", command, 0), 8)
-            request = struct.pack("16sQ16x", name.encode(), ctypes.addressof(value))
-            try:
-                fcntl.ioctl(probe, _SIOCETHTOOL, request)
-            except OSError as error:
-                raise OfframpError(f"interface {name}: cannot turn off {what}: {error.strerror}") from None
+    send_as_on_a_line(name)

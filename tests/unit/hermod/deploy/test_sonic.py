@@ -18,12 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fake_sonic
+import sonic_configs
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.plan import load_plan
 from offramp.hermod.deploy.sonic.device import Device, is_sonic
 from offramp.hermod.deploy.sonic.files import Files
 from offramp.hermod.deploy.sonic.patch import diff
-from offramp.hermod.deploy.sonic.tables import Config, merged, tables_for, without
+from offramp.hermod.deploy.sonic.removal import without
+from offramp.hermod.deploy.sonic.tables import Config, merged, tables_for
 from offramp.hermod.deploy.sonic.target import SonicTarget
 from offramp.hermod.deploy.sonic.yang import validate
 from offramp_base.errors import OfframpError
@@ -95,7 +97,8 @@ def test_the_tables_of_a_plan() -> None:
         ("SCHEDULER", "HERMOD_0", "cir", "-1", r"SCHEDULER HERMOD_0: cir -1: expected \\d"),
         ("SCHEDULER", "HERMOD_0", "cir", "0", "SCHEDULER HERMOD_0: cbs without cir: expected both"),
         ("SCHEDULER", "HERMOD_0", "pir", "1", "SCHEDULER HERMOD_0: pir 1: expected at least cir, 2500000000"),
-        ("SCHEDULER", "HERMOD_7", "cbs", "1", "SCHEDULER HERMOD_7: cbs without cir: expected both"),
+        ("SCHEDULER", "HERMOD_7", "cir", "0", "SCHEDULER HERMOD_7: pir without cir: expected both"),
+        ("SCHEDULER", "HERMOD", "pbs", "1", "SCHEDULER HERMOD: pbs without pir: expected both"),
         ("WRED_PROFILE", "HERMOD_0", "ecn", "on", "WRED_PROFILE HERMOD_0: ecn on: expected ecn_"),
         ("WRED_PROFILE", "HERMOD_0", "red_drop_probability", "101", "red_drop_probability 101: expected"),
         ("WRED_PROFILE", "HERMOD_0", "red_min_threshold", "160000", "red_max_threshold 150000: expected at least"),
@@ -131,13 +134,13 @@ def test_rates_of_queues() -> None:
     assert tables["SCHEDULER"] == {
         "HERMOD": {"type": "STRICT"},
         "HERMOD_0": {"type": "STRICT", "meter_type": "bytes", "cir": "2500000000", "cbs": "2500000"},
-        "HERMOD_6": {"type": "STRICT", "meter_type": "bytes", "pir": "5000000000", "pbs": "5000000"},
-        "HERMOD_7": {"type": "STRICT", "meter_type": "bytes", "pir": "1250000000", "pbs": "1250000"},
+        "HERMOD_6": {"type": "STRICT", "meter_type": "bytes", "cir": "1", "pir": "5000000000", "pbs": "5000000"},
+        "HERMOD_7": {"type": "STRICT", "meter_type": "bytes", "cir": "1", "pir": "1250000000", "pbs": "1250000"},
     }
     used = {key: fields["scheduler"] for key, fields in tables["QUEUE"].items()}
     assert [used[f"Ethernet0|{q}"].removeprefix("HERMOD") for q in range(8)] == ["_0", *[""] * 5, "_6", "_7"]
     none_kept = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0))["SCHEDULER"]
-    assert all("cir" not in fields for fields in none_kept.values())
+    assert all(fields.get("cir", "1") == "1" for fields in none_kept.values())
     slow = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0.5, {0: 10**6}))
     validate(slow, merged(CONFIG, slow))  # no more is guaranteed than the peak allows
     assert slow["SCHEDULER"]["HERMOD_0"]["cir"] == slow["SCHEDULER"]["HERMOD_0"]["pir"] == "125000"
@@ -172,56 +175,16 @@ def config_with(**rows: dict[str, dict[str, str]]) -> Config:
     return merged(CONFIG, rows)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            {"PORT_QOS_MAP": {"Ethernet4": {"dscp_to_tc_map": "AZURE"}}},
-            r"^port Ethernet4: DSCP \d+ is in use: DSCP_TO_TC_MAP AZURE puts it into queue 1, the plan into \d$",
-        ),
-        (
-            {"PORT_QOS_MAP": {"global": {"dscp_to_tc_map": "[DSCP_TO_TC_MAP|AZURE]"}}},
-            r"^port global: DSCP \d+ is in use: DSCP_TO_TC_MAP AZURE puts it into queue 1, the plan into \d$",
-        ),
-        (
-            {"PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "AZURE"}}},
-            "^port Ethernet0: tc_to_queue_map is AZURE already; remove that from PORT_QOS_MAP first$",
-        ),
-        (
-            {"QUEUE": {"Ethernet4|3-4": {"scheduler": "[SCHEDULER|scheduler.0]"}}},
-            r"^port Ethernet4: queue 3 has scheduler scheduler\.0 already$",
-        ),
-        (
-            {"SCHEDULER": {"HERMOD": {"type": "WRR"}}},
-            "^SCHEDULER HERMOD: there already with other contents; undo it first, replace it, or use another name$",
-        ),
-    ],
-)
-def test_what_is_in_the_way(rows: Config, message: str, tmp_path: Path) -> None:
+def test_a_name_that_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "config_db.json"
-    path.write_text(json.dumps(config_with(**rows)))
+    path.write_text(json.dumps(config_with(SCHEDULER={"HERMOD": {"type": "WRR"}})))
     target = SonicTarget(Files(tmp_path / "out", "HERMOD", path), NEW, PORTS)
-    with pytest.raises(OfframpError, match=message):
+    with pytest.raises(
+        OfframpError,
+        match=r"^SCHEDULER HERMOD: there already with other contents; undo it first, replace it, or use another name$",
+    ):
         target.apply()
     assert not (tmp_path / "out").exists()
-
-
-def test_a_foreign_map_on_a_port_that_is_not_the_jobs_is_in_the_way(tmp_path: Path) -> None:
-    path = tmp_path / "config_db.json"
-    path.write_text(json.dumps(config_with(PORT_QOS_MAP={"Ethernet0": {"dscp_to_tc_map": "AZURE"}})))
-    target = SonicTarget(Files(tmp_path / "out", "HERMOD", path), NEW, PORTS, members=["Ethernet4"])
-    with pytest.raises(OfframpError, match=r"^port Ethernet0: .* AZURE puts it into queue 1, the plan into 0$"):
-        target.apply()
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_map_that_says_the_same_is_still_somebody_elses(tmp_path: Path) -> None:
-    same = {str(d): str(NEW.queues.get(d, 0)) for d in range(64)}
-    path = tmp_path / "config_db.json"
-    rows = {"DSCP_TO_TC_MAP": {"SAME": same}, "PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "SAME"}}}
-    path.write_text(json.dumps(config_with(**rows)))
-    with pytest.raises(OfframpError, match="port Ethernet0: dscp_to_tc_map is SAME already; remove that"):
-        SonicTarget(Files(tmp_path, "HERMOD", path), NEW, PORTS).apply()
 
 
 def small_configs() -> st.SearchStrategy[Config]:
@@ -283,7 +246,9 @@ def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
     assert list(map(str, target.differences())) == ["DSCP_TO_TC_MAP HERMOD: 46: 0, planned 5"]
 
 
-def test_a_failure_at_every_step(switch: Switch) -> None:
+@pytest.mark.parametrize("there", [CONFIG, sonic_configs.every()["ranges"]], ids=["no maps", "ranges"])
+def test_a_failure_at_every_step(there: Config, switch: Switch) -> None:
+    switch.set(config=there)
     SonicTarget(Device(), OLD, PORTS).apply()
     before = switch.state["config"]
     target = SonicTarget(Device(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
@@ -304,6 +269,9 @@ def test_a_failure_at_every_step(switch: Switch) -> None:
     # read, checkpoint, apply-patch, read, delete-checkpoint (whose failure is none), read for the comparison twice
     assert fail > 6
     assert switch.state["config"] != before
+    switch.set()
+    assert target.undo()
+    assert switch.state["config"] == there
 
 
 @pytest.mark.parametrize("done", range(10))

@@ -12,8 +12,8 @@ import pytest
 
 from endpoints import SECONDS, endpoints, view
 from offramp.hermod.endhost import Priorities, Tuning
-from offramp.hermod.endhost.address import local_address
 from offramp.hermod.factors import CType, Factors
+from offramp.workers.address import local_address
 from offramp_base.errors import OfframpError
 
 JOB = Priorities.of_job(8, 32)

@@ -73,7 +73,7 @@ class Device:
 
 
 def config_of(text: str, source: str) -> Config:
-    """A configuration from JSON.
+    """A configuration from JSON, without empty tables, which CONFIG_DB cannot hold.
 
     Raises:
         OfframpError: not JSON, or no tables of rows.
@@ -84,7 +84,11 @@ def config_of(text: str, source: str) -> Config:
         raise OfframpError(f"{source}: {error}") from None
     if not isinstance(config, dict) or not all(isinstance(rows, dict) for rows in config.values()):
         raise OfframpError(f"{source}: expected the tables of CONFIG_DB")
-    return config
+    for table in TABLES:
+        for key, fields in config.get(table, {}).items():
+            if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
+                raise OfframpError(f"{source}: {table} {key}: expected fields with texts")
+    return {table: rows for table, rows in config.items() if rows}
 
 
 def _run(*command: str) -> str:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from offramp.hermod.deploy.sonic.device import config_of
 from offramp.hermod.deploy.sonic.patch import Operation, diff
-from offramp.hermod.deploy.sonic.tables import Config, without
+from offramp.hermod.deploy.sonic.removal import without
+from offramp.hermod.deploy.sonic.tables import Config
 from offramp_base.documents import read_text
 from offramp_base.ending.files import write_text, written
 from offramp_base.errors import OfframpError
@@ -96,6 +99,25 @@ def _applied(config: Config, patch: list[Operation]) -> Config:
     return result
 
 
+@contextmanager
+def holding(path: Path | None, content: Any) -> Iterator[None]:
+    """A JSON file that has ``content``, or with None is not there, unless what is done meanwhile fails.
+
+    Raises:
+        OfframpError: it cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    had = {path: path.read_bytes() if path.is_file() else None}
+    _write_all({path: content})
+    try:
+        yield
+    except BaseException:
+        _restore(had)
+        raise
+
+
 def _write_all(contents: dict[Path, Any]) -> None:
     had: dict[Path, bytes | None] = {}
     try:
@@ -107,10 +129,14 @@ def _write_all(contents: dict[Path, Any]) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_text(path, json.dumps(content, indent=2) + "\n")
     except OSError as error:
-        for other, old in had.items():
-            if old is not None:
-                with written(other) as file:
-                    file.write(old)
-            elif other.is_file():
-                other.unlink()
+        _restore(had)
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _restore(had: dict[Path, bytes | None]) -> None:
+    for path, old in had.items():
+        if old is not None:
+            with written(path) as file:
+                file.write(old)
+        elif path.is_file():
+            path.unlink()

@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from offramp.hermod.deploy.sonic.tables import Config
+from offramp.hermod.deploy.sonic.tables import QUEUE, Config
 
 Operation = dict[str, Any]
 
 
 def diff(before: Config, after: Config) -> list[Operation]:
-    """Additions and changes, then removals, so that nothing refers to what is not there."""
+    """Additions and changes, then removals, so that nothing refers to what is not there.
+
+    Rows of queues are removed first: one for several queues takes from each what a row of its own has set.
+    """
     changes = _changes((), before, after)
-    return [op for op in changes if op["op"] != "remove"] + [op for op in reversed(changes) if op["op"] == "remove"]
+    parts: tuple[list[Operation], ...] = ([], [], [])
+    for op in changes:
+        parts[1 if op["op"] != "remove" else 0 if re.fullmatch(f"/{QUEUE}/[^/]+", op["path"]) else 2].append(op)
+    return [*reversed(parts[0]), *parts[1], *reversed(parts[2])]
 
 
 def _changes(at: tuple[str, ...], before: Any, after: Any) -> list[Operation]:

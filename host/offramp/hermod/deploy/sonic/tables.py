@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from offramp.hermod.deploy.limits import Limits, burst_bytes
 from offramp.hermod.deploy.plan import DeployPlan
@@ -19,6 +19,8 @@ TABLES = (DSCP_MAP, TC_MAP, SCHEDULER, WRED, QUEUE, PORT_MAP)
 """All that a plan concerns."""
 REFERENCES = {"dscp_to_tc_map": DSCP_MAP, "tc_to_queue_map": TC_MAP, "scheduler": SCHEDULER, "wred_profile": WRED}
 """Fields of :data:`QUEUE` and :data:`PORT_MAP` to the tables whose rows they name."""
+OTHER = "_OTHER"
+"""What the DSCP map of ports that are not the job's is called, behind the plan's name."""
 _COLOURS = ("green", "yellow", "red")
 
 
@@ -47,7 +49,7 @@ def tables_for(
     """
     queues = range(plan.count)
     maps = {port: name if members is None or port in members else other_name(name) for port in ports}
-    limited = {} if limits is None else _limited(plan, limits)
+    limited = {} if limits is None else rates(limits.of_queues(plan), 0, limits.lowest_bps)
     schedulers = {queue: own_name(name, queue) if queue in limited else name for queue in queues}
     tables: Config = {
         DSCP_MAP: {name: {str(dscp): str(plan.queues.get(dscp, plan.other)) for dscp in range(CODES)}},
@@ -59,7 +61,7 @@ def tables_for(
     if other_name(name) in maps.values():
         tables[DSCP_MAP][other_name(name)] = {str(dscp): str(plan.other) for dscp in range(CODES)}
     if plan.ecn_bytes:
-        tables[WRED] = {own_name(name, queue): _profile(size) for queue, size in sorted(plan.ecn_bytes.items())}
+        tables[WRED] = {own_name(name, queue): profile(size) for queue, size in sorted(plan.ecn_bytes.items())}
     return tables
 
 
@@ -70,7 +72,7 @@ def own_name(name: str, queue: int) -> str:
 
 def other_name(name: str) -> str:
     """The DSCP map of ports that are not the job's."""
-    return f"{name}_OTHER"
+    return name + OTHER
 
 
 def merged(config: Config, tables: Config) -> Config:
@@ -82,39 +84,34 @@ def merged(config: Config, tables: Config) -> Config:
     return after
 
 
-def without(config: Config, name: str) -> Config:
-    """The configuration without our objects and without what refers to them; nothing is left empty."""
-    after = copy.deepcopy(config)
-    by_queue = {own_name(name, queue) for queue in range(8)}
-    own = {DSCP_MAP: {name, other_name(name)}, TC_MAP: {name}, SCHEDULER: {name, *by_queue}, WRED: by_queue}
-    for table, names in own.items():
-        for key in names:
-            after.get(table, {}).pop(key, None)
-    for table in (QUEUE, PORT_MAP):
-        for key, fields in list(after.get(table, {}).items()):
-            for field, target in REFERENCES.items():
-                if field in fields and plain(fields[field]) in own[target]:
-                    del fields[field]
-            if not fields and config[table][key]:
-                del after[table][key]
-    return {table: rows for table, rows in after.items() if rows or not config[table]}
-
-
 def plain(reference: str) -> str:
     """The name in a reference, which older releases write as ``[TABLE|NAME]``."""
     return reference.strip("[]").rpartition("|")[2] if reference.startswith("[") else reference
 
 
-def _limited(plan: DeployPlan, limits: Limits) -> dict[int, dict[str, str]]:
-    """Fields of the schedulers of queues that have a rate, in bytes per second and bytes."""
+def alike(reference: str | None, table: str, name: str) -> str:
+    """A reference to ``name`` in the form of another one; None: by the name alone."""
+    return f"[{table}|{name}]" if reference is not None and reference.startswith("[") else name
+
+
+def rates(peaks: Mapping[int, int], lowest: int | None, lowest_bps: int | None) -> dict[int, dict[str, str]]:
+    """Fields of the schedulers of queues that have a rate, in bytes per second and bytes.
+
+    SONiC's models want a ``cir`` with every ``pir``: a byte per second where nothing is guaranteed.
+
+    Args:
+        peaks: bits a second, by queue.
+        lowest: the queue that is guaranteed a rate; None: none.
+        lowest_bps: that rate; None: no queue is.
+    """
     fields: dict[int, dict[str, str]] = {}
-    peaks = limits.of_queues(plan)
     for queue, bps in peaks.items():
-        fields[queue] = {"meter_type": "bytes", "pir": str(max(bps // 8, 1)), "pbs": str(burst_bytes(bps))}
-    if limits.lowest_bps is not None:
-        kept = min(limits.lowest_bps, peaks.get(0, limits.lowest_bps))
-        own = fields.setdefault(0, {"meter_type": "bytes"})
-        fields[0] = own | {"cir": str(max(kept // 8, 1)), "cbs": str(burst_bytes(kept))}
+        peak = {"pir": str(max(bps // 8, 1)), "pbs": str(burst_bytes(bps))}
+        fields[queue] = {"meter_type": "bytes", "cir": "1", **peak}
+    if lowest is not None and lowest_bps is not None:
+        kept = min(lowest_bps, peaks.get(lowest, lowest_bps))
+        own = fields.setdefault(lowest, {"meter_type": "bytes"})
+        fields[lowest] = own | {"cir": str(max(kept // 8, 1)), "cbs": str(burst_bytes(kept))}
     return fields
 
 
@@ -125,7 +122,8 @@ def _queue(plan: DeployPlan, queue: int, name: str, scheduler: str) -> dict[str,
     return fields
 
 
-def _profile(threshold: int) -> dict[str, str]:
+def profile(threshold: int) -> dict[str, str]:
+    """A WRED profile that marks from ``threshold`` bytes on, and drops what cannot be marked."""
     fields = {"ecn": "ecn_all"}
     for colour in _COLOURS:
         fields[f"wred_{colour}_enable"] = "true"

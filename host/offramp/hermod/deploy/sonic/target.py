@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.plan import DeployPlan
 from offramp.hermod.deploy.sonic import conflicts
+from offramp.hermod.deploy.sonic.files import holding
+from offramp.hermod.deploy.sonic.fitting import Fitted, NoRoomError, fit
+from offramp.hermod.deploy.sonic.names import check_name
 from offramp.hermod.deploy.sonic.patch import Operation, diff
-from offramp.hermod.deploy.sonic.tables import PORT_MAP, QUEUE, Config, merged, tables_for, without
+from offramp.hermod.deploy.sonic.removal import without
+from offramp.hermod.deploy.sonic.tables import PORT_MAP, QUEUE, Config
 from offramp.hermod.deploy.sonic.yang import validate
 from offramp.hermod.deploy.target import Difference, require_equal
+from offramp.hermod.plan_file import SCHEMA
 from offramp_base.errors import OfframpError
 
 
@@ -30,7 +37,7 @@ class Store(Protocol):
 
 
 class SonicTarget:
-    """The ports of a switch.
+    """The ports of a switch, with the plan beside what is there.
 
     Args:
         store: of the configuration.
@@ -38,9 +45,11 @@ class SonicTarget:
         ports: their names; none: all that the configuration has.
         name: of the maps, the schedulers and the profiles.
         members, limits: as :func:`~offramp.hermod.deploy.sonic.tables.tables_for` takes them.
+        take: all queues but lossless ones, whoever has them.
+        carried: file of the plan with the DSCPs that packets carry, which is there while they differ from the plan's.
 
     Raises:
-        OfframpError: no such port, no ports, or rates for a queue that the plan has not.
+        OfframpError: no such port, no ports, rates for a queue that the plan has not, or a name that is taken.
     """
 
     def __init__(
@@ -52,22 +61,42 @@ class SonicTarget:
         *,
         members: Collection[str] | None = None,
         limits: Limits | None = None,
+        take: bool = False,
+        carried: Path | None = None,
     ) -> None:
         self.name = store.name
         self._store, self._plan, self._object = store, plan, name
         config = store.read()
-        chosen = list(ports) or sorted(config.get("PORT", {}), key=lambda p: (len(p), p))
-        if not chosen:
+        self._ports = list(ports) or sorted(config.get("PORT", {}), key=lambda p: (len(p), p))
+        self._members, self._limits, self._take, self._carried = members, limits, take, carried
+        if not self._ports:
             raise OfframpError(f"{self.name}: knows no ports; expected interfaces, or a config_db with a table PORT")
-        stranger = next((port for port in members or () if port not in chosen), None)
+        stranger = next((port for port in members or () if port not in self._ports), None)
         if stranger is not None:
-            raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(chosen)}")
-        self._tables = tables_for(plan, chosen, name, members=members, limits=limits)
-        validate(self._tables, merged(without(config, name), self._tables))
+            raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(self._ports)}")
+        check_name(name, config)
+        with suppress(NoRoomError):  # which does not matter to what is removed or read back
+            self._fit(config)
+
+    @property
+    def fitted(self) -> Fitted:
+        """The plan as the switch gets it.
+
+        Raises:
+            NoRoomError: it does not fit beside what is there.
+        """
+        return self._fit(self._store.read())
+
+    def _fit(self, config: Config) -> Fitted:
+        base = without(config, self._object)
+        told: dict[str, Any] = {"members": self._members, "limits": self._limits, "replace": self._take}
+        fitted = fit(base, self._plan, self._ports, self._object, **told)
+        validate(fitted.tables, fitted.onto(base))
+        return fitted
 
     def rendered(self) -> str:
         """The tables, for ``config load``."""
-        return json.dumps(self._tables, indent=2)
+        return json.dumps(self.fitted.tables, indent=2)
 
     def deployed(self) -> dict[str, Any]:
         """Our objects and what refers to them."""
@@ -82,8 +111,8 @@ class SonicTarget:
     def differences(self) -> list[Difference]:
         """Field by field; what else the switch is configured for does not count."""
         config, found = self._store.read(), []
-        there = self.deployed()
-        for table, rows in self._tables.items():
+        there, fitted = self.deployed(), self._fit(config)
+        for table, rows in fitted.tables.items():
             for key in [*rows, *(key for key in there.get(table, {}) if key not in rows)]:
                 planned = rows.get(key, {})
                 held = config.get(table, {}).get(key, {})
@@ -94,33 +123,36 @@ class SonicTarget:
                     for name in names
                     if planned.get(name) != held.get(name)
                 ]
-        for table in there.keys() - self._tables.keys():
+        for table in there.keys() - fitted.tables.keys():
             found += [Difference(f"{table} {key}", None, "is there") for key in there[table]]
         return found
 
     def apply(self, *, replace: bool = False) -> bool:
         """Apply the plan as one patch; whether anything changed."""
         config = self._store.read()
-        base = without(config, self._object) if replace else config
-        conflicts.check(base, self._tables, self._plan)
-        after = merged(base, self._tables)
-        validate(self._tables, after)
+        fitted = self._fit(config)
+        if not replace:
+            conflicts.check(config, fitted.tables, self._object)
+        after = fitted.onto(without(config, self._object))
         operations = diff(config, after)
-        if not operations:
-            return False
-        self._store.apply(operations, after)
-        try:
-            require_equal(self)
-        except OfframpError:
-            self._store.apply(diff(after, config), config)
-            raise
+        document = {"schema": SCHEMA, **fitted.plan.document} if fitted.moved else None
+        with holding(self._carried, document):
+            if not operations:
+                return False
+            self._store.apply(operations, after)
+            try:
+                require_equal(self)
+            except OfframpError:
+                self._store.apply(diff(after, config), config)
+                raise
         return True
 
     def undo(self) -> bool:
         """The configuration without our objects."""
         config = self._store.read()
         after = without(config, self._object)
-        if after == config:
-            return False
-        self._store.apply(diff(config, after), after)
+        with holding(self._carried, None):
+            if after == config:
+                return False
+            self._store.apply(diff(config, after), after)
         return True

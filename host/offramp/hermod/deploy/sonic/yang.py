@@ -44,6 +44,7 @@ _TABLES = {
         {
             "type": "DWRR|WRR|STRICT",
             "weight": r"[1-9]\d?|100",
+            "priority": r"\d",
             "meter_type": "packets|bytes",
             "[cp]ir": _UINT64,
             "[cp]bs": _UINT32,
@@ -56,7 +57,11 @@ _TABLES = {
         | {f"{colour}_{end}_threshold": _UINT64 for colour in _COLOURS for end in ("min", "max")}
         | {f"{colour}_drop_probability": _PERCENT for colour in _COLOURS},
     ),
-    QUEUE: _Table(rf"{_PORT}\|{_INDEX}", {}, {name: REFERENCES[name] for name in ("scheduler", "wred_profile")}),
+    QUEUE: _Table(
+        rf"({_PORT}\|{_PORT}\|)?{_PORT}\|{_INDEX}",
+        {},
+        {name: REFERENCES[name] for name in ("scheduler", "wred_profile")},
+    ),
     PORT_MAP: _Table(_PORT, {}, {name: REFERENCES[name] for name in ("dscp_to_tc_map", "tc_to_queue_map")}),
 }
 
@@ -78,9 +83,11 @@ def validate(tables: Config, config: Config) -> None:
             elif table == SCHEDULER:
                 _rates(f"{table} {key}", fields)
     for key in tables.get(QUEUE, {}):
-        _port(f"{QUEUE} {key}", key.partition("|")[0], config)
+        for port in key.split("|")[-2].split(","):
+            _port(f"{QUEUE} {key}", port, config)
     for key in tables.get(PORT_MAP, {}):
-        _port(f"{PORT_MAP} {key}", key, config)
+        for port in key.split(","):
+            _port(f"{PORT_MAP} {key}", port, config)
 
 
 def _field(model: _Table, what: str, name: str, value: str, config: Config) -> None:
@@ -99,7 +106,7 @@ def _thresholds(what: str, fields: Mapping[str, str]) -> None:
 
 
 def _rates(what: str, fields: Mapping[str, str]) -> None:
-    for rate, burst in (("cir", "cbs"), ("pir", "pbs")):
+    for rate, burst in (("cir", "cbs"), ("pir", "pbs"), ("cir", "pir")):
         _check(f"{what}: {burst} without {rate}", burst not in fields or int(fields.get(rate, 0)) > 0, "both")
     for low, high in (("cir", "pir"), ("cbs", "pbs")):
         right = low not in fields or high not in fields or int(fields[high]) >= int(fields[low])

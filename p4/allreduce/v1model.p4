@@ -9,6 +9,7 @@
 #include "slot.p4"
 #include "lanes.p4"
 #include "forward.p4"
+#include "bridge.p4"
 
 control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply { }
@@ -25,6 +26,7 @@ control AllReduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Slot() slot;
     Lanes() lanes;
     Forward() forward;
+    Bridge() bridge;
 
     apply {
         meta.outcome = outcome_t.FOREIGN;
@@ -42,7 +44,11 @@ control AllReduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         }
         outcomes.count((bit<32>)(bit<8>)meta.outcome);
         strangers.apply(meta.outcome, standard_metadata.ingress_port);
-        forward.apply(hdr, meta, standard_metadata);
+        if (meta.outcome == outcome_t.FOREIGN) {
+            bridge.apply(hdr, standard_metadata);
+        } else {
+            forward.apply(hdr, meta, standard_metadata);
+        }
     }
 }
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp_base.native.compiler import MachineCode
 from offramp_base.native.records import offset
 from offramp_p4.native.architecture import BURST, RUN, Way, architecture, build
 from offramp_p4.native.runtime import context as at
@@ -70,8 +69,7 @@ class Cores:
         self.whole = Way.BURST not in architecture(switch.program).ways
         way, entry = (Way.BATCH, RUN) if self.whole else (Way.BURST, BURST)
         module = build(switch.program, switch._objects, way)
-        self._code = MachineCode(module.text, switch.cache)
-        self.run = self._code.address(entry)
+        self.run = switch.code(way).address(entry)
         size, first = module.plan.size, switch._context
         self.contexts = [first]
         self._tables = [t for t in switch._objects.tables.values() if isinstance(t, NativeTable)]

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp_base.errors import OfframpError
-from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, Way, build
+from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, Way
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import address
 from offramp_p4.native.state.queues import NativeManager
@@ -42,7 +41,7 @@ class NativeJoint:
     def __init__(self, switch: NativeSwitch, config: TmConfig, mark: Mark) -> None:
         self._switch, self._context, self._mark = switch, switch._context, mark
         self.tm = NativeManager(self._context, config)
-        code = self._code = MachineCode(build(switch.program, switch._objects, Way.QUEUED).text, switch.cache)
+        code = switch.code(Way.QUEUED)
         self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
         self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
         self._advance = code.function(ADVANCE, None, _INT, _INT)

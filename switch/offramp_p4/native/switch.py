@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
-from offramp_p4.native.architecture import GATHER, RUN, Chip, architecture, build
+from offramp_p4.native.architecture import GATHER, RUN, Chip, Way, architecture, build
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
@@ -69,6 +70,7 @@ class NativeSwitch:
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
         cache: of its machine code; None: the user's.
+        queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
         engine, why: ``native``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
 
     Raises:
@@ -92,6 +94,7 @@ class NativeSwitch:
         recirculation_ports: Iterable[int] = (),
         host_ports: Iterable[int] = (),
         cache: ObjectCache | None = None,
+        queued: bool = False,
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
@@ -103,20 +106,20 @@ class NativeSwitch:
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
+        way = Way.QUEUED if queued else Way.BATCH
         try:
-            self._module = build(program, objects)
+            self._module = build(program, objects, way)
         except RecursionError:
             raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
         self.cache = cache
-        self._code = MachineCode(self._module.text, cache)
+        self._codes: dict[Way, MachineCode] = {}
         size, memory_size = self._module.plan.size, self._module.memory_size
         self._context = Context(
             size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
         )
         chip = Chip(seed, cpu_port, tuple(recirculation_ports), tuple(host_ports))
         objects.attach(self._context, self._module.plan, chip)
-        self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
-        self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
+        self._gather = self.code(way).function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = PacketLock()
         self._cores: Cores | None = None
         objects.changes.serve(self._lock, self._show_changes)
@@ -132,6 +135,17 @@ class NativeSwitch:
         self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
         self.generator: PacketGenerator | None = getattr(objects, "generator", None)
+
+    def code(self, way: Way) -> MachineCode:
+        """The program in machine code for one way of packets, made when it is first asked for."""
+        if way not in self._codes:
+            self._codes[way] = MachineCode(build(self.program, self._objects, way).text, self.cache)
+        return self._codes[way]
+
+    @cached_property
+    def _run(self) -> Callable[..., int]:
+        run: Callable[..., int] = self.code(Way.BATCH).function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
+        return run
 
     @property
     def source(self) -> str:

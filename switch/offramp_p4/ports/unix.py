@@ -15,8 +15,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address
 from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.framing import MAX_MESSAGE, frame_count, pack, payload_bytes, unpack
-from offramp_base.transport.unix import SOCKET_BUFFER, check_path
+from offramp_base.transport.framing import Message, messages, unpack
+from offramp_base.transport.unix import SOCKET_BUFFER, check_path, take_message
 from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class UnixPort:
         self.stats = LinkStats()
         self._path = Path(path)
         self._host: socket.socket | None = None
-        self._kept: deque[tuple[bytes, int]] = deque()
+        self._kept: deque[Message] = deque()
         self._kept_bytes = 0
         self._progress = 0.0
         self._open()
@@ -91,27 +91,27 @@ class UnixPort:
             return
         if not self._kept:
             self._progress = time.monotonic()
-        for message in pack(batch):
-            self._kept.append((message, frame_count(message)))
-            self._kept_bytes += len(message)
+        for message in messages(batch):
+            self._kept.append(message)
+            self._kept_bytes += message.size
         self.flush()
 
     def flush(self) -> None:
         """Send what was kept, as far as the host takes it."""
         while self._kept and self._host is not None:
-            message, frames = self._kept[0]
+            message = self._kept[0]
             try:
-                self._host.send(message)
+                self._host.sendmsg((message.head, message.payload))
             except BlockingIOError:
                 return
             except OSError:
                 self._disconnect()
                 return
             self._kept.popleft()
-            self._kept_bytes -= len(message)
+            self._kept_bytes -= message.size
             self._progress = time.monotonic()
-            self.stats.sent += frames
-            self.stats.sent_bytes += payload_bytes(message)
+            self.stats.sent += message.frames
+            self.stats.sent_bytes += len(message.payload)
 
     @property
     def congested(self) -> bool:
@@ -159,16 +159,9 @@ class UnixPort:
         self._host = host
         _LOG.info("%s: connected", self.name)
 
-    def _message(self) -> bytes | None:
-        if self._host is None:
-            return None
-        try:
-            message = self._host.recv(MAX_MESSAGE)
-        except BlockingIOError:
-            return None
-        except OSError:
-            message = b""
-        if not message:
+    def _message(self) -> npt.NDArray[np.uint8] | None:
+        message = None if self._host is None else take_message(self._host)
+        if message is not None and not len(message):
             self._disconnect()
             return None
         return message
@@ -179,7 +172,7 @@ class UnixPort:
         _LOG.info("%s: disconnected", self.name)
         self._host.close()
         self._host = None
-        self.stats.dropped += sum(frames for _, frames in self._kept)
+        self.stats.dropped += sum(message.frames for message in self._kept)
         self._kept.clear()
         self._kept_bytes = 0
 

@@ -232,6 +232,8 @@ def _match(given: parse.Match, kind: str, width: int) -> Match:
     """A key's value in the notation of STF: each ``*`` is a digit that does not matter."""
     prefix, text = given.value[:2].lower(), given.value
     bits = _DIGIT_BITS.get(prefix, 0)
+    if kind in {"optional", "range"} and set(text[2:] if bits else text) == {"*"}:
+        return ANY  # as p4testgen writes it
     if "*" in text and kind not in {"ternary", "lpm"}:
         raise OfframpError(f"{given.key}:{text} has wildcards, but the key is {kind}")
     value = int(text.replace("*", "0"), 0) if bits else int(text)

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.engine.faults import CheckFailed, ParserFault
+from offramp_p4.engine.faults import CheckFailed
 from offramp_p4.tm.stages import Emit
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
-from offramp_p4.trace.recorder import Recorder
+from offramp_p4.trace.spans import Spans, noted_block
 from offramp_p4.trace.target import TracedTarget
 from offramp_p4.v1model import metadata as md
 from offramp_p4.v1model.pipeline import V1Pipeline, _Arrival
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.generator import Run
     from offramp_p4.engine.layout import Layout, Memory
     from offramp_p4.state import Replica
     from offramp_p4.v1model.target import V1Target
@@ -42,16 +42,15 @@ class TracedPipeline(V1Pipeline):
     """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
 
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
-        self.recorder = Recorder()
+        self._spans = Spans(sink)
+        self.recorder = self._spans.recorder
         super().__init__(program, **{**options, "generator": TracingGenerator})
-        self._sink = sink
-        self._packets = 0
-        self._trace = PacketTrace(0, 0, b"")
-        self._span: Span | None = None
         self._from: dict[int, Span] = {}  # by id of an arrival in the queue
         for attribute, role in _BLOCKS:
             block: Any = program.main.args[role]
-            setattr(self, attribute, self._noted(role, block.name, getattr(self, attribute)))
+            run = getattr(self, attribute)
+            noted = noted_block(self.recorder, program.errors, block.name, run, partial(self._after, role))
+            setattr(self, attribute, noted)
 
     def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
         """The target of instrumented code."""
@@ -59,24 +58,15 @@ class TracedPipeline(V1Pipeline):
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port`` and hand its trace to the sink."""
-        trace = self._trace = PacketTrace(self._packets, port, frame)
-        self._packets += 1
-        self._span = None
-
-        def emitted(output: tuple[int, bytes]) -> None:
-            assert self._span is not None
-            self._span.output = output
-            emit(output)
-
-        super().run(port, frame, emitted)
+        super().run(port, frame, self._spans.begin(port, frame, emit))
         for span in self._from.values():
             span.dropped = f"the packet has used up its {self._max_passes} passes"
         self._from.clear()
-        self._sink(trace)
+        self._spans.end()
 
     def _pass(self, arrival: _Arrival, emit: Emit) -> None:
         parent = self._from.pop(id(arrival), None)
-        span = self._new_span("pass", _PASSES[arrival.kind], arrival.port, parent)
+        span = self._spans.open("pass", _PASSES[arrival.kind], arrival.port, parent)
         span.length = len(arrival.frame)
         before = self.recorder.start(span.events)
         super()._pass(arrival, emit)
@@ -84,8 +74,8 @@ class TracedPipeline(V1Pipeline):
         self.recorder.resume(before)
 
     def _leave(self, m: Memory, port: int, emit: Emit) -> None:
-        outer = self._span
-        span = self._new_span("copy", _COPIES[m[self._fields["instance_type"]]], port, outer)
+        outer = self._spans.current
+        span = self._spans.open("copy", _COPIES[m[self._fields["instance_type"]]], port, outer)
         span.instance = m[self._fields["egress_rid"]]
         before = self.recorder.start(span.events)
         super()._leave(m, port, emit)
@@ -93,11 +83,11 @@ class TracedPipeline(V1Pipeline):
         if span.output is None and not self._goes_on(span) and span.dropped is None:
             span.dropped = f"egress_spec is {self._drop_port}, the drop port, after egress"
         self.recorder.resume(before)
-        self._span = outer
+        self._spans.current = outer
 
     def _replicate(self, m: Memory, replicas: Sequence[Replica], emit: Emit) -> None:
-        if not replicas and self._span is not None and m[self._fields["instance_type"]] == md.REPLICATED:
-            self._span.dropped = f"multicast group {m[self._fields['mcast_grp']]} has no members"
+        if not replicas and self._spans.current is not None and m[self._fields["instance_type"]] == md.REPLICATED:
+            self._spans.current.dropped = f"multicast group {m[self._fields['mcast_grp']]} has no members"
         super()._replicate(m, replicas, emit)
 
     def _clone_ingress(self, m: Memory, arrival: _Arrival, emit: Emit) -> None:
@@ -114,20 +104,12 @@ class TracedPipeline(V1Pipeline):
         self.recorder.leave(level)
 
     def _failed(self, failure: CheckFailed) -> None:
-        assert self._span is not None
-        self._span.dropped = str(failure)
+        self._spans.drop(str(failure))
         super()._failed(failure)
 
     def _exhausted(self) -> None:
         super()._exhausted()
-        if self._span is not None:
-            self._span.dropped = "the packet has used up its steps"
-
-    def _new_span(self, kind: Any, cause: Cause, port: int, parent: Span | None) -> Span:
-        span = Span(len(self._trace.spans), None if parent is None else parent.id, kind, cause, port)
-        self._trace.spans.append(span)
-        self._span = span
-        return span
+        self._spans.drop("the packet has used up its steps")
 
     def _follow(self, span: Span) -> None:
         """Remember that the last arrival in the queue, if it is new, comes from ``span``."""
@@ -137,30 +119,12 @@ class TracedPipeline(V1Pipeline):
     def _goes_on(self, span: Span) -> bool:
         return any(other is span for other in self._from.values())
 
-    def _noted(self, role: str, name: str, run: Run) -> Run:
-        """A block that notes its events within one of its own, and what the architecture sees at its end."""
-
-        def noted(m: Memory) -> object:
-            level = self.recorder.enter(self.recorder.add("block", name))
-            try:
-                return run(m)
-            except ParserFault as fault:
-                self.recorder.add("error", self._program.errors[fault.code])
-                raise
-            finally:
-                self.recorder.leave(level)
-                self._after(role, m)
-
-        return noted
-
     def _after(self, role: str, m: Memory) -> None:
         """Note what a block has left to the architecture."""
         recorder = self.recorder
-        if not recorder.last.events:
-            recorder.forget_last()
         if role == "vr" and m[self.cells.checksum_error]:
             recorder.add("error", "checksum_error")
-        if role == "ig" and self._span is not None:
+        if role == "ig" and self._spans.current is not None:
             for digest in m[self.cells.digests] or ():
                 recorder.add("digest", digest.name, values=list(digest.values))
-            self._span.dropped = self.dropped(self._program.main.args["ig"], m)
+            self._spans.current.dropped = self.dropped(self._program.main.args["ig"], m)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.engine.faults import ParserFault
 from offramp_p4.portable import psa
 from offramp_p4.portable.functions import RECIRCULATE
 from offramp_p4.portable.pipeline import LOOP, Arrival, Cells, Copy, PortablePipeline
@@ -15,12 +15,11 @@ from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
-from offramp_p4.trace.recorder import Recorder
+from offramp_p4.trace.spans import Spans, noted_block
 from offramp_p4.trace.target import TracedPortableTarget
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
-    from offramp_p4.engine.generator import Run
     from offramp_p4.engine.layout import Memory
     from offramp_p4.engine.walk import Block
     from offramp_p4.portable.objects import PortableObjects
@@ -41,11 +40,8 @@ class _Traced(PortablePipeline):
     """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
 
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
-        self.recorder = Recorder()
-        self._sink = sink
-        self._packets = 0
-        self._trace = PacketTrace(0, 0, b"")
-        self._span: Span | None = None
+        self._spans = Spans(sink)
+        self.recorder = self._spans.recorder
         self._lost: str | None = None  # why the last lost copy of the span was
         self._from: dict[int, tuple[Arrival | Copy, Span]] = {}  # of all that wait, by id
         super().__init__(program, **{**options, "generator": TracingGenerator})
@@ -56,26 +52,17 @@ class _Traced(PortablePipeline):
 
     def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
         thread = super()._thread(blocks, more)
-        thread.wrap(self._noted)
+        thread.wrap(partial(noted_block, self.recorder, self._program.errors))
         return thread
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port`` and hand its trace to the sink."""
-        trace = self._trace = PacketTrace(self._packets, port, frame)
-        self._packets += 1
-        self._span = None
-
-        def emitted(output: tuple[int, bytes]) -> None:
-            assert self._span is not None
-            self._span.output = output
-            emit(output)
-
-        super().run(port, frame, emitted)
+        super().run(port, frame, self._spans.begin(port, frame, emit))
         for task, span in self._from.values():
             if isinstance(task, Arrival):
                 span.dropped = f"the packet has used up its {self.max_passes} passes"
         self._from.clear()
-        self._sink(trace)
+        self._spans.end()
 
     def _checked(self, run: Callable[..., None], *args: Any) -> None:
         """Run a pass or the end of a copy as a span."""
@@ -104,10 +91,7 @@ class _Traced(PortablePipeline):
 
     def _new_span(self, kind: Any, cause: Cause, port: int, task: Arrival | Copy) -> Span:
         found = self._from.pop(id(task), None)
-        parent = None if found is None else found[1].id
-        span = self._span = Span(len(self._trace.spans), parent, kind, cause, port)
-        self._trace.spans.append(span)
-        return span
+        return self._spans.open(kind, cause, port, None if found is None else found[1])
 
     def _clone(self, number: int, frame: bytes, path: str, carried: Cells) -> None:
         known = number in self.objects.pre.clones
@@ -121,8 +105,7 @@ class _Traced(PortablePipeline):
         super()._notify(m, cell)
 
     def _drop(self, why: str) -> None:
-        if self._span is not None:
-            self._span.dropped = why
+        self._spans.drop(why)
         super()._drop(why)
 
     def _lose(self, copy: Copy) -> None:
@@ -132,26 +115,8 @@ class _Traced(PortablePipeline):
 
     def _exhausted(self) -> None:
         super()._exhausted()
-        if self._span is not None:
-            self._span.dropped = "the packet has used up its steps"
+        self._spans.drop("the packet has used up its steps")
         self._from.clear()
-
-    def _noted(self, name: str, run: Run) -> Run:
-        """A block that notes its events within one of its own."""
-
-        def noted(m: Memory) -> object:
-            level = self.recorder.enter(self.recorder.add("block", name))
-            try:
-                return run(m)
-            except ParserFault as fault:
-                self.recorder.add("error", self._program.errors[fault.code])
-                raise
-            finally:
-                self.recorder.leave(level)
-                if not self.recorder.last.events:
-                    self.recorder.forget_last()
-
-        return noted
 
 
 class TracedPsa(_Traced, PsaPipeline):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.engine.faults import ParserFault
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.pipeline import TnaPipeline
 from offramp_p4.tna.stages import Arrival, Copy, Emit
@@ -15,12 +14,12 @@ from offramp_p4.tna.thread import GressResult, Thread
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
 from offramp_p4.trace.recorder import Recorder
+from offramp_p4.trace.spans import Spans, noted_block
 from offramp_p4.trace.target import TracedTnaTarget
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.engine.generator import Run
-    from offramp_p4.engine.layout import Memory
 
 _OUTSIDE: Final[tuple[None, Cause]] = None, "arrival"
 
@@ -34,34 +33,16 @@ class TracedThread(Thread):
 
     def noted(self, block: ir.ParserInstance | ir.ControlInstance, run: Run) -> Run:
         """The function that runs a block, and notes its events within one of its own."""
-        name = f"{self._pipe}.{block.name}"
-
-        def noted(m: Memory) -> object:
-            recorder = self._recorder
-            level = recorder.enter(recorder.add("block", name))
-            try:
-                return run(m)
-            except ParserFault as fault:
-                recorder.add("error", self._errors[fault.code])
-                raise
-            finally:
-                recorder.leave(level)
-                if not recorder.last.events:
-                    recorder.forget_last()
-
-        return noted
+        return noted_block(self._recorder, self._errors, f"{self._pipe}.{block.name}", run)
 
 
 class TracedTnaPipeline(TnaPipeline):
     """A chip whose ``sink`` gets the trace of each packet once all its copies have left."""
 
     def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
-        self.recorder = Recorder()
+        self._spans = Spans(sink)
+        self.recorder = self._spans.recorder
         super().__init__(program, **{**options, "generator": TracingGenerator})
-        self._sink = sink
-        self._packets = 0
-        self._trace = PacketTrace(0, 0, b"")
-        self._span: Span | None = None
         self._from: dict[int, tuple[Span, Cause]] = {}  # by id of what is in the queue
         self._causes: dict[int, Cause] = {}  # by id of a copy that ingress makes
         self._drop_ctl = 0  # of the gress that has ended last
@@ -72,50 +53,41 @@ class TracedTnaPipeline(TnaPipeline):
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port`` and hand its trace to the sink."""
-        trace = self._trace = PacketTrace(self._packets, port, frame)
-        self._packets += 1
-        self._span = None
         exhausted = self.stats.exhausted
-
-        def emitted(output: tuple[int, bytes]) -> None:
-            assert self._span is not None
-            self._span.output = output
-            emit(output)
-
-        super().run(port, frame, emitted)
+        super().run(port, frame, self._spans.begin(port, frame, emit))
         why = f"the packet has used up its {self._max_passes} passes"
         if self.stats.exhausted > exhausted:
-            why = trace.spans[-1].dropped = "the packet has used up its steps"
+            why = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
         for span, _ in self._from.values():
             span.dropped = why
         self._from.clear()
         self._causes.clear()
-        self._sink(trace)
+        self._spans.end()
 
     # --- ingress
 
     def _enter(self, arrival: Arrival, emit: Emit) -> None:
         parent, cause = self._from.pop(id(arrival), _OUTSIDE)
-        span = self._new_span("pass", cause, arrival.port, parent)
+        span = self._spans.open("pass", cause, arrival.port, parent)
         span.length = len(arrival.frame)
         before = self.recorder.start(span.events)
         super()._enter(arrival, emit)
         if not self._ends_somewhere(span):
             span.dropped = "the parser drops it"
         self.recorder.resume(before)
-        self._span = span
+        self._spans.current = span
 
     def _forward(self, out: GressResult, arrival: Arrival, emit: Emit) -> None:
-        span = self._span
+        span = self._spans.current
         assert span is not None
         for digest in out.digests:
             self.recorder.add("digest", digest.name, values=list(digest.values))
         waiting = len(self._queue)
         super()._forward(out, arrival, emit)
-        self._span = span
+        self._spans.current = span
         self._follow(waiting, span, "resubmit")
         drop = out.metadata["drop_ctl"]
-        if any(child.cause in ("unicast", "multicast", "CPU") for child in self._trace.children(span)):
+        if any(child.cause in ("unicast", "multicast", "CPU") for child in self._spans.trace.children(span)):
             return
         if drop & 1:
             span.dropped = f"drop_ctl is {drop} after ingress"
@@ -133,21 +105,23 @@ class TracedTnaPipeline(TnaPipeline):
         return copies
 
     def _mirror(self, out: GressResult, packet: bytes) -> None:
-        if out.mirror is not None and self._span is not None:
+        if out.mirror is not None and self._spans.current is not None:
             known = out.mirror[0] in self.objects.pre.clones
             self.recorder.add("clone", f"session {out.mirror[0]}", known=known)
         self._drop_ctl = out.metadata["drop_ctl"]
         waiting = len(self._queue)
         super()._mirror(out, packet)
-        if self._span is not None:
-            self._follow(waiting, self._span, "ingress clone" if self._span.kind == "pass" else "egress clone")
+        if self._spans.current is not None:
+            self._follow(
+                waiting, self._spans.current, "ingress clone" if self._spans.current.kind == "pass" else "egress clone"
+            )
 
     # --- egress
 
     def _leave(self, copy: Copy, emit: Emit) -> None:
-        outer = self._span
+        outer = self._spans.current
         parent, cause = self._from.pop(id(copy), (outer, self._causes.pop(id(copy), "CPU")))
-        span = self._new_span("copy", cause, copy.port, parent)
+        span = self._spans.open("copy", cause, copy.port, parent)
         span.instance = copy.rid
         before = self.recorder.start(span.events)
         waiting = len(self._queue)
@@ -157,15 +131,9 @@ class TracedTnaPipeline(TnaPipeline):
             exists = self._exists(copy.port)
             span.dropped = f"drop_ctl is {self._drop_ctl} after egress" if exists else f"there is no port {copy.port}"
         self.recorder.resume(before)
-        self._span = outer if outer is not None else span
+        self._spans.current = outer if outer is not None else span
 
     # --- both
-
-    def _new_span(self, kind: Any, cause: Cause, port: int, parent: Span | None) -> Span:
-        span = Span(len(self._trace.spans), None if parent is None else parent.id, kind, cause, port)
-        self._trace.spans.append(span)
-        self._span = span
-        return span
 
     def _follow(self, waiting: int, span: Span, cause: Cause) -> None:
         """Remember that what has been put into the queue behind ``waiting`` packets comes from ``span``."""
@@ -178,4 +146,4 @@ class TracedTnaPipeline(TnaPipeline):
     def _ends_somewhere(self, span: Span) -> bool:
         """Whether it is known what has become of a pass."""
         on = any(other is span for other, _ in self._from.values())
-        return span.dropped is not None or on or any(True for _ in self._trace.children(span))
+        return span.dropped is not None or on or any(True for _ in self._spans.trace.children(span))

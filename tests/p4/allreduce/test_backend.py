@@ -51,5 +51,5 @@ def test_programs_sums_are_made_by_the_switch_which_then_forgets_the_job() -> No
 
 
 def test_a_network_without_a_switch_is_refused_when_it_is_read() -> None:
-    with pytest.raises(OfframpError, match="offload allreduce: expected link, control and ports"):
+    with pytest.raises(OfframpError, match=r"offload allreduce: expected link, control \(or job\) and ports"):
         OFFLOADS.get("allreduce")(NetworkSettings(link="eth0"))

@@ -12,6 +12,7 @@ from offramp_p4.bmv2.read import from_json
 from offramp_p4.bmv2.write import to_json
 from offramp_p4.engines import AnySwitch, make_switch
 from offramp_p4.frontend import load_text
+from offramp_p4.state import ActionData, TableEntry
 from offramp_p4.state.match import Exact
 
 pytestmark = pytest.mark.p4
@@ -158,3 +159,33 @@ def test_an_error_that_the_document_does_not_list(document, engine: str) -> None
     switch = _switch(document, engine)
     assert not _good(switch, "00 3ff1")  # the parser ends before it can choose
     assert switch.stats.parse_errors == 1
+
+
+def test_fields_of_no_bits(engine: str) -> None:
+    """As p4c writes them: ``bit<0>`` in a header, as a key and as an action's parameter."""
+    text = _PROGRAM.replace("bit<8> kind;", "bit<0> nothing; bit<8> kind;").replace(
+        "    apply {}\n",
+        """
+    action mark(bit<0> x, bit<9> port) { hdr.h.nothing = x; s.egress_spec = port; }
+    table t { key = { hdr.h.nothing: exact; hdr.h.kind: exact; } actions = { mark; NoAction; } }
+    apply { t.apply(); }
+""",
+        1,
+    )
+    switch = _switch(to_json(load_text(text)), engine)
+    switch.tables["I.t"].insert(TableEntry((Exact(0), Exact(7)), ActionData("I.mark", (0, 5))))
+    assert switch.process_one(0, bytes.fromhex("07 4006 99")) == [(5, bytes.fromhex("07 4006 99"))]
+
+
+def test_a_message_without_values(engine: str) -> None:
+    """p4c writes an object in place of the list of values where a message has none."""
+    text = _PROGRAM.replace("    apply {}\n", '    apply { log_msg("here"); }\n', 1)
+    document = json.loads(json.dumps(to_json(load_text(text))))
+    (call,) = (
+        primitive
+        for action in document["actions"]
+        for primitive in action["primitives"]
+        if primitive["op"] == "log_msg"
+    )
+    call["parameters"][1:] = [{"type": "parameters_vector", "value": {}}]
+    assert _switch(document, engine).process_one(0, bytes.fromhex("07 4006"))

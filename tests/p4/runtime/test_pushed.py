@@ -21,6 +21,7 @@ from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.frontend import load
 from offramp_p4.maker import SwitchMaker
+from offramp_p4.native.architecture import Way
 from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
 from offramp_p4.runtime.device import Device
 from offramp_p4.runtime.service import Service
@@ -230,7 +231,7 @@ def test_a_program_is_tried_once(monkeypatch, tmp_path):
 
             switch = make(load_pushed(text, "prog.p4"), cache)
     assert built == [False, True]
-    assert switch._code.cached
+    assert switch.code(Way.BATCH).cached
 
 
 def test_the_parent_compiles_nothing(monkeypatch, tmp_path):

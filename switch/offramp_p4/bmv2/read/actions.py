@@ -20,7 +20,7 @@ _JUMPS: Final = {"_jump", "_jump_if_zero"}
 
 def read_action(node: Node, primitives: Primitives) -> ir.Action:
     """An action of the document."""
-    params = [ir.Var(p["name"].text, Bits(p["bitwidth"].number(1, MAX_BITS))) for p in node.each("runtime_data")]
+    params = [ir.Var(p["name"].text, Bits(p["bitwidth"].number(0, MAX_BITS))) for p in node.each("runtime_data")]
     primitives.x.locals = params
     body = _body(list(node.each("primitives")), primitives)
     primitives.x.locals = []

@@ -152,10 +152,10 @@ class Layout:
 
     def _field(self, f: Node, header: Node) -> Type:
         if f[1].value == "*":
-            others = sum(o[1].number(1, MAX_WIDTH) for o in header["fields"] if o[1].value != "*")
+            others = sum(o[1].number(0, MAX_WIDTH) for o in header["fields"] if o[1].value != "*")
             most = 8 * header["max_length"].number(1, MAX_WIDTH // 8) if "max_length" in header else MAX_WIDTH // 8
             return Varbit(max(1, most - others))
-        width = f[1].number(1, MAX_WIDTH)
+        width = f[1].number(0, MAX_WIDTH)
         return Bits(width, signed=len(f) > 2 and f[2].value not in (0, False) and f[2].flag and width > 1)
 
     def _struct(self, instance: Node) -> Struct:

@@ -153,7 +153,8 @@ class V1modelPrimitives(Primitives):
     def log(self, p: Node) -> list[ir.Stmt]:
         """``log_msg``."""
         text = ir.Const(p[0]["value"].text, type=STRING)
-        values = [self.x.exact(v) for v in p[1]["value"]] if len(p) > 1 else []
+        listed = len(p) > 1 and p[1]["value"].value != {}  # p4c writes an object where there is nothing to say
+        values = [self.x.exact(v) for v in p[1]["value"]] if listed else []
         args: list[tuple[ir.Direction, ir.Expr]] = [("", text)]
         return [call("log_msg", *args, ("in", compose(values)))] if values else [call("log_msg", *args)]
 

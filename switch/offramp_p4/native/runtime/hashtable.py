@@ -15,15 +15,20 @@ FREE: Final = 0
 REMOVED: Final = -1
 _SEED: Final = 0x9E3779B97F4A7C15
 _FACTOR: Final = 0xFF51AFD7ED558CCD
+_BESIDE: Final = 3
+"""Bits of a key that choose among neighbouring slots: of one-word keys, four share a line of the cache. Programs look
+up one after the other what they count, such as the hops of a packet that comes back."""
 
 
 @inlined
 def _home(key: Words, words: int) -> int:
-    h = _SEED
-    for i in range(words):
+    """Where the search for a key begins: keys that differ in their lowest bits lie side by side."""
+    h = (_SEED ^ (key[0] & ~_BESIDE)) * _FACTOR
+    h = h ^ (h >> 32)
+    for i in range(1, words):
         h = (h ^ key[i]) * _FACTOR
         h = h ^ (h >> 32)
-    return h
+    return (h & ~_BESIDE) | (key[0] & _BESIDE)
 
 
 @inlined

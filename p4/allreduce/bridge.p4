@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef OFFRAMP_ALLREDUCE_BRIDGE_P4
+#define OFFRAMP_ALLREDUCE_BRIDGE_P4
+#include "types.p4"
+
+#ifndef HOSTS
+#define HOSTS 1024
+#endif
+
+// What is not of all-reduce goes to its host's port, as it came; without entries it is dropped.
+control Bridge(in headers_t hdr, inout standard_metadata_t standard_metadata) {
+    action forward(bit<9> port) {
+        standard_metadata.egress_spec = port;
+    }
+
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    table macs {
+        key = {
+            hdr.ethernet.dst_addr: exact @name("dst_addr");
+        }
+        actions = { forward; @defaultonly drop; }
+        const default_action = drop();
+        size = HOSTS;
+    }
+
+    apply {
+        macs.apply();
+    }
+}
+
+#endif

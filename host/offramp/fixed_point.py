@@ -46,10 +46,10 @@ def quantise(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int32]:
     Raises:
         OfframpError: values that are NaN or fall outside int32 (saturation is reported, never silent).
     """
-    scaled = np.rint(np.multiply(values, 2.0**k, dtype=np.float64))
-    fits = np.abs(scaled) <= INT32_MAX
-    if not fits.all():
-        count = scaled.size - int(np.count_nonzero(fits))
+    scaled = np.asarray(np.multiply(values, 2.0**k, dtype=np.float64))
+    np.rint(scaled, out=scaled)
+    if scaled.size and not (scaled.min() >= -INT32_MAX and scaled.max() <= INT32_MAX):  # nor where one is NaN
+        count = scaled.size - int(np.count_nonzero(np.abs(scaled) <= INT32_MAX))
         raise OfframpError(f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}")
     return scaled.astype(np.int32)
 

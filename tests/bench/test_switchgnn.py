@@ -6,6 +6,7 @@ Times depend on the machine: nothing here passes or fails by them.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,20 @@ def test_plan_entries_over_p4runtime(benchmark, tmp_path: Path) -> None:
 
         benchmark.pedantic(load_plan, rounds=3)
     benchmark.extra_info["entries"] = plan.passes + plan.uploads
+
+
+def test_many_entries_over_p4runtime(benchmark, tmp_path: Path) -> None:
+    graph = load_graph("sbm:n=20000,k=8,degree=16")
+    plan = make_plan(Boundary(graph, partition(graph, 8, "hash", 0), 8), 1, 4_000_000)
+    entries = plan.passes + 2 * plan.uploads
+    with EmbeddedSwitch(PROGRAM, ports=8, workdir=tmp_path) as switch, Session(switch.address) as session:
+        text = p4_text("switchgnn/v1model.p4", sizes_for([plan]))
+        control = SwitchGnnControl(session)
+        benchmark.pedantic(
+            lambda: control.load([plan], list(range(8))), setup=lambda: session.push(b"", text.encode()), rounds=3
+        )
+    benchmark.extra_info["entries per second"] = round(entries / benchmark.stats.stats.min)
+    sys.stdout.write(f"\n{entries} entries, {entries / benchmark.stats.stats.min:.0f} a second\n")
 
 
 @pytest.mark.parametrize("method", ["metis-volume", "kahypar"])

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from offramp_base.ending.lasting import lasts
+
 _PDEATHSIG: Final = 1
 _CHILD_SUBREAPER: Final = 36
 _POLL_S: Final = 0.005
@@ -34,13 +36,16 @@ def adopt_orphans() -> None:
 
 
 def end_children(grace_s: float) -> None:
-    """End what this process has started, and what that has started: by SIGTERM, then by force; waits for all of it."""
+    """End what this process has started, and what that has started: by SIGTERM, then by force; waits for all of it.
+
+    What is meant to last (:mod:`offramp_base.ending.lasting`) stays.
+    """
     adopt_orphans()
     told: set[int] = set()
     deadline = time.monotonic() + grace_s
-    while _any_left():
+    while _any_left() and (left := [child for child in _children() if not lasts(child)]):
         force = time.monotonic() > deadline
-        for child in _children():
+        for child in left:
             if force or child not in told:
                 told.add(child)
                 with contextlib.suppress(OSError):

@@ -45,6 +45,17 @@ def is_left(name: str, pattern: re.Pattern[str] = _OWNED) -> bool:
     return _started(int(found[1])) != int(found[2], 16)
 
 
+def is_process(name: str) -> bool:
+    """Whether ``PID.START.WHERE`` is a process of this boot that has not ended."""
+    found = _OWNED.match(f"{PREFIX}{name}-")
+    return found is not None and found[3] == _where() and not is_left(found[0])
+
+
+def owner_of(pid: int) -> str:
+    """Another process, as :func:`owner` writes this one."""
+    return f"{pid}.{_started(pid) or 0:x}.{_where()}"
+
+
 def _started(pid: int) -> int | None:
     """When a process started, in ticks since boot; None if it has ended, waited for or not (proc(5), field 22)."""
     try:

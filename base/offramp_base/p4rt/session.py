@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
@@ -19,9 +19,17 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.stream import StreamClient
 from offramp_base.p4rt.tls import Tls
+from offramp_base.progress import report
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 BATCH = 2000
 """Updates in one WriteRequest: well below gRPC's default limit of 4 MB a message."""
+MANY = 16_000
+"""The same of entries with exact keys, which are short."""
+_CONTINUE = "CONTINUE_ON_ERROR"
 
 
 class Session:
@@ -191,6 +199,29 @@ class Session:
         """Insert entities, ``batch`` in one request."""
         self.write((v1.Update(type=v1.Update.INSERT, entity=e) for e in entities), batch)
 
+    def insert_columns(
+        self,
+        table: str,
+        keys: Mapping[str, npt.NDArray[np.int64]],
+        action: str,
+        params: Mapping[str, npt.NDArray[np.int64]],
+    ) -> None:
+        """Insert ``(n,)`` entries with exact keys and one action, given by columns; many times as fast as one by one.
+
+        Raises:
+            RpcError: as :meth:`write`.
+            OfframpError: a name is unknown, or a value does not fit.
+        """
+        from offramp_base.p4rt.columns import Insertions
+
+        insertions = Insertions(self.make, table, keys, action, params)
+        head = self._request([], _CONTINUE).SerializeToString()
+        done = 0
+        for part in insertions.parts(MANY):
+            report(f"writing entries of {table}", done, len(insertions))
+            self._send(v1.WriteRequest.FromString(head + part))
+            done += MANY
+
     def modify(self, entities: Iterable[Any], batch: int = BATCH) -> None:
         """Change what exists."""
         self.write((v1.Update(type=v1.Update.MODIFY, entity=e) for e in entities), batch)
@@ -209,20 +240,7 @@ class Session:
         """
         todo = iter(updates)
         while part := list(itertools.islice(todo, batch)):
-            request = v1.WriteRequest(
-                device_id=self.device_id,
-                role=self.role,
-                election_id=self._election(),
-                updates=part,
-                atomicity=v1.WriteRequest.Atomicity.Value(atomicity),
-            )
-            try:
-                self._call("Write", request, timeout_s=max(self.timeout_s, 30.0))
-            except RpcError as error:
-                if not error.errors:
-                    raise
-                message = describe_failure(self.index, part, error)
-                raise RpcError(error.code, f"switch {self.name} refused {message}", error.errors) from None
+            self._send(self._request(part, atomicity))
 
     def default_action(self, table: str, action: str | None, params: Mapping[str, int] | None = None) -> None:
         """Set the default action of a table; None resets it to the program's."""
@@ -321,6 +339,24 @@ class Session:
             if [e.canonical_code for e in error.errors] != [Code.ALREADY_EXISTS]:
                 raise
             self.modify([entity])
+
+    def _request(self, updates: Sequence[Any], atomicity: str) -> Any:
+        return v1.WriteRequest(
+            device_id=self.device_id,
+            role=self.role,
+            election_id=self._election(),
+            updates=updates,
+            atomicity=v1.WriteRequest.Atomicity.Value(atomicity),
+        )
+
+    def _send(self, request: Any) -> None:
+        try:
+            self._call("Write", request, timeout_s=max(self.timeout_s, 30.0))
+        except RpcError as error:
+            if not error.errors:
+                raise
+            message = describe_failure(self.index, request.updates, error)
+            raise RpcError(error.code, f"switch {self.name} refused {message}", error.errors) from None
 
     def _election(self) -> Any:
         return v1.Uint128(high=self.election_id >> 64, low=self.election_id & (2**64 - 1))

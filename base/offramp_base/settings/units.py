@@ -61,3 +61,23 @@ class Unit:
 BYTES: Final = Unit("bytes", "b?", "size such as 4MB, 512KiB or 4096", 0, "B")
 MEBIBYTES: Final = Unit("MiB", "b?", "size such as 512MiB or 4GB, or a number of MiB", 0, "B", bare=1 << 20)
 BITS_PER_SECOND: Final = Unit("bits per second", "(?:bit)?(?:/s)?", "rate such as 10mbit, 2.5gbit or 64000", 1, "bit")
+
+_NANOSECONDS: Final = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def nanoseconds(text: str) -> float:
+    """A time in nanoseconds: ``5us``, ``0.7ms``.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(ns|us|ms|s)|0", text.strip().lower())
+    if match is None:
+        raise ValueError("expected a time such as 700ns, 5us or 1ms")
+    return float(match[1]) * _NANOSECONDS[match[2]] if match[2] else 0.0
+
+
+def nanoseconds_shown(value: float) -> str:
+    """Nanoseconds with the largest unit that leaves a number of at least one."""
+    unit = next((unit for unit in ("s", "ms", "us") if value >= _NANOSECONDS[unit]), "ns")
+    return f"{value / _NANOSECONDS[unit]:.12g}{unit}"

@@ -8,8 +8,10 @@ One message costs one system call and one copy, however many frames it carries.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
@@ -21,7 +23,36 @@ MAX_FRAME = 16 << 10
 MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME
 
 
+class Message(NamedTuple):
+    """A message in two pieces, for sendmsg(2).
+
+    Attributes:
+        head: how many frames, and their lengths.
+        payload: their bytes; the batch's own memory where its frames lie there without gaps.
+        frames: how many.
+    """
+
+    head: bytes
+    payload: memoryview
+    frames: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of both pieces."""
+        return len(self.head) + len(self.payload)
+
+
 def pack(batch: PacketBatch) -> Iterator[bytes]:
+    """The messages that carry ``batch``, in order, each in one piece.
+
+    Raises:
+        OfframpError: a frame is longer than :data:`MAX_FRAME`.
+    """
+    for message in messages(batch):
+        yield message.head + message.payload
+
+
+def messages(batch: PacketBatch) -> Iterator[Message]:
     """The messages that carry ``batch``, in order.
 
     Raises:
@@ -38,23 +69,13 @@ def pack(batch: PacketBatch) -> Iterator[bytes]:
         start = stop
 
 
-def frame_count(message: bytes) -> int:
-    """How many frames the head of a message names."""
-    return int.from_bytes(message[:4], "big")
-
-
-def payload_bytes(message: bytes) -> int:
-    """Bytes of the frames in a message that :func:`pack` made."""
-    return len(message) - 4 - 2 * frame_count(message)
-
-
-def unpack(message: bytes) -> PacketBatch:
-    """The frames of one message, all with port 0.
+def unpack(message: bytes | npt.NDArray[np.uint8]) -> PacketBatch:
+    """The frames of one message, all with port 0; those of an array stay there where they are of one length.
 
     Raises:
         OfframpError: the lengths do not add up.
     """
-    count = frame_count(message)
+    count = int.from_bytes(bytes(message[:4]), "big")
     head = 4 + 2 * count
     if len(message) < 4 or len(message) < head:
         raise OfframpError(f"message of {len(message)} bytes: its head names {count} frames")
@@ -64,17 +85,19 @@ def unpack(message: bytes) -> PacketBatch:
         raise OfframpError(f"message of {len(message)} bytes: its frames should take {int(lengths.sum())}")
     width = int(lengths.max(initial=0))
     if len(payload) == width * count:
-        data = payload.reshape(count, width).copy()
+        data = payload.reshape(count, width)
+        if isinstance(message, bytes):
+            data = data.copy()
     else:
         data = np.zeros((count, width), np.uint8)
         data[np.arange(width) < lengths[:, None]] = payload
     return PacketBatch(np.zeros(count, np.int32), lengths, data)
 
 
-def _message(batch: PacketBatch) -> bytes:
+def _message(batch: PacketBatch) -> Message:
     width = batch.data.shape[1]
     if int(batch.lengths.min()) == width:
-        payload = batch.data.tobytes()
+        payload = np.ascontiguousarray(batch.data).reshape(-1)
     else:
-        payload = batch.data[np.arange(width) < batch.lengths[:, None]].tobytes()
-    return b"".join((len(batch).to_bytes(4, "big"), batch.lengths.astype(">u2").tobytes(), payload))
+        payload = batch.data[np.arange(width) < batch.lengths[:, None]]
+    return Message(len(batch).to_bytes(4, "big") + batch.lengths.astype(">u2").tobytes(), payload.data, len(batch))

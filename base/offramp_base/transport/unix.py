@@ -8,9 +8,12 @@ import socket
 import time
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
+from offramp_base.transport.framing import MAX_MESSAGE, Message, messages, unpack
 from offramp_base.wire.batch import PacketBatch
 
 SOCKET_BUFFER = 4 << 20
@@ -19,6 +22,17 @@ STALL_S = 60.0
 """A switch that takes no frame for so long is given up."""
 MAX_PATH = 107
 """Longest path of a Unix socket, bytes."""
+
+
+def take_message(sock: socket.socket) -> npt.NDArray[np.uint8] | None:
+    """The next message, in memory of its own; of no bytes where the other end is gone, None where none waits."""
+    room = np.empty(MAX_MESSAGE, np.uint8)
+    try:
+        return room[: sock.recv_into(room.data)]
+    except BlockingIOError:
+        return None
+    except OSError:
+        return room[:0]
 
 
 def check_path(path: str | Path) -> str:
@@ -65,9 +79,9 @@ class UnixIO:
         Raises:
             OfframpError: the link is gone, or the switch takes nothing for :data:`STALL_S` seconds.
         """
-        for message in pack(batch):
+        for message in messages(batch):
             self._send(message)
-            self.stats.sent += frame_count(message)
+            self.stats.sent += message.frames
 
     def receive(self, timeout_s: float) -> PacketBatch:
         """Frames that have arrived, at least one unless ``timeout_s`` seconds pass without any.
@@ -89,7 +103,7 @@ class UnixIO:
         """Release the link."""
         self._socket.close()
 
-    def _send(self, message: bytes) -> None:
+    def _send(self, message: Message) -> None:
         deadline = time.monotonic() + STALL_S
         while not self._try_send(message):
             self._wait(select.POLLIN | select.POLLOUT, 1.0)
@@ -98,9 +112,9 @@ class UnixIO:
             elif time.monotonic() > deadline:
                 raise OfframpError(f"{self._name}: the switch took no frame for {STALL_S:g} s")
 
-    def _try_send(self, message: bytes) -> bool:
+    def _try_send(self, message: Message) -> bool:
         try:
-            return self._socket.send(message) > 0
+            return self._socket.sendmsg((message.head, message.payload)) > 0
         except BlockingIOError:
             return False
         except OSError as error:
@@ -116,13 +130,10 @@ class UnixIO:
         """Take all messages that have arrived; whether there were any."""
         before = len(self._arrived)
         while not self._closed:
-            try:
-                message = self._socket.recv(MAX_MESSAGE)
-            except BlockingIOError:
+            message = take_message(self._socket)
+            if message is None:
                 break
-            except OSError:
-                message = b""
-            if message:
+            if len(message):
                 self._arrived.append(unpack(message))
             else:
                 self._closed = True

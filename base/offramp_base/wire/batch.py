@@ -52,12 +52,15 @@ class PacketBatch:
             return cls.empty()
         if len(parts) == 1:
             return parts[0]
-        width = max(b.data.shape[1] for b in parts)
-        data = np.zeros((sum(map(len, parts)), width), np.uint8)
-        at = 0
-        for b in parts:
-            data[at : at + len(b), : b.data.shape[1]] = b.data
-            at += len(b)
+        widths = {b.data.shape[1] for b in parts}
+        if len(widths) == 1:
+            data = np.concatenate([b.data for b in parts])
+        else:
+            data = np.zeros((sum(map(len, parts)), max(widths)), np.uint8)
+            at = 0
+            for b in parts:
+                data[at : at + len(b), : b.data.shape[1]] = b.data
+                at += len(b)
         return cls(np.concatenate([b.ports for b in parts]), np.concatenate([b.lengths for b in parts]), data)
 
     def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> PacketBatch:

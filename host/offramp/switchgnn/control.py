@@ -179,9 +179,7 @@ class SwitchGnnControl:
     def _write(self, rows: Sequence[Rows], groups: dict[int, list[tuple[int, int]]]) -> None:
         session = self._session
         for part in rows:
-            session.insert(
-                session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
-            )
+            session.insert_columns(part.table, part.keys, part.action, part.params)
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
         session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])

@@ -12,11 +12,15 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import BlockPlan
 from offramp.switchgnn.scheme_plan import SchemePlan
+from offramp.switchgnn.timing import MOST_PACKETS, block_slots, hosts_bytes, served_slots
 from offramp.switchgnn.volume import PACKET_WIRE_BYTES
 from offramp_base.documents import is_number, parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
+
+_ALIKE = 8
+"""Links and pipeline of which neither is so many times as slow as the other wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,10 @@ def predict(made: SchemePlan, rates: Rates) -> Prediction:
     for block in plan.blocks:
         sends, gets = loads(block, workers)
         links = block_slots(block, plan.chunks) * slot_s
-        pipeline = len(block.neighbours) * plan.chunks / rates.passes_pps
+        passes = len(block.neighbours) * plan.chunks
+        pipeline = passes / rates.passes_pps
+        if rates.overlap and passes <= MOST_PACKETS and links < _ALIKE * pipeline and pipeline < _ALIKE * links:
+            links = max(links, served_slots(block, plan.chunks, rates.passes_pps * slot_s) * slot_s)
         host = int((sends + gets).max()) * plan.chunks / rates.host_pps
         switch_s += (max if rates.overlap else _sum)(links, pipeline, host)
     switch_s *= made.slices
@@ -128,31 +135,10 @@ def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
     return up, np.bincount(block.owner[block.need > 0], minlength=workers)
 
 
-def block_slots(block: BlockPlan, chunks: int) -> int:
-    """Packet times from the first upload until the last result has left, with free links and pipeline.
-
-    Each worker sends a packet a slot. A result is ready with the last contribution and may leave in that slot; with
-    ``n`` results on a port, the one that is ready as the ``i``-th cannot be followed by fewer than ``n-1-i``.
-    """
-    sender = block.owner[block.order]
-    by_sender = np.argsort(sender, kind="stable")
-    nth = np.arange(len(sender)) - np.searchsorted(sender[by_sender], sender[by_sender])
-    arrival = np.zeros(len(block.vertices), np.int64)
-    arrival[block.order[by_sender]] = nth
-    indptr, sources = block.sources
-    sums = np.flatnonzero(block.need)
-    ready = np.maximum.reduceat(arrival[sources], indptr[sums])
-    port = block.owner[sums]
-    fifo = np.lexsort((ready, port))
-    left = np.searchsorted(port[fifo], port[fifo], side="right") - np.arange(len(fifo))
-    return int(((ready[fifo] + left) * chunks).max())
-
-
 def _hosts_seconds(made: SchemePlan, rates: Rates) -> float:
-    """Messages between hosts, all at once: the busiest link or the busiest host decides."""
+    """Messages between hosts, all at once: links or the busiest host decide."""
     sent = made.by_hosts
     if not sent.packets.any():
         return 0.0
-    busiest = max(int(sent.link_bytes.sum(axis=axis).max()) for axis in (0, 1))
     packets = int((sent.packets.sum(axis=0) + sent.packets.sum(axis=1)).max())
-    return max(busiest * 8 / rates.link_bps, packets / rates.host_pps) + 2 * rates.delay_s
+    return max(hosts_bytes(sent) * 8 / rates.link_bps, packets / rates.host_pps) + 2 * rates.delay_s

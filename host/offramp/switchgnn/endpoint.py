@@ -15,6 +15,7 @@ from offramp.switchgnn.reception import Reception
 from offramp.switchgnn.recovery import Recovery, RetryTimer
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp.switchgnn.transmission import Transmission
+from offramp.switchgnn.uploads import Uploads
 from offramp.switchgnn.wire import (
     LANES,
     NO_ID,
@@ -68,7 +69,7 @@ class Endpoint:
         self._block_id = 0
         self._plan = 0
         self._todo: list[int] = []  # blocks of the running exchange that have not begun
-        self._lanes = np.zeros((0, 0, LANES), np.int32)
+        self._values = np.zeros((0, 0), np.int32)
         self._sums = np.zeros((0, 0), np.int64)
         self._reception: Reception | None = None
         self._transmission: Transmission | None = None
@@ -82,7 +83,7 @@ class Endpoint:
         self._repeats = 0  # since something new came
         self._strayed: int | None = None  # a GO's round that can be none of this job's
         self._replies: list[PacketBatch] = []
-        self._uploads = PacketBatch.empty()
+        self._uploads: Uploads | None = None
         self._first_pass = False  # uploads are leaving for the first time
 
     # --- what a driver does --------------------------------------------------------------------------------
@@ -109,9 +110,7 @@ class Endpoint:
             )
         if values.dtype != np.int32:
             raise OfframpError(f"worker {self.index}: values: expected int32, got {values.dtype}")
-        padded = np.zeros((n, chunks * LANES), np.int32)
-        padded[:, : values.shape[1]] = values
-        self._lanes = padded.reshape(n, chunks, LANES)
+        self._values = np.ascontiguousarray(values)
         self._sums = np.zeros((n, values.shape[1]), np.int64)
         for batch in self._ahead:
             self.stats.down.count_payload(batch, values.shape[1])
@@ -128,8 +127,8 @@ class Endpoint:
 
     @property
     def sums(self) -> npt.NDArray[np.int64]:
-        """``(n, F)`` sums over the remote neighbours of each boundary vertex, once finished."""
-        return self._sums
+        """``(n, F)`` sums over the remote neighbours of each boundary vertex; zeros until finished."""
+        return self._sums if self.finished else np.zeros_like(self._sums)
 
     def outgoing(self, limit: int) -> PacketBatch:
         """Up to ``limit`` frames to send now, in order; empty if there is nothing to send."""
@@ -137,11 +136,10 @@ class Endpoint:
             batch = PacketBatch.concatenate(self._replies)
             rest = batch.select(slice(limit, None))
             batch, self._replies = batch.select(slice(limit)), [rest] if len(rest) else []
-        elif len(self._uploads):
-            batch, self._uploads = (
-                self._uploads.select(slice(limit)),
-                self._uploads.select(slice(limit, None)),
-            )
+        elif self._uploads:
+            batch, features = self._uploads.take(limit)
+            self.stats.up.add_data(len(batch), features)
+            return batch
         else:
             self._first_pass = False
             if not len(self._control):
@@ -154,6 +152,12 @@ class Endpoint:
     def incoming(self, batch: PacketBatch) -> None:
         """Take what arrived; nothing that may be in it is an error."""
         if not len(batch):
+            return
+        reception = self._reception
+        if reception is not None and not self.waiting and (features := reception.take(batch)) >= 0:
+            self.stats.down.add_data(len(batch), features)
+            self.progress += len(batch)
+            self._look_at(reception)
             return
         self.stats.down.count(batch)
         if self.finished:
@@ -185,9 +189,9 @@ class Endpoint:
         if self._replies or self._transmission is None or self._reception is None:
             return  # what was asked before is still to leave, or nothing is missing
         if fetch:
-            self._uploads = PacketBatch.empty()  # to repeat them has not helped
+            self._uploads = None  # to repeat them has not helped
             self._fetch(self._reception)
-        elif repeat and self._recovery.reupload and not len(self._uploads):
+        elif repeat and self._recovery.reupload and not self._uploads:
             self._uploads = self._transmission.silent_uploads()
 
     @property
@@ -212,7 +216,7 @@ class Endpoint:
             some = ", ".join(map(str, missing[:_SHOWN].tolist())) + (", …" if len(missing) > _SHOWN else "")
             return (
                 f"block {self._block_id}, round {self.round}: {len(missing)} of "
-                f"{len(self._reception.sums)} results are missing (of vertices {some})"
+                f"{len(self._reception.block.vertices)} results are missing (of vertices {some})"
             )
         if self._strayed is not None:
             return (
@@ -298,8 +302,8 @@ class Endpoint:
         plan = self.plans[self._plan]
         block = self._blocks[self._plan][self._todo.pop(0)]
         self._block_id = block.block_id
-        reception = self._reception = Reception(block, plan.chunks, self.stats)
-        self._transmission = Transmission(self.index, block, self._lanes[block.rows], self.round, self.stats)
+        reception = self._reception = Reception(block, plan.chunks, self.round, self._sums, self.stats)
+        self._transmission = Transmission(self.index, block, self._values, plan.chunks, self.round, self.stats)
         self._uploads = self._transmission.uploads()
         self._first_pass = True
         early, self._early = self._early, []
@@ -309,11 +313,15 @@ class Endpoint:
 
     def _collect(self, reception: Reception, packets: Parsed) -> None:
         self.progress += reception.accept(packets)
+        self._look_at(reception)
+
+    def _look_at(self, reception: Reception) -> None:
+        """Something came."""
         news = reception.finished_since()
         if self._recovery.acks:
-            self._acknowledge(news)
+            self._acknowledge(reception.acknowledgements(news))
         else:
-            self.stats.marks += int(np.count_nonzero(news["ecn"]))
+            self.stats.marks += reception.marks(news)
         self._check_complete(reception)
 
     def _acknowledge(self, news: dict[str, npt.ArrayLike]) -> None:
@@ -324,7 +332,6 @@ class Endpoint:
         # The sums may be complete before the last upload has left: other workers still need it.
         if not reception.complete or self._reception is None:
             return
-        self._sums[reception.block.rows] += reception.sums[:, : self._sums.shape[1]]
         self._reception = None
         self.stats.rounds += 1
         self._finish_round()

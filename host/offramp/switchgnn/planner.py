@@ -61,7 +61,16 @@ class Planner:
             self._bases[key] = base_plan(self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed)
         require_fan_in(self.boundary, scheme)
         base = self._bases[key]
-        made = plan_scheme(self.boundary, scheme, features, self._memory_bytes, self._order, self._seed, base=base)
+        made = plan_scheme(
+            self.boundary,
+            scheme,
+            features,
+            self._memory_bytes,
+            self._order,
+            self._seed,
+            base=base,
+            cost=lambda one: predict(one, self.rates).seconds,
+        )
         return Option(made, predict(made, self.rates))
 
     def options(
@@ -88,8 +97,17 @@ class Planner:
 
 
 def fastest(options: Sequence[Option]) -> Option:
-    """The one of least predicted time; of equal ones the first."""
-    return min(options, key=lambda option: option.prediction.seconds)
+    """The one of least predicted time; of equal ones the first.
+
+    Where the hosts' own exchange is among them nothing with more bytes on the wire is taken, at no fewer bits.
+    """
+    p2p = [option.made for option in options if not option.made.through_switch]
+
+    def heavier(option: Option) -> bool:
+        made = option.made
+        return any(made.wire_bytes > one.wire_bytes for one in p2p if one.scheme.bits == made.scheme.bits)
+
+    return min(options, key=lambda option: (heavier(option), option.prediction.seconds))
 
 
 def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:

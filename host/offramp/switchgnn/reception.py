@@ -7,9 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
+from offramp.switchgnn.kernels import Sums, filled, kernels
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
-from offramp.switchgnn.wire import LANES, NO_ID, Kind, Parsed
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES, NO_ID, Kind, Parsed
+from offramp_base.wire.batch import PacketBatch
 
 Mask = npt.NDArray[np.bool_]
 _DATA, _RESEND = int(Kind.DATA), int(Kind.RESEND)  # arrays compare faster with plain numbers
@@ -23,14 +25,24 @@ class Reception:
     round ends with an aggregator half full. Among several switches that takes one from behind each leaf.
 
     Every packet may arrive again or out of order; a packet that does not fit the plan changes nothing.
+
+    Args:
+        block: the worker's share.
+        chunks: packets of a sum.
+        round_: the round.
+        sums: ``(n, F)`` int64, all boundary vertices of the worker, to which what is complete is added.
+        stats: counts what came.
     """
 
-    def __init__(self, block: LocalBlock, chunks: int, stats: WorkerStats) -> None:
+    def __init__(
+        self, block: LocalBlock, chunks: int, round_: int, sums: npt.NDArray[np.int64], stats: WorkerStats
+    ) -> None:
         self.block = block
         self._chunks = chunks
+        self._sums = sums
         self._stats = stats
         cells = len(block.vertices) * chunks
-        self._sum = np.zeros((cells, LANES), np.int64)
+        self._sum = np.zeros((cells, LANES), np.int64)  # of features that came unaggregated
         self._finished = np.repeat(block.need == 0, chunks)
         self._released = np.zeros(len(block.ways.vertex) * chunks, np.bool_)  # by way
         self._unreleased = np.repeat(block.ways.count, chunks)  # ways of each cell
@@ -40,16 +52,14 @@ class Reception:
         self._asked = np.zeros((len(block.targets), chunks), np.bool_)
         self._open = cells - int(np.count_nonzero(self._finished))
         self._news: list[IntArray] = []
+        self._take = kernels().get("take_results")
+        if self._take is not None:
+            self._given = self._arguments(round_)
 
     @property
     def complete(self) -> bool:
         """Whether every sum is there."""
         return self._open == 0
-
-    @property
-    def sums(self) -> npt.NDArray[np.int64]:
-        """``(k, chunks · 32)`` sums of the block's own vertices."""
-        return self._sum.reshape(len(self.block.vertices), self._chunks * LANES)
 
     def missing_vertices(self) -> IntArray:
         """Vertices with an incomplete chunk, ascending."""
@@ -81,10 +91,18 @@ class Reception:
             "resend": repeated,
         }
 
-    def finished_since(self) -> dict[str, npt.ArrayLike]:
-        """What was completed since the last call, as the header fields of ACK."""
-        cell = np.concatenate([np.zeros(0, np.int64), *self._news])
+    def finished_since(self) -> IntArray:
+        """The cells that were completed since the last call."""
+        cells = np.concatenate([np.zeros(0, np.int64), *self._news])
         self._news = []
+        return cells
+
+    def marks(self, cells: IntArray) -> int:
+        """How many of some complete cells told of congestion."""
+        return int(np.count_nonzero(self._marked[cells]))
+
+    def acknowledgements(self, cell: IntArray) -> dict[str, npt.ArrayLike]:
+        """The header fields of ACK for each of some complete cells."""
         vertex = cell // self._chunks
         return {
             "src_id": self.block.vertices[vertex],
@@ -92,6 +110,24 @@ class Reception:
             "chunk_id": cell % self._chunks,
             "ecn": self._marked[cell],
         }
+
+    def take(self, batch: PacketBatch) -> int:
+        """Take frames in machine code, if they are whole first RESULTs of this round, all of them.
+
+        Returns:
+            The features in them, without the zeros behind; -1, and nothing has changed, for any other batch.
+        """
+        data, n = batch.data, len(batch)
+        if self._take is None or n > len(self._cells) or data.shape[1] < DATA_FRAME_BYTES or data.strides[1] != 1:
+            return -1
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        given = self._given.ctypes.data
+        features = self._take(given, data.ctypes.data, data.strides[0], lengths.ctypes.data, n)
+        if features >= 0:
+            self._open -= n
+            self._stats.results += n
+            self._news.append(np.sort(self._cells[:n]))
+        return features
 
     def accept(self, packets: Parsed) -> int:
         """Take packets with payload of this round; how many of them told something new."""
@@ -170,6 +206,31 @@ class Reception:
         return first
 
     def _finish(self, cells: IntArray) -> None:
+        vertex, chunk = np.divmod(cells, self._chunks)
+        for one in np.unique(chunk).tolist():
+            of_one = chunk == one
+            part = self._sums[:, LANES * one : LANES * (one + 1)]
+            part[self.block.rows[vertex[of_one]]] += self._sum[cells[of_one], : part.shape[1]]
         self._finished[cells] = True
         self._open -= len(cells)
         self._news.append(cells)
+
+    def _arguments(self, round_: int) -> npt.NDArray[np.int64]:
+        """A :class:`~offramp.switchgnn.kernels.Sums`."""
+        block = self.block
+        self._cells = np.zeros(len(self._finished), np.int64)
+        return filled(
+            Sums,
+            vertices=block.vertices,
+            rows=block.rows,
+            need=block.need,
+            count=len(block.vertices),
+            sums=self._sums,
+            features=self._sums.shape[1],
+            chunks=self._chunks,
+            finished=self._finished,
+            marked=self._marked,
+            block_id=block.block_id,
+            round=round_,
+            cells=self._cells,
+        )

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +39,11 @@ class SchemePlan:
     features: int
     plan: Plan
     hosted: npt.NDArray[np.bool_]
+
+    @property
+    def through_switch(self) -> bool:
+        """Whether anything goes through the switch; otherwise the exchange is p2p's."""
+        return bool(self.plan.blocks)
 
     @property
     def lanes(self) -> int:
@@ -130,6 +136,7 @@ def plan_scheme(
     first_block_id: int = 0,
     *,
     base: Plan | None = None,
+    cost: Callable[[SchemePlan], float] | None = None,
 ) -> SchemePlan:
     """Plan one exchange of vectors of ``features`` values.
 
@@ -142,6 +149,8 @@ def plan_scheme(
         seed: of what is random.
         first_block_id: Block_id of the first block.
         base: the plan of the same scheme without ``hybrid``, where it is known already.
+        cost: of the ways to share the copies out between switch and hosts that have no more wire bytes than p2p the
+            one of least cost is taken; None: the one of fewest bytes.
 
     Raises:
         OfframpError: as :func:`~offramp.switchgnn.plan.make_plan` and
@@ -166,7 +175,16 @@ def plan_scheme(
         else:
             left = hybrid.without(boundary, base, hosted)
         found.append(SchemePlan(scheme, boundary, features, left, hosted))
-    return min(found, key=lambda plan: plan.wire_bytes)
+    if cost is None:
+        return min(found, key=lambda made: made.wire_bytes)
+    p2p = next(made for made in found if made.hosted.all())
+    return min((made for made in found if made.wire_bytes <= p2p.wire_bytes), key=cost)
+
+
+def p2p_of(made: SchemePlan) -> SchemePlan:
+    """The exchange of the same vectors in which hosts send each other everything."""
+    plan = replace(made.plan, blocks=[])
+    return replace(made, scheme=replace(made.scheme, hybrid=True), plan=plan, hosted=np.ones_like(made.hosted))
 
 
 def base_plan(

@@ -9,8 +9,9 @@ import numpy as np
 
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import ETHERNET, IPV4, total_wire_bytes
+from offramp_base.wire.ethernet import ETHERNET, IPV4, total_wire_bytes, wire_bytes
 
+_DATA_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
 
 
@@ -29,6 +30,13 @@ class Link:
     data_packets: int = 0
     payload_bytes: int = 0
     wire_bytes: int = 0
+
+    def add_data(self, packets: int, features: int) -> None:
+        """Add whole packets of payload, without the zeros behind their features."""
+        self.packets += packets
+        self.data_packets += packets
+        self.payload_bytes += 4 * features
+        self.wire_bytes += packets * _DATA_WIRE_BYTES
 
     def count(self, batch: PacketBatch) -> None:
         """Add the frames of ``batch``, all but their payload."""

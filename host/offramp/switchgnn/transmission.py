@@ -9,7 +9,8 @@ import numpy.typing as npt
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
-from offramp.switchgnn.wire import LANES, NO_ID, Lanes, Parsed, build_frames
+from offramp.switchgnn.uploads import Uploads, lanes_of
+from offramp.switchgnn.wire import Lanes, Parsed, build_frames
 from offramp_base.wire.batch import PacketBatch
 
 
@@ -19,35 +20,37 @@ class Transmission:
     Args:
         worker: whose vertices they are.
         block: its share of the block.
-        lanes: ``(k, chunks, 32)`` features of the block's own vertices.
+        values: ``(n, F)`` int32 features of all boundary vertices of the worker, rows of C's order.
+        chunks: packets of a vertex.
         round_: the round.
         stats: counts what is repeated and answered.
     """
 
-    def __init__(self, worker: int, block: LocalBlock, lanes: Lanes, round_: int, stats: WorkerStats) -> None:
+    def __init__(
+        self, worker: int, block: LocalBlock, values: Lanes, chunks: int, round_: int, stats: WorkerStats
+    ) -> None:
         self.block = block
         self._worker = worker
-        self._chunks = lanes.shape[1]
-        self._lanes = lanes.reshape(-1, LANES)
+        self._chunks = chunks
+        self._values = values
         self._round = round_
         self._stats = stats
         self._acked = np.zeros(
             (len(block.readers.locals), self._chunks), np.bool_
         )  # the send bitmaps, a bit a neighbour
 
-    def uploads(self) -> PacketBatch:
+    def uploads(self) -> Uploads:
         """Every vertex chunk in upload order."""
-        order = np.repeat(self.block.order * self._chunks, self._chunks)
-        return self._upload(order + np.tile(np.arange(self._chunks), len(self.block.order)))
+        return self._upload((self.block.order[:, np.newaxis] * self._chunks + np.arange(self._chunks)).reshape(-1))
 
-    def silent_uploads(self) -> PacketBatch:
+    def silent_uploads(self) -> Uploads:
         """Those again of which no neighbour has acknowledged anything, in upload order."""
         heard = np.zeros((len(self.block.vertices), self._chunks), np.bool_)
         np.logical_or.at(heard, self.block.readers.locals, self._acked)
         vertex, chunk = np.nonzero(~heard[self.block.order])
-        batch = self._upload(self.block.order[vertex] * self._chunks + chunk)
-        self._stats.reuploads += len(batch)
-        return batch
+        uploads = self._upload(self.block.order[vertex] * self._chunks + chunk)
+        self._stats.reuploads += len(uploads)
+        return uploads
 
     def acknowledge(self, packets: Parsed) -> int:
         """Take ACKs of this round; how many told something new."""
@@ -78,16 +81,8 @@ class Transmission:
             "chunk_id": chunk,
             "round": self._round,
         }
-        return build_frames(self._worker, fields, len(vertex), self._lanes[vertex * self._chunks + chunk])
+        lanes = lanes_of(self._values, self.block.rows[vertex], chunk)
+        return build_frames(self._worker, fields, len(vertex), lanes)
 
-    def _upload(self, cell: IntArray) -> PacketBatch:
-        vertex = cell // self._chunks
-        fields: dict[str, npt.ArrayLike] = {
-            "src_id": self.block.vertices[vertex],
-            "dst_id": NO_ID,
-            "block_id": self.block.block_id,
-            "count": self.block.fan_out[vertex],
-            "chunk_id": cell % self._chunks,
-            "round": self._round,
-        }
-        return build_frames(self._worker, fields, len(cell), self._lanes[cell])
+    def _upload(self, cells: IntArray) -> Uploads:
+        return Uploads(self._worker, self.block, self._values, self._chunks, self._round, cells)

@@ -16,7 +16,7 @@ from offramp.switchgnn.stats import WorkerStats
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import FrameIO, LinkStats
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import wire_bytes
+from offramp_base.wire.ethernet import total_wire_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,7 +136,7 @@ class Worker:
         if self.endpoint.stats.marks != self._marks:
             self._marks = self.endpoint.stats.marks
             self._rate.mark(now)
-        return self._rate.pause_s(sum(wire_bytes(length) for length in batch.lengths.tolist()), now)
+        return self._rate.pause_s(total_wire_bytes(batch.lengths), now)
 
     def _listen(self, seconds: float) -> None:
         """Take what arrives in ``seconds``, and what is there already."""

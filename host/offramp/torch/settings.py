@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
+from offramp.cluster import Switch, read_cluster
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.document import read_settings
@@ -41,6 +42,10 @@ class NetworkSettings:
     micro_batches: Annotated[int | None, Field("Microbatches of a step; none: no priorities", least=1)] = None
     layers: Annotated[int, Field("Layers of the model, for priorities", least=1)] = 1
     interface: Annotated[str | None, Field("Address or network interface of Hermod's connections")] = None
+    cluster: Annotated[
+        Path | None,
+        Field("A cluster file: Themis' dimensions, and the switch, links and ports of all-reduce, unless said here"),
+    ] = None
     dimensions: Annotated[str | None, Field("Themis: file or name of the network whose dimensions the ranks fill")] = (
         None
     )
@@ -49,6 +54,9 @@ class NetworkSettings:
     link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None
     control: Annotated[str | None, Field("All-reduce: address of the switch's P4Runtime server")] = None
     ports: Annotated[tuple[int, ...], Field("All-reduce: the switch's port of each rank", least=0)] = ()
+    job: Annotated[int | None, Field("All-reduce: number of a job that the switches know already", least=1)] = None
+    pages: Annotated[int, Field("All-reduce: pages of slots of a group", least=1, most=16)] = 1
+    segments: Annotated[int, Field("All-reduce: segments of 256 bytes in a frame of such a job", least=1)] = 1
     bits: Annotated[int, Field("Sylvie: bits of a value on the wire, 1, 2, 4 or 8", least=1, most=8)] = 8
 
     def __post_init__(self) -> None:
@@ -71,7 +79,30 @@ class NetworkSettings:
             return None
         given = read_settings(Path(name), (cls,))
         try:
-            return cls(**{key: each.value for key, each in given.items()})
+            made = cls(**{key: each.value for key, each in given.items()})
+            return made if made.cluster is None else made._on(made.cluster, Path(name).parent)
         except SettingsError as error:
             place = given[error.field].place if error.field in given else name
             raise OfframpError(f"{place}: {error}") from None
+
+    def _on(self, cluster: Path, folder: Path) -> Self:
+        """With what a cluster file says about the network."""
+        whole = read_cluster(folder / cluster)
+        found: dict[str, Any] = {}
+        if whole.dimensions:
+            found["dimensions"] = str(folder / cluster)
+        edge = [whole.links_of[host.name] for host in whole.ranks]
+        switches = {link.far(host.name).node for host, links in zip(whole.ranks, edge, strict=True) for link in links}
+        if len(switches) == 1 and all(len(links) == 1 for links in edge):
+            switch = whole.by_name[switches.pop()]
+            if isinstance(switch, Switch) and switch.control and switch.target in ("v1model", "tna"):
+                ends = [
+                    (links[0].near(host.name), links[0].far(host.name))
+                    for host, links in zip(whole.ranks, edge, strict=True)
+                ]
+                found |= {"control": switch.control, "ports": tuple(int(far.port) for _, far in ends)}
+                names = {str(near.port) for near, _ in ends}
+                if len(names) == 1:
+                    found["link"] = f"af_packet:{names.pop()}"
+        missing = {key: value for key, value in found.items() if not getattr(self, key)}
+        return replace(self, **missing)

@@ -17,6 +17,8 @@ DELAY_S: Final = 2e-6
 HIDDEN: Final = 128
 EXCHANGES: Final = 4
 WORKERS: Final = 128
+PIPE_PPS: Final = 1.2e9
+"""Passes a second of a Tofino's pipe."""
 
 _GENERATED: Final = (
     "not on this machine (--data FOLDER reads them): a graph was generated that is smaller by the ratio in the "
@@ -39,37 +41,63 @@ class Testbed:
         self.sample = sample
         self.boundary = sample.boundary(workers)
         self.seed = seed
-        self._settings: dict[tuple[int, float, int], Setting] = {}
+        self._settings: dict[tuple[int, float, int, float | None], Setting] = {}
 
     @property
     def ratio(self) -> float:
         """Vertices over those of the real graph."""
         return self.sample.ratio
 
-    def setting(self, features: int | None = None, memory_mb: float = MEMORY_MB, values: int = 1) -> Setting:
-        """One exchange of raw features, or of ``features``; asked for twice it is the same, with its plan."""
+    def setting(
+        self,
+        features: int | None = None,
+        memory_mb: float = MEMORY_MB,
+        values: int = 1,
+        passes_pps: float | None = None,
+    ) -> Setting:
+        """One exchange of raw features, or of ``features``; asked for twice it is the same, with its plan.
+
+        ``passes_pps`` is of the real graph: a vertex of the generated one has fewer neighbours and so takes fewer
+        passes, and the pipeline makes fewer in the same measure.
+        """
         width = self.sample.data.features if features is None else features
-        key = width, memory_mb, values
+        key = width, memory_mb, values, passes_pps
         if key not in self._settings:
             memory = int(memory_mb * 1e6 * self.ratio)
-            fabric = Fabric(delay_s=DELAY_S * self.ratio)
+            passes = None if passes_pps is None else passes_pps * self.degrees
+            fabric = Fabric(delay_s=DELAY_S * self.ratio, passes_pps=passes)
             self._settings[key] = Setting(self.boundary, width, memory, fabric, seed=self.seed, values=values)
         return self._settings[key]
 
+    @property
+    def degrees(self) -> float:
+        """Mean degree over that of the real graph."""
+        data = self.sample.data
+        return len(self.sample.indices) / (len(self.sample.indptr) - 1) * data.vertices / (2 * data.edges)
+
     def exchange(
-        self, scheme: str, features: int | None = None, memory_mb: float = MEMORY_MB, values: int = 1
+        self,
+        scheme: str,
+        features: int | None = None,
+        memory_mb: float = MEMORY_MB,
+        values: int = 1,
+        passes_pps: float | None = None,
     ) -> ExchangeResult:
         """One exchange of the generated graph."""
-        return simulate(self.setting(features, memory_mb, values), scheme)
+        return simulate(self.setting(features, memory_mb, values, passes_pps), scheme)
 
-    def exchanges(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> list[ExchangeResult]:
+    def exchanges(
+        self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1, passes_pps: float | None = None
+    ) -> list[ExchangeResult]:
         """Those of an epoch: one of raw features and three of hidden ones."""
-        later = self.exchange(scheme, HIDDEN, memory_mb, values)
-        return [self.exchange(scheme, None, memory_mb, values), *([later] * (EXCHANGES - 1))]
+        later = self.exchange(scheme, HIDDEN, memory_mb, values, passes_pps)
+        return [self.exchange(scheme, None, memory_mb, values, passes_pps), *([later] * (EXCHANGES - 1))]
 
-    def epoch_s(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> float:
+    def epoch_s(
+        self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1, passes_pps: float | None = None
+    ) -> float:
         """The communication of an epoch at full size."""
-        return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values)) / self.ratio
+        return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values, passes_pps)) / self.ratio
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """Settings that the report shows."""

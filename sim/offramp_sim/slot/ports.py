@@ -132,12 +132,10 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
         begun = arrived[block.sources[1], :1]
         done, first = (np.asarray(f.reduceat(begun, starts), np.int64) + later for f in (np.maximum, np.minimum))
         adding, weight = arrived[block.order].ravel(), np.repeat(block.fan_out[block.order], chunks)
-    elif fabric.passes_pps > 0:
-        served = _served(block, arrived, fabric.passes_pps * fabric.slot_s)
+    else:
+        served = served_slots(arrived, block.fan_out, block.sources[1], fabric)
         done, first = (f.reduceat(served, starts) for f in (np.maximum, np.minimum))
         adding, weight = served.ravel(), np.ones(served.size, np.int64)
-    else:
-        raise OfframpError(f"passes_pps {fabric.passes_pps}: expected a rate above 0")
     port = np.repeat(block.owner[sums], chunks)
     left = departures(done.ravel(), port)
     last = int(left.max()) + 1
@@ -158,25 +156,30 @@ def _arrivals(block: BlockPlan, chunks: int) -> IntArray:
     return position[:, np.newaxis] * chunks + np.arange(chunks)
 
 
-def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
-    """``(e, chunks)`` slot in which each contribution is added, ``passes`` in a slot, uploads in FIFO order.
+def served_slots(arrived: IntArray, fan_out: IntArray, upload: IntArray, fabric: Fabric) -> IntArray:
+    """``(e, chunks)`` slot in which each contribution is added, uploads in FIFO order, their passes one after another.
 
-    Row ``i`` belongs to the pair that ``block.sources[1][i]`` and its row name: the former's upload reaches
-    the latter's aggregator.
+    Args:
+        arrived: ``(u, chunks)`` slot in which each packet of each upload arrives.
+        fan_out: ``(u,)`` passes of each upload.
+        upload: ``(e,)`` the upload of each contribution; an upload's are in the order of its passes.
+        fabric: its rate of passes.
+
+    Raises:
+        OfframpError: a rate of passes that is not above 0.
     """
-    sources = block.sources[1]
+    if fabric.passes_pps is None or not fabric.passes_pps > 0:
+        raise OfframpError(f"passes_pps {fabric.passes_pps}: expected a rate above 0")
+    passes = fabric.passes_pps * fabric.slot_s
     packets = arrived.ravel()
-    fan_out = np.repeat(block.fan_out, arrived.shape[1])
     fifo = np.argsort(packets, kind="stable")
-    busy = np.cumsum(fan_out[fifo]) / passes
+    busy = np.cumsum(np.repeat(fan_out, arrived.shape[1])[fifo]) / passes
     before = np.concatenate([[0.0], busy[:-1]])
     start = np.empty(len(packets))
     start[fifo] = before + np.maximum.accumulate(packets[fifo] - before)
-    # Hops go through the destinations in ascending order, so a destination's hop is the number of the
-    # source's neighbours before it: transposing the symmetric CSR numbers them.
-    by_source = np.argsort(sources, kind="stable")
-    hop = np.empty(len(sources), np.int64)
-    hop[by_source] = np.arange(len(sources)) - block.indptr[sources[by_source]]
-    begun = start.reshape(arrived.shape)[sources]
+    by_upload = np.argsort(upload, kind="stable")
+    hop = np.empty(len(upload), np.int64)
+    hop[by_upload] = np.arange(len(upload)) - np.repeat(np.cumsum(fan_out) - fan_out, fan_out)
+    begun = start.reshape(arrived.shape)[upload]
     # The margin keeps a pass that falls on a slot's edge from slipping into the one before by rounding.
     return np.floor(begun + hop[:, np.newaxis] / passes + 1e-6).astype(np.int64)

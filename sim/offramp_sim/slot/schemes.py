@@ -62,6 +62,7 @@ SCHEMES: dict[str, Callable[[Setting], ExchangeResult]] = {
     "bns-gcn": lambda s: bns_gcn(s.boundary, s.features, s.fabric),
     "g3": lambda s: g3(s.boundary, s.features, s.fabric),
     "strawman": lambda s: strawman(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
+    "strawman-hash": lambda s: strawman(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed, fixed=True),
     "strawman-unlimited": lambda s: strawman(s.boundary, s.chunks, None, s.fabric, s.seed),
     "switchgnn": lambda s: planned(s.plan, s.fabric, acks=s.acks),
     "switchgnn-random": lambda s: planned(s.shuffled, s.fabric, "switchgnn-random", acks=s.acks),

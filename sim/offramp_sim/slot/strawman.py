@@ -13,10 +13,11 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.switchgnn.wire import DATA_FRAME_BYTES
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import backlog, departures
-from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.ports import Fabric, served_slots
 from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
+_OFFSET, _GOLDEN = np.uint64(1), np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +39,19 @@ class Decisions:
     peak_open: int
 
 
-def decide(boundary: Boundary, order: IntArray, limit: int | None) -> Decisions:
+def decide(boundary: Boundary, order: IntArray, limit: int | None, *, fixed: bool = False) -> Decisions:
     """Uploads arrive in ``order`` (ranks); each passes its neighbours by ascending id; ``limit`` vertices fit.
 
-    A vertex keeps what its first contribution found: an aggregator until its sum is complete, or none.
+    A vertex keeps what its first contribution found: an aggregator until its sum is complete, or none. With ``fixed``
+    aggregators belong to the ``limit`` vertices of the least hashes for the whole exchange, whatever comes when.
     """
     n = boundary.B
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     arrival = place[boundary.neighbours]
     first, done = (f.reduceat(arrival, boundary.indptr[:-1]) if n else arrival for f in (np.minimum, np.maximum))
-    aggregated = _allocate(first, done, n if limit is None else limit)
+    most = n if limit is None else limit
+    aggregated = _by_hash(boundary.vertices, most) if fixed else _allocate(first, done, most)
     opened, closed = (np.bincount(places[aggregated], minlength=n) for places in (first, done))
     held = np.cumsum(opened - closed)
     rows = rows_of(boundary.indptr)
@@ -80,19 +83,35 @@ def _allocate(first: IntArray, done: IntArray, limit: int) -> npt.NDArray[np.boo
     return np.array(aggregated, np.bool_)
 
 
-def strawman(
-    boundary: Boundary, chunks: int, memory_bytes: int | None, fabric: Fabric, seed: int = 0, order: str = "random"
-) -> ExchangeResult:
-    """An exchange without blocks; ``memory_bytes`` None: an aggregator for everyone. Passes are free.
+def _by_hash(vertices: IntArray, most: int) -> npt.NDArray[np.bool_]:
+    chosen = np.zeros(len(vertices), np.bool_)
+    chosen[np.argsort((vertices.astype(np.uint64) + _OFFSET) * _GOLDEN, kind="stable")[:most]] = True
+    return chosen
 
-    ``order`` ``random`` is the paper's; ``gamr`` shows what the order alone is worth.
+
+def strawman(
+    boundary: Boundary,
+    chunks: int,
+    memory_bytes: int | None,
+    fabric: Fabric,
+    seed: int = 0,
+    order: str = "random",
+    *,
+    fixed: bool = False,
+) -> ExchangeResult:
+    """An exchange without blocks; ``memory_bytes`` None: an aggregator for everyone.
+
+    ``order`` ``random`` is the paper's; ``gamr`` shows what the order alone is worth. ``fixed``: as :func:`decide`. A
+    refused contribution takes a pass as well, and leaves in it, once for each worker.
     """
     limit = None if memory_bytes is None else memory_bytes // (128 * chunks)
     owner = boundary.owner[boundary.vertices].astype(np.int64)
     ranks = _upload_order(boundary, order, seed)
     position = _position(owner, ranks)
     by_arrival = ranks[np.argsort(position[ranks], kind="stable")]
-    decided = decide(boundary, by_arrival, limit)
+    decided = decide(boundary, by_arrival, limit, fixed=fixed)
+    if fabric.passes_pps is not None:
+        return _with_passes(boundary, chunks, limit, fabric, position, decided, fixed=fixed)
     # Packets come chunk by chunk behind each other; what holds for a vertex's first holds for all.
     slot = position[by_arrival] * chunks + fabric.delay_slots
     agg = decided.aggregated
@@ -109,9 +128,57 @@ def strawman(
         _chunked(position * chunks + fabric.delay_slots, later), weights=np.repeat(fan_out, chunks), minlength=slots
     )
     series = Series(backlog(ready, left), np.cumsum(opened - closed), added.astype(np.int64), np.bincount(left))
-    vectors = int(agg.sum()) + len(decided.raw)
+    return _result(boundary, chunks, limit, fabric, decided, slots, series, fixed=fixed)
+
+
+def _with_passes(
+    boundary: Boundary,
+    chunks: int,
+    limit: int | None,
+    fabric: Fabric,
+    position: IntArray,
+    decided: Decisions,
+    *,
+    fixed: bool,
+) -> ExchangeResult:
+    """The same where passes take time: a sum is ready with the pass that completes it."""
+    owner = boundary.owner[boundary.vertices].astype(np.int64)
+    agg, later = decided.aggregated, np.arange(chunks)
+    arrived = position[:, np.newaxis] * chunks + fabric.delay_slots + later
+    served = served_slots(arrived, boundary.need, boundary.neighbours, fabric)
+    starts = boundary.indptr[:-1]
+    first, done = (f.reduceat(served, starts) if len(starts) else served for f in (np.minimum, np.maximum))
+    rows = rows_of(boundary.indptr)
+    host = ~agg[rows]
+    keys = boundary.neighbours[host] * boundary.workers + owner[rows[host]]
+    raw = np.full((len(decided.raw), chunks), np.iinfo(np.int64).max)
+    wanted = decided.raw[:, 0] * boundary.workers + decided.raw[:, 1]
+    np.minimum.at(raw, np.searchsorted(wanted, keys), served[host])
+    ready = np.concatenate([done[agg].ravel(), raw.ravel()])
+    left = departures(ready, np.repeat(np.concatenate([owner[agg], decided.raw[:, 1]]), chunks))
+    slots = max(int(left.max(initial=-1)), int(served.max(initial=-1))) + 1 + fabric.delay_slots
+    held = np.bincount(first[agg].ravel(), minlength=slots) - np.bincount(done[agg].ravel(), minlength=slots)
+    added = np.bincount(served[~host].ravel(), minlength=slots)
+    series = Series(backlog(ready, left), np.cumsum(held), added, np.bincount(left))
+    return _result(boundary, chunks, limit, fabric, decided, slots, series, fixed=fixed)
+
+
+def _result(
+    boundary: Boundary,
+    chunks: int,
+    limit: int | None,
+    fabric: Fabric,
+    decided: Decisions,
+    slots: int,
+    series: Series,
+    *,
+    fixed: bool,
+) -> ExchangeResult:
+    vectors = int(decided.aggregated.sum()) + len(decided.raw)
+    owner = boundary.owner[boundary.vertices].astype(np.int64)
+    name = "strawman-unlimited" if limit is None else "strawman-hash" if fixed else "strawman"
     return ExchangeResult(
-        "strawman" if limit is not None else "strawman-unlimited",
+        name,
         slots * fabric.slot_s,
         fabric.slot_s,
         PACKET_WIRE_BYTES,

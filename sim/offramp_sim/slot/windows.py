@@ -10,7 +10,7 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.in_network import padded
-from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, served_slots
 from offramp_sim.slot.result import ExchangeResult, Series
 
 
@@ -52,25 +52,25 @@ def _run(
     owner[turn] = boundary.owner[boundary.vertices]
     slots = packets = busiest = 0
     series: list[tuple[IntArray, ...]] = []
-    later = np.arange(chunks)
     for start in range(0, boundary.B, limit):
         count = min(limit, boundary.B - start)
         low, high = np.searchsorted(to, (start, start + count))
         uploads = distinct(upload[low:high].copy())
         worker = uploads // boundary.B
         arrived = (np.arange(len(uploads)) - np.searchsorted(worker, worker)) * chunks + fabric.delay_slots
-        arrival = arrived[np.searchsorted(uploads, upload[low:high])]
+        which = np.searchsorted(uploads, upload[low:high])
         starts = np.searchsorted(to[low:high], np.arange(start, start + count))
-        first, done = (f.reduceat(arrival, starts) for f in (np.minimum, np.maximum))
-        ready = (done[:, np.newaxis] + later).ravel()
+        added = _added(arrived, which, chunks, fabric)
+        first, done = (f.reduceat(added, starts) for f in (np.minimum, np.maximum))
+        ready = done.ravel()
         left = departures(ready, np.repeat(owner[start : start + count], chunks))
         length = int(left.max()) + 1 + 3 * fabric.delay_slots
-        opened = np.bincount((first[:, np.newaxis] + later).ravel(), minlength=length)
+        opened = np.bincount(first.ravel(), minlength=length)
         series.append(
             (
                 padded(backlog(ready, left), length),
                 np.cumsum(opened - np.bincount(ready, minlength=length)),
-                _over_chunks(arrival, chunks, length),
+                np.bincount(added.ravel(), minlength=length),
                 np.bincount(left, minlength=length),
             )
         )
@@ -107,8 +107,9 @@ def _turn(boundary: Boundary) -> IntArray:
     return turn
 
 
-def _over_chunks(arrival: IntArray, chunks: int, length: int) -> IntArray:
-    """``(length,)`` contributions of each slot, where those of a vertex's later packets follow its first."""
-    begun = np.bincount(arrival, minlength=length)
-    ended = np.bincount(arrival + chunks, minlength=length)[:length]
-    return np.cumsum(begun - ended)
+def _added(arrived: IntArray, which: IntArray, chunks: int, fabric: Fabric) -> IntArray:
+    """``(e, chunks)`` slot in which each contribution of upload ``which`` is added; later packets follow the first."""
+    packets = arrived[:, np.newaxis] + np.arange(chunks)
+    if fabric.passes_pps is None:
+        return np.asarray(packets[which])
+    return served_slots(packets, np.bincount(which, minlength=len(arrived)), which, fabric)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.switchgnn.cost import Rates, block_slots, load_rates, predict, save_rates
+from offramp.switchgnn.cost import Rates, load_rates, predict, save_rates
 from offramp.switchgnn.planner import Planner, fastest
 from offramp.switchgnn.scheme import SYNTAX, Scheme, candidates, parse_scheme
 from offramp.switchgnn.scheme_plan import plan_scheme
+from offramp.switchgnn.timing import block_slots
 from offramp.switchgnn.volume import host_volume
 from offramp_base.errors import OfframpError
 from offramp_sim.packets.exchange import Protocol

@@ -14,6 +14,8 @@ from offramp.torch.settings import NetworkSettings
 from offramp_base.errors import OfframpError
 
 _JOB = "offramp/allreduce/job"
+_known_jobs: set[int] = set()
+"""Of this process: a job that the switches know already is one group's."""
 _PARTING_S = 10.0
 """How long the end of a group may wait for ranks that did not come to theirs."""
 
@@ -30,13 +32,16 @@ class InSwitch(Offload):
 
     def __init__(self, settings: NetworkSettings) -> None:
         super().__init__(settings)
-        if not (settings.link and settings.control and settings.ports):
-            raise OfframpError("offload allreduce: expected link, control and ports, which say where the switch is")
+        if not (settings.link and (settings.control or settings.job) and settings.ports):
+            raise OfframpError(
+                "offload allreduce: expected link, control (or job) and ports, which say where the switch is"
+            )
         self._reducer: AllReducer | None = None
 
     def takes(self, request: Request) -> bool:
-        """Of groups of at least two ranks; what one rank sums is there already."""
-        return super().takes(request) and 2 <= request.ranks <= len(self.settings.ports)
+        """Of groups of at least two ranks; what one rank sums is there already. A job that is there has all ranks."""
+        least = 2 if self.settings.job is None else len(self.settings.ports)
+        return super().takes(request) and max(2, least) <= request.ranks <= len(self.settings.ports)
 
     def open(self, place: Place) -> None:
         """Become a job of the switch, under a number that rank 0 draws.
@@ -49,12 +54,17 @@ class InSwitch(Offload):
             raise OfframpError(f"ports {list(settings.ports)}: expected one for each rank up to {max(place.ranks)}")
         ports = [settings.ports[rank] for rank in place.ranks]
         assert settings.link is not None
-        assert settings.control is not None
         link = settings.link.replace("{rank}", str(mine)).replace("{port}", str(settings.ports[mine]))
-        if place.rank == 0:
-            place.store.set(_JOB, str(secrets.randbits(32)))
-        job = int(place.store.get(_JOB))
-        network = AllReduceNetwork(link, settings.control, ports)
+        if settings.job is not None:
+            if settings.job in _known_jobs:
+                raise OfframpError(f"job {settings.job}: another group of all ranks has it")
+            _known_jobs.add(settings.job)
+            job, control = settings.job, ""
+        else:
+            if place.rank == 0:
+                place.store.set(_JOB, str(secrets.randbits(32)))
+            job, control = int(place.store.get(_JOB)), settings.control or ""
+        network = AllReduceNetwork(link, control, ports, pages=settings.pages, segments=settings.segments)
         self._reducer = AllReducer(network, place.rank, place.size, job, place.timeout.total_seconds())
 
     def close(self) -> None:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planner's choice beside every other one, simulated packet by packet with passes charged.
+
+Plans of whole vertices, and what hosts send each other, run in the packet-level simulator, which shares nothing with
+the prediction; partial sums and plans that hosts share in run in the slot model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.generate import generate
+from offramp.graph.partition import partition
+from offramp.switchgnn.cost import Rates, predict
+from offramp.switchgnn.planner import Option, Planner, fastest
+from offramp.switchgnn.scheme import Scheme, candidates
+from offramp.switchgnn.scheme_plan import SchemePlan, p2p_of
+from offramp_base.errors import OfframpError
+from offramp_sim.packets.exchange import Protocol
+from offramp_sim.packets.flows import Flows
+from offramp_sim.packets.simulate import simulate
+from offramp_sim.packets.topology import Links, star
+from offramp_sim.slot.ports import Fabric, exchange_trace
+
+MARGIN = 1.05
+_NO_LOSS_PS = 10**15
+
+
+def setting(seed: int) -> tuple[Planner, int] | None:
+    """A random graph, partition, memory, network and width; None where no edge is cut."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 300))
+    text = f"sbm:n={n},k=4,degree={rng.integers(4, 20)}" if rng.integers(2) else f"ba:n={n},m={rng.integers(2, 9)}"
+    workers, method = int(rng.integers(2, 9)), str(rng.choice(["hash", "chunk", "metis"]))
+    graph = generate(text, "1/0/0", seed=seed)
+    boundary = Boundary(graph, partition(graph, workers, method, seed), workers)
+    rates = Rates(
+        link_bps=float(rng.choice([1e8, 1e9, 1e10, 1e11])),
+        delay_s=float(rng.choice([0, 1e-6, 2e-5])),
+        passes_pps=float(rng.choice([1e6, 1e7, 1e8, 1.2e9])),
+        host_pps=1e12,
+    )
+    memory = int(rng.choice([160, 800, 8000, 80_000])) * 128
+    features = int(rng.choice([4, 16, 32, 40, 64, 100, 128, 200]))
+    return (Planner(boundary, memory, rates=rates), features) if boundary.R else None
+
+
+def simulated_s(made: SchemePlan, rates: Rates) -> float:
+    """Seconds of one exchange: what hosts send each other, then block after block."""
+    workers, delay_ps = made.boundary.workers, int(rates.delay_s * 1e12)
+    network = star(workers, Links(int(rates.link_bps), delay_ps))
+    seconds = 0.0
+    sent = made.by_hosts.payload_bytes
+    source, sink = np.nonzero(sent)
+    if len(source):
+        turn = np.lexsort(((sink - source) % workers, source))
+        source, sink = source[turn], sink[turn]
+        flows = Flows(source, sink, sent[source, sink], np.zeros(len(source), np.int64))
+        seconds += simulate(network, flows=flows).seconds
+    if not made.through_switch:
+        return seconds
+    if any(block.directed for block in made.plan.blocks):
+        fabric = Fabric(rates.link_bps, rates.delay_s, passes_pps=rates.passes_pps)
+        return seconds + made.slices * exchange_trace(made.plan, fabric).seconds
+    protocol = Protocol(acks=False, control=False, timeout_ps=_NO_LOSS_PS, passes_pps=rates.passes_pps)
+    return seconds + made.slices * simulate(network, made.plan, protocol=protocol).seconds
+
+
+def check(seed: int) -> None:
+    """The choice is within 5 % of the best, and neither its bytes nor its time are above p2p's."""
+    drawn = setting(seed)
+    if drawn is None:
+        return
+    planner, features = drawn
+    try:
+        options = planner.options(candidates(Scheme()), features)
+    except OfframpError:
+        return  # the memory holds no vertex
+    chosen = fastest(options)
+    p2p = p2p_of(chosen.made)
+    assert chosen.made.wire_bytes <= p2p.wire_bytes
+    fair = [option for option in options if option.made.wire_bytes <= p2p.wire_bytes]
+    seconds = {id(option): simulated_s(option.made, planner.rates) for option in fair}
+    best = min(fair, key=lambda option: seconds[id(option)])
+    took, least = seconds[id(chosen)], min(seconds[id(best)], simulated_s(p2p, planner.rates))
+    assert took <= MARGIN * least, f"seed {seed}: {_named(chosen)} {took:.3e} s, {_named(best)} {least:.3e} s"
+
+
+def _named(option: Option) -> str:
+    way = "" if option.made.through_switch else ", nothing through the switch"
+    return f"{option.made.scheme}{way}: predicted {option.prediction.seconds:.3e} s, simulated"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_choice_is_never_one_that_loses(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+def test_the_choice_is_never_one_that_loses_in_200_settings() -> None:
+    for seed in range(100, 300):
+        check(seed)
+
+
+def test_a_slow_pipeline_leaves_everything_to_the_hosts() -> None:
+    graph = generate("ba:n=200,m=6", "1/0/0", seed=1)
+    boundary = Boundary(graph, partition(graph, 6, "hash", 1), 6)
+    for passes_pps, through_switch in ((1e4, False), (1.2e9, True)):
+        planner = Planner(boundary, 10**7, rates=Rates(link_bps=1e9, passes_pps=passes_pps))
+        chosen = fastest(planner.options(candidates(Scheme()), 128)).made
+        assert chosen.through_switch == through_switch
+        ours, theirs = (predict(one, planner.rates).seconds for one in (chosen, p2p_of(chosen)))
+        assert ours < theirs or not through_switch

@@ -141,20 +141,20 @@ def checks(runs: list[Run]) -> list[Check]:
 
 
 def predictions(graph: Graph, base: TrainSettings) -> Table:
-    """Bytes of an epoch for other partitions: where the switch saves nothing, this says so."""
+    """Bytes of a run for other partitions: where the switch saves nothing, this says so."""
     from offramp.graph.boundary import Boundary
     from offramp.graph.kahypar import available
     from offramp.graph.partition import partition
     from offramp.report import Table
     from offramp.report.units import si
     from offramp.train.job import layer_widths
-    from offramp.train.predict import predict_epoch
+    from offramp.train.predict import predict_run
 
     others = ["hash", "metis", "metis-volume", *(["kahypar"] if available() else [])]
     rows: list[list[str | int | float]] = []
     for method in dict.fromkeys([base.partition, *others]):
         boundary = Boundary(graph, partition(graph, base.workers, method, base.seed), base.workers)
-        traffic = predict_epoch(boundary, base, layer_widths(graph, base))
+        traffic = predict_run(boundary, base, layer_widths(graph, base))
         rows.append(
             [
                 method,
@@ -172,7 +172,7 @@ def predictions(graph: Graph, base: TrainSettings) -> Table:
         "switch wire", "fewer wire bytes",
     )  # fmt: skip
     note = (
-        "Predicted for one epoch, up and down, all links. The switch saves in proportion to the number of remote "
+        "Predicted for one run, up and down, all links. The switch saves in proportion to the number of remote "
         "workers that need a vertex: a partition that cuts little leaves it nothing to save, and its smaller "
         "packets then cost more than p2p's copies."
     )

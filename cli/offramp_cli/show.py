@@ -55,4 +55,5 @@ def facts(rows: Iterable[tuple[str, object]]) -> Table:
 
 def count(number: int, noun: str) -> str:
     """``no warnings``, ``1 warning``, ``2 warnings``."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    plural = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{number or 'no'} {noun}{'' if number == 1 else plural}"

@@ -57,7 +57,9 @@ FPGA: Final = Group(
 )
 LEO: Final = Group(
     "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
-    {"validate": "offramp_cli.leo.plan:validate"} | _in("leo", "plan profile run"),
+    {"validate": "offramp_cli.leo.plan:validate"}
+    | _in("leo", "plan profile run serve bench")
+    | {"password": "offramp_cli.leo.serve:password"},
 )
 NIC: Final = Group(
     "The agent of smartNICs.",
@@ -65,6 +67,22 @@ NIC: Final = Group(
     | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "stats")}
     | {"doctor": "offramp_cli.doctor:nic_doctor"},
 )
+CLUSTER: Final = Group(
+    "Cluster files: hosts, cards, switches, links.",
+    {name: f"offramp_cli.cluster.show:{name}" for name in ("check", "show")}
+    | {"import": "offramp_cli.cluster.convert:import_", "export": "offramp_cli.cluster.convert:export"},
+)
+JOB: Final = Group(
+    "One job on a cluster: plan, run, watch, undo.",
+    {name: f"offramp_cli.job.job:{name}" for name in ("plan", "run", "undo")} | {"top": "offramp_cli.job.top:top"},
+)
+LAB: Final = Group(
+    "A cluster file as a laboratory on this machine.",
+    {name: f"offramp_cli.lab.lab:{name}" for name in ("up", "status", "down")}
+    | {"exec": "offramp_cli.lab.lab:execute"},
+)
+GRAPH: Final = Group("Graphs in files, cut for the ranks of a job.", _in("graph", "partition"))
+GNN: Final = Group("Models of PyG, or one's own, on partitioned graphs.", _in("gnn", "train predict embed"))
 TRANSPORT: Final = Group(
     "How frames reach the switch.",
     {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),
@@ -75,6 +93,11 @@ OFFRAMP: Final = Group(
         **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "allreduce", "reproduce", "token", "schema")},
         "plan": "offramp_cli.switchgnn.plan:plan",
         "train": TRAIN,
+        "cluster": CLUSTER,
+        "lab": LAB,
+        "job": JOB,
+        "graph": GRAPH,
+        "gnn": GNN,
         "switch": SWITCH,
         "simulate": SIMULATE,
         "hermod": HERMOD,

@@ -270,7 +270,7 @@ def systems(group: Group, folder: str, report: Report) -> dict[str, Any]:
     jobs = {"hermod": ("data_parallel", "mixture_of_experts", "pipeline")}
     for name, settings in NETWORKS.items():
         if name == "themis":
-            settings = settings | {"dimensions": f"{folder}/pod.toml"}
+            settings = settings | {"dimensions": f"{folder}/pod.yaml"}
         for program in jobs.get(name, ("data_parallel",)):
             if program not in expected:
                 with backend(group, "gloo"):

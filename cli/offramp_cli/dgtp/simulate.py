@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -20,9 +20,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.dgtp.exploration import Exploration
-    from offramp.dgtp.problem import IntArray
+    from offramp.dgtp.problem import IntArray, Problem
     from offramp.dgtp.search import Found, Search
     from offramp.dgtp.setup_file import Setup
+
+
+_OTHERS: Final = ("fifo", "mrtf", "omcoflow")
+_ITERATIONS: Final = 100
+_FLOWS: Final = 1_000_000
+_FLOW_S: Final = 10e-9
+"""About what one flow under way costs a policy other than online execution at each event, for three placements."""
+_COMPARED_S: Final = 30.0
 
 
 def _policies() -> list[str]:
@@ -41,11 +49,20 @@ class PlacementSettings:
     )
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     iterations: Annotated[
-        int, Field("Iterations of the comparison, on volumes kept from the search", least=1, group="Comparison")
-    ] = 100
+        int | None,
+        Field(
+            "Iterations of the comparison, on volumes kept from the search; 100, or fewer for large jobs",
+            least=1,
+            group="Comparison",
+        ),
+    ] = None
     policy: Annotated[
         tuple[str, ...],
-        Field("Policies of the flows; repeat", choices=_policies, shown_default="oes, fifo, mrtf, omcoflow"),
+        Field(
+            "Policies of the flows; repeat",
+            choices=_policies,
+            shown_default="oes, fifo, mrtf, omcoflow; oes for very large jobs",
+        ),
     ] = ()
 
 
@@ -79,19 +96,20 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
             typer.echo(name)
         return
     console = show.console()
-    policies = list(dict.fromkeys(settings.policy or ("oes", "fifo", "mrtf", "omcoflow")))
-    policies = list(POLICIES) if "all" in policies else policies
     made = _load(settings.setup, how.seed)
     how = replace(how, how=walk)
+    compared = _compared(made.problem, settings)
+    if "all" in compared.policies:
+        compared = replace(compared, policies=tuple(POLICIES))
     with stages(console) as stage:
         stage("searching")
         found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
         stage("simulating")
-        numbers = _judge(made, found, how, settings.iterations, policies)
+        numbers = _judge(made, found, how, compared)
         better = _better(made, numbers, how)
         if better is not None:
             found = replace(found, machine=better)
-            numbers = _judge(made, found, how, settings.iterations, policies)
+            numbers = _judge(made, found, how, compared)
     _show(console, made, found, numbers)
     _write(made, found, numbers, how.seed, outputs)
 
@@ -105,19 +123,44 @@ def _load(setup: str, seed: int) -> Setup:
     return make_setup(setup, seed)
 
 
-def _judge(setup: Setup, found: Found, how: Search, iterations: int, policies: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Compared:
+    """What placements are compared by.
+
+    Attributes:
+        left_out: policies that are compared by default and would take too long here.
+    """
+
+    iterations: int
+    policies: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def _compared(problem: Problem, settings: PlacementSettings) -> _Compared:
+    """As the settings say; by default what takes about half a minute, which must not depend on the machine."""
+    edges = max(1, len(problem.graph.edges))
+    iterations = settings.iterations or max(3, min(_ITERATIONS, _FLOWS // edges))
+    if settings.policy:
+        return _Compared(iterations, tuple(dict.fromkeys(settings.policy)))
+    if len(_OTHERS) * iterations * edges**2 * _FLOW_S <= _COMPARED_S:
+        return _Compared(iterations, ("oes", *_OTHERS))
+    return _Compared(iterations, ("oes",), _OTHERS)
+
+
+def _judge(setup: Setup, found: Found, how: Search, compared: _Compared) -> dict[str, Any]:
     """The placement's times, bounds and those of the baselines, on volumes that the search has not seen."""
     from offramp.dgtp.bounds import bounds
     from offramp.dgtp.draws import draw
+    from offramp.dgtp.relaxation import placements_lower
     from offramp_base.progress import counted
     from offramp_sim.dgtp.native.machine import FastCluster
 
-    problem = setup.problem
+    problem, iterations = setup.problem, compared.iterations
     held_out = draw(problem.graph, iterations, how.seed + 1_000_003)
     judge = FastCluster(problem, held_out)
     placements: dict[str, IntArray] = {"ours": found.machine, **_baselines(setup, how.seed)}
     seconds: dict[str, dict[str, float]] = {name: {} for name in placements}
-    for name, p in counted("simulating", [(name, p) for name in placements for p in policies]):
+    for name, p in counted("simulating", [(name, p) for name in placements for p in compared.policies]):
         seconds[name][p] = judge.makespan(placements[name], p)
     known = bounds(problem, found.machine, held_out, judge.critical_path)
     reached = judge.makespan(found.machine)
@@ -142,8 +185,10 @@ def _judge(setup: Setup, found: Found, how: Search, iterations: int, policies: l
             "lower_s": known.lower,
             "critical_path_s": known.upper,
             "at_most_times_optimum": reached / known.lower if known.lower else 1.0,
+            "any_placement_lower_s": placements_lower(problem, held_out),
         },
         "seconds": seconds,
+        "not_compared": list(compared.left_out),
         "placement": [int(m) for m in found.machine],
     }
 
@@ -183,8 +228,12 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
     console.print(
         f"Bounds of this placement: at most {known['competitive_ratio']} times the optimal schedule by its degrees "
         f"(theorem 1), at most {known['at_most_times_optimum']:.3f} times by the lower bound of "
-        f"{known['lower_s']:.4g} s; never beyond its critical path of {known['critical_path_s']:.4g} s (theorem 3)."
+        f"{known['lower_s']:.4g} s; never beyond its critical path of {known['critical_path_s']:.4g} s (theorem 3). "
+        f"No placement of this job ends before {known['any_placement_lower_s']:.4g} s."
     )
+    if numbers["not_compared"]:
+        left = ", ".join(numbers["not_compared"])
+        console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one all the same.")
 
 
 def _write(setup: Setup, found: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
     from offramp.graph.data import Graph
     from offramp.switchgnn.cost import Rates
-    from offramp.switchgnn.plan import Plan
-    from offramp.switchgnn.planner import Planner
+    from offramp.switchgnn.planner import Option, Planner
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     made = paper.made.plan
     numbers = {
         "settings": _given(settings, features, given_rates),
-        **summarise(data, boundary, made, features),
+        **summarise(data, boundary, paper, features, given_rates),
         "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
     if network is not None:
@@ -167,13 +166,17 @@ def _schemes(
             save_rates(calibrated(timed), outputs.calibrate)
 
 
-def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:
+def summarise(graph: Graph, boundary: Boundary, paper: Option, width: int, rates: Rates) -> dict[str, Any]:
     """The numbers of a plan, ready for JSON; volumes are of one exchange in one direction."""
     import numpy as np
 
     from offramp.graph.blocks import imbalance
+    from offramp.switchgnn.cost import predict
+    from offramp.switchgnn.scheme_plan import p2p_of
     from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
 
+    made = paper.made.plan
+    seconds = {"p2p": predict(p2p_of(paper.made), rates).seconds, "switchgnn": paper.prediction.seconds}
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
         "unlimited": asdict(unlimited_volume(boundary, width)),
@@ -200,7 +203,9 @@ def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[
         "imbalance": float((loads * sizes).sum() / sizes.sum()) if len(sizes) else 1.0,
         "table_entries": {"v2agg": 2 * boundary.C, "slots": made.uploads, "hosts": made.workers},
         "volumes": volumes,
-        "switch_wins": volumes["switchgnn"]["wire_bytes"] < volumes["p2p"]["wire_bytes"],
+        "predicted_seconds": seconds,
+        "switch_wins": volumes["switchgnn"]["wire_bytes"] < volumes["p2p"]["wire_bytes"]
+        and seconds["switchgnn"] < seconds["p2p"],
     }
 
 
@@ -248,15 +253,24 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
 
 
 def _verdict(numbers: dict[str, Any]) -> str:
-    """One line: does the switch win, and if not, why."""
-    from offramp.report.units import number, percent
+    """One line: does the switch win, in bytes and in predicted time, and if not, why."""
+    from offramp.report.units import duration, number, percent
 
     if not numbers["C"]:
         return "No edge is cut: nothing travels."
     volumes = numbers["volumes"]
     switch, host = volumes["switchgnn"]["wire_bytes"], volumes["p2p"]["wire_bytes"]
+    ours, theirs = (duration(numbers["predicted_seconds"][name]) for name in ("switchgnn", "p2p"))
     if numbers["switch_wins"]:
-        return f"The switch wins: it puts {percent(1 - switch / host)} fewer bytes on the wire than p2p."
+        return (
+            f"The switch wins: it puts {percent(1 - switch / host)} fewer bytes on the wire than p2p, "
+            f"and is predicted to take {ours} where p2p takes {theirs}."
+        )
+    if switch < host:
+        return (
+            f"p2p wins: it is predicted to take {theirs}, the switch {ours} for {number(numbers['passes'])} passes, "
+            f"though it puts {percent(1 - switch / host)} fewer bytes on the wire."
+        )
     even = host * numbers["S"] // switch
     reason = (
         "even unlimited memory would not help: packets of 128 bytes cost more than the copies that they save"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import fake_sonic
 import namespaces
+import sonic_configs
 from offramp.p4src import p4_source
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
@@ -102,8 +103,36 @@ def test_sonic_of_the_jobs_ports_and_rates(tmp_path: Path) -> None:
     )
     assert tables["PORT_QOS_MAP"]["Ethernet0"]["dscp_to_tc_map"] == "HERMOD_OTHER"
     assert tables["PORT_QOS_MAP"]["Ethernet4"]["dscp_to_tc_map"] == "HERMOD"
-    rates = {name: fields.get("cir", fields.get("pir")) for name, fields in tables["SCHEDULER"].items()}
+    rates = {name: fields.get("pir", fields.get("cir")) for name, fields in tables["SCHEDULER"].items()}
     assert rates == {"HERMOD": None, "HERMOD_0": "2500000000", "HERMOD_6": "5000000000", "HERMOD_7": "1250000000"}
+
+
+def test_sonic_beside_what_is_there(tmp_path: Path) -> None:
+    config, out = tmp_path / "config_db.json", tmp_path / "out.json"
+    config.write_text(json.dumps(sonic_configs.default()))
+    there = ["--target", "sonic", "--config-db", str(config), "--out", str(tmp_path)]
+    assert run("mixtral-8x7b", *there, "--json", str(out)) == (
+        "queues of the plan on the switch: 1 and 2 and 3 and 4 and 5 and 6 in 7; 0 where it is\n"
+        "control DSCPs that keep the queues that they have: 48\n"
+        "DSCPs that somebody else uses: packets carry 9 for 3, 10 for 4, 11 for 5, 49 for 46\n"
+        f"plan for the hosts: {tmp_path}/hermod.plan.json\n"
+        f"files {tmp_path}/hermod*.json: deployed and read back\n"
+    )
+    told = json.loads(out.read_text())["beside"]
+    assert told["dscps"] == {"3": 9, "4": 10, "5": 11, "46": 49}
+    assert told["queues"] == dict.fromkeys("123456", 7)
+    carried = tmp_path / "hermod.plan.json"
+    assert told["plan"] == json.loads(carried.read_text())
+    assert "packets carry" not in run(
+        str(carried), *there, "--check"
+    )  # the same, said with the DSCPs that packets carry
+    assert "as planned already" in run(str(carried), *there)
+    assert carried.exists()  # it was given, so it stays
+    assert "SCHEDULER HERMOD_ON_scheduler.0: type: missing" in run(
+        "mixtral-8x7b", *there, "--replace", "--check", code=1
+    )
+    assert run("mixtral-8x7b", *there, "--undo").endswith(": removed\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config_db.json", "out.json"]
 
 
 def test_sonic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

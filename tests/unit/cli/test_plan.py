@@ -48,8 +48,19 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
     assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
 
 
-def test_says_who_wins(invoke):
-    assert "The switch wins: it puts" in invoke(GRAPH, "--workers", 8, "--partition", "hash", "--no-compare").stdout
+def test_says_who_wins(invoke, tmp_path):
+    by_hash = (GRAPH, "--workers", 8, "--partition", "hash", "--no-compare")
+    slow = tmp_path / "slow.json"
+    slow.write_text('{"link_bps": 1e9}')
+    assert "The switch wins: it puts" in invoke(*by_hash, "--rates", slow).stdout
+    numbers = tmp_path / "n.json"
+    assert (
+        "p2p wins: it is predicted to take" in invoke(*by_hash, "--json", numbers).stdout
+    )  # at the paper's 100 Gbit/s
+    found = json.loads(numbers.read_text())
+    assert not found["switch_wins"]
+    assert found["predicted_seconds"]["p2p"] < found["predicted_seconds"]["switchgnn"]
+    assert found["volumes"]["switchgnn"]["wire_bytes"] < found["volumes"]["p2p"]["wire_bytes"]
     tight = invoke(GRAPH, "--workers", 8, "--partition", "hash", "--memory", "2KB", "--no-compare").stdout
     assert "more memory makes fewer blocks" in tight
     assert "even unlimited memory would not help" in invoke(GRAPH, "--workers", 2, "--width", 4, "--no-compare").stdout

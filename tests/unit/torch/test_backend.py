@@ -95,8 +95,8 @@ def test_what_runs_is_observed_and_what_waits_is_aborted():
 
 
 def test_our_systems_carry_out_what_programs_call(tmp_path):
-    dimensions = "".join(f'[[dimension]]\ntype = "switch"\nsize = 2\nbandwidth_gbps = {g}\n' for g in (2, 1))
-    (tmp_path / "pod.toml").write_text(dimensions)
+    dimensions = "".join(f"  - {{type: switch, size: 2, rate: {g}gbit}}\n" for g in (2, 1))
+    (tmp_path / "pod.yaml").write_text("dimensions:\n" + dimensions)
     found, _ = run(torch_ranks.systems, str(tmp_path), 4)
     for name, (worst, calls, _) in found.items():
         assert worst < (1e-3 if name.startswith("sylvie") else 1e-6), name

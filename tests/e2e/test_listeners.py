@@ -146,4 +146,5 @@ def test_no_default_address_is_reached_from_other_machines() -> None:
     for row in rows():
         for address in row.addresses:
             kind, _, where = address.partition(" ")
-            assert kind == "unix" or where.startswith("127.0.0.1:"), row
+            inside = where.startswith(("127.0.0.1:", "10.77.0."))  # the latter within namespaces of the command's own
+            assert kind == "unix" or inside, row

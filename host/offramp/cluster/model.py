@@ -14,6 +14,7 @@ from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
 
 MOST_HOSTS: Final = 4096
 MOST_PORTS: Final = 510
+FASTEST_BPS: Final = 10**15
 TARGETS: Final = {
     "v1model": "the embedded switch, or bmv2",
     "tna": "Tofino",
@@ -146,7 +147,14 @@ class Dimension:
     type: Annotated[str, Field("How its ranks are joined", choices=KINDS)]
     size: Annotated[int, Field("Ranks that communicate along it", least=1)]
     rate_bps: Annotated[
-        int, Field("Of all links of a rank on it, one direction", key="rate", least=1, unit=BITS_PER_SECOND)
+        int,
+        Field(
+            "Of all links of a rank on it, one direction",
+            key="rate",
+            least=1,
+            most=FASTEST_BPS,
+            unit=BITS_PER_SECOND,
+        ),
     ]
     latency_ns: Annotated[float, Field("Of one step", key="latency", parse=nanoseconds)] = 0.0
     payload_share: Annotated[float, Field("In-network: bytes of data in a byte on the wire", above=0, most=1)] = 1.0

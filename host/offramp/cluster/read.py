@@ -11,7 +11,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from offramp.cluster.model import MOST_HOSTS, Agent, Card, Cluster, Dimension, End, Host, Link, Switch
+from offramp.cluster.model import FASTEST_BPS, MOST_HOSTS, Agent, Card, Cluster, Dimension, End, Host, Link, Switch
 from offramp.cluster.names import expand
 from offramp_base.errors import OfframpError
 from offramp_base.settings.document import from_document
@@ -29,7 +29,7 @@ _MOST_LINKS: Final = 65536
 
 @dataclass(frozen=True, kw_only=True)
 class _LinkFields:
-    rate_bps: Annotated[int, Field("Each way", key="rate", least=1, unit=BITS_PER_SECOND)]
+    rate_bps: Annotated[int, Field("Each way", key="rate", least=1, most=FASTEST_BPS, unit=BITS_PER_SECOND)]
     delay_ns: Annotated[float, Field("Each way", key="delay", parse=nanoseconds)] = 0.0
 
 

@@ -74,7 +74,7 @@ def check_plan(document: Any) -> None:
     seen = set()
     for row in rows:
         dscp = _number("priorities: DSCP", row.get("dscp") if isinstance(row, dict) else None, 0, CODES - 1)
-        code = _number("priorities: code", row.get("code"), 0, CODES - 1)
+        code = _number("priorities: code", row.get("code", 0), 0, CODES - 1)
         if (dscp, code) in seen:  # priorities of one queue may share a DSCP
             raise OfframpError(f"priorities: DSCP {dscp} is given twice")
         if row.get("queue") != by_dscp[dscp]:

@@ -15,6 +15,7 @@ from offramp_p4.engine import walk
 from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.names import place as text
 from offramp_p4.types import Header, Structure, Type, Union, strip
+from offramp_p4.v1model.blocks import blocks_of
 
 Path = tuple[object, ...]
 State = dict[Path, int]
@@ -28,7 +29,7 @@ def rule(program: ir.Program) -> Iterator[Diagnostic]:
     if program.main.type_name != "V1Switch":
         return
     analysis = _Analysis()
-    parser, ingress, egress = (program.main.args[name] for name in ("p", "ig", "eg"))
+    parser, _, ingress, egress, *_ = blocks_of(program).values()
     assert isinstance(parser, ir.ParserInstance)
     parsed = analysis.parser(parser)
     after = parsed

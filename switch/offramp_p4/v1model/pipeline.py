@@ -25,6 +25,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.standard_metadata import FIELDS
 from offramp_p4.tm.stages import Deliver, Emit, Stages
 from offramp_p4.v1model import metadata as md
+from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.fields import Span
 from offramp_p4.v1model.stages import V1Stages
 from offramp_p4.v1model.target import V1Target
@@ -67,7 +68,7 @@ class V1Pipeline:
         clock: Callable[[], int],
         generator: Generators = Generator,
     ) -> None:
-        parser, *controls = blocks = _blocks(program)
+        parser, *controls = blocks = list(blocks_of(program).values())
         self._program = program
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
@@ -318,15 +319,3 @@ class V1Pipeline:
 
 
 _MASK48: Final = (1 << 48) - 1
-
-
-def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]:
-    """The six blocks of V1Switch."""
-    if program.main.type_name != "V1Switch":
-        raise Unsupported(program.main.pos, f"architecture {program.main.type_name} (V1Switch is)")
-    blocks = []
-    for name in ("p", "vr", "ig", "eg", "ck", "dep"):
-        block = program.main.args[name]
-        assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
-        blocks.append(block)
-    return blocks

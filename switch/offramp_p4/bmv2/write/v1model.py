@@ -15,6 +15,7 @@ from offramp_p4.bmv2.write.v1model_externs import STANDARD, V1modelExterns
 from offramp_p4.source import Pos, Unsupported
 from offramp_p4.standard_metadata import standard_metadata
 from offramp_p4.types import Bits, Tuple, strip
+from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.objects import constant, enum_member, register_width
 
 _ALIASES: Final = ("ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority")
@@ -25,7 +26,7 @@ class V1modelDocument(Document):
     """The document of a v1model program."""
 
     def __init__(self, program: ir.Program) -> None:
-        self._blocks = {name: program.main.args[name] for name in ("p", "vr", "ig", "eg", "ck", "dep")}
+        self._blocks = blocks_of(program)
         parser = self._blocks["p"]
         assert isinstance(parser, ir.ParserInstance)
         headers, metadata, standard = standard_metadata(parser)

@@ -27,6 +27,7 @@ from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import by_list
 from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
+from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.metadata import UNLIMITED
 
 assert RULES
@@ -42,7 +43,7 @@ _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     """Translate a program."""
     assert isinstance(objects, V1Objects)
-    blocks = _blocks(program)
+    blocks = list(blocks_of(program).values())
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)
     layout = Layout(program)
@@ -71,16 +72,6 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     for entry in _ENTRIES[way]:
         library.function(entry, exported=True)
     return Module(str(module), plan, size, target.digests, target.events)
-
-
-def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]:
-    """The six blocks of V1Switch."""
-    blocks = []
-    for name in ("p", "vr", "ig", "eg", "ck", "dep"):
-        block = program.main.args[name]
-        assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
-        blocks.append(block)
-    return blocks
 
 
 def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:

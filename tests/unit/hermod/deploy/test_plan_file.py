@@ -48,6 +48,7 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
         ({"priorities": []}, "priorities: expected a list of them"),
         ({"priorities": [5]}, "priorities: DSCP None: expected 0 to 63"),
         ({"priorities": [{"dscp": 63, "queue": 6}] * 2}, "priorities: DSCP 63 is given twice"),
+        ({"priorities": [{"dscp": 63, "queue": 6, "code": [0]}]}, "priorities: code [0]: expected 0 to 63"),
         ({"priorities": [{"dscp": 63, "queue": 5}]}, "priorities: DSCP 63 in queue 5, in dscp_to_queue 6"),
     ],
 )

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long to look for work before sleeping: as long as it pays, which is measured.
+// Whether to look for work before sleeping, which is measured.
 //
-// Sleeping and being woken costs one or two microseconds of processor time. Looking pays where the next work is expected
-// within that time; the expectation is a running mean of how long it took lately. Where it takes longer, processor time
-// is worth more to whoever makes the work.
+// What sleeping costs depends on the machine: a microsecond or two where others keep the processors busy, tens of them, and
+// as much again until the work is seen, where an idle processor is given back to a host. How long work takes to come to
+// somebody who looks depends on the clients, who are served sooner by him. So both ways are tried: a period in which
+// the server looks is compared with one in which it sleeps at once, by work per second times work per second of processor
+// time. The way that does more is kept, and the other one tried again now and then.
 #pragma once
+
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,19 +23,50 @@ class Pacer {
     [[nodiscard]] static std::int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
     // How long to look for work, ns; 0: sleep at once.
-    [[nodiscard]] std::int64_t look_ns() const {
-        return mean_ns_ <= sleep_ns ? std::min(most_ns_, 2 * sleep_ns) : 0;
-    }
-    // Work has come this long after the last of it was done.
-    void came(std::int64_t after_ns) {
-        if (after_ns > longest) after_ns = longest;
-        mean_ns_ += (after_ns - mean_ns_) / 8;
+    [[nodiscard]] std::int64_t look_ns() const { return looks_ ? most_ns_ : 0; }
+
+    // A round has ended at now_ns, after which `work` (bytes, say) has been done since the beginning.
+    void done(std::int64_t now_ns, std::uint64_t work) {
+        if (++rounds_ < least_rounds || now_ns - began_ns_ < period_ns || most_ns_ == 0) return;
+        const std::int64_t processor_ns = processor_now_ns();
+        const auto did = static_cast<double>(work - work_);
+        const double took = static_cast<double>(now_ns - began_ns_), used = static_cast<double>(std::max<std::int64_t>(1, processor_ns - processor_ns_));
+        judge(did / took * (did / used));
+        began_ns_ = now_ns;
+        processor_ns_ = processor_ns;
+        work_ = work;
+        rounds_ = 0;
     }
 
   private:
-    static constexpr std::int64_t sleep_ns = 1'500, longest = 100'000;
+    static constexpr std::int64_t period_ns = 4'000'000;
+    static constexpr unsigned least_rounds = 32, trial = 16;
 
-    std::int64_t most_ns_, mean_ns_ = longest;
+    static std::int64_t processor_now_ns() {
+        timespec now{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+    }
+
+    // The first period after a change tells of both ways, so that it does not count.
+    void judge(double score) {
+        if (fresh_) {
+            fresh_ = false;
+            return;
+        }
+        double& known = scores_[looks_ ? 1 : 0];
+        known = known == 0 ? score : known + (score - known) / 4;
+        const bool better = scores_[1] > scores_[0];
+        const bool next = ++periods_ % trial == 0 ? !better : better;
+        fresh_ = next != looks_;
+        looks_ = next;
+    }
+
+    std::int64_t most_ns_, began_ns_ = 0, processor_ns_ = 0;
+    std::uint64_t work_ = 0;
+    double scores_[2] = {0, 0};
+    unsigned rounds_ = 0, periods_ = 0;
+    bool looks_ = false, fresh_ = true;
 };
 
 }  // namespace offramp::store

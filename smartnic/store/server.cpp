@@ -157,14 +157,13 @@ void Server::run() {
     std::int64_t done_ns = Pacer::now_ns();
     while (!stop_.load(std::memory_order_acquire)) {
         const int count = wait(events.data(), done_ns);
-        const std::int64_t began_ns = Pacer::now_ns();
-        pacer_.came(began_ns - done_ns);
         store_.look_at_clock();
         busy_ = false;
         for (int i = 0; i < count; ++i) handle(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
         finish_round();
         if (store_.now_ms() >= next_rare_ms_) rare();
         done_ns = Pacer::now_ns();
+        pacer_.done(done_ns, service_.totals.bytes_in + service_.totals.bytes_out);
     }
     if (disk_ != nullptr && disk_->log().write()) disk_->log().sync();
     release_held();

@@ -58,9 +58,11 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
     from offramp.report import Note, Report, write_report
     from offramp.report.console import runs_table
     from offramp.train.settings import TrainSettings
+    from offramp.workers.processes import expect_workers
     from offramp_cli.train import command_line, describe
 
     base = TrainSettings(**asdict(settings))
+    expect_workers(base.workers)
     console = show.console()
     loaded = base.load()
     replayed = occupancies(loaded, base)  # first: it plans every run, so settings that cannot work end here

@@ -79,6 +79,9 @@ class Outputs(Result):
 )
 def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> None:
     """Train a graph neural network whose boundary features travel between workers, or through a switch."""
+    from offramp.workers.processes import expect_workers
+
+    expect_workers(settings.processes)
     open_fabric = switch_opener(settings, switch)
     result = run(settings.load(), settings, open_fabric, lines=True)
     if result is None:

@@ -44,12 +44,17 @@ def fork_server(preload: list[str]) -> ForkServerContext:
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(preload)
-    multiprocessing.current_process()._config.setdefault("tempdir", _servers_folder().name)  # type: ignore[attr-defined]
+    multiprocessing.current_process()._config.setdefault("tempdir", servers_folder())  # type: ignore[attr-defined]
     return context
 
 
+def servers_folder() -> str:
+    """Where fork servers have their sockets; it goes with this process, however that ends."""
+    return _folder().name
+
+
 @cache
-def _servers_folder() -> tempfile.TemporaryDirectory[str]:
+def _folder() -> tempfile.TemporaryDirectory[str]:
     return temporary_folder()
 
 

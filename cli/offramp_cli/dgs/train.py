@@ -37,9 +37,11 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
     from offramp.report.console import epoch_progress
+    from offramp.workers.processes import expect_workers
 
     if outputs.save_masks is not None and settings.sampler != "dgs":
         raise SettingsError("save_masks", "goes with {sampler} dgs only")
+    expect_workers(settings.workers)
     console = show.console(one_rank=True)
     with epoch_progress(console, settings.sampler, settings.epochs) as on_epoch:
         result = train_dgs(settings.load(), settings, on_epoch=on_epoch)

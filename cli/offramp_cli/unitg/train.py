@@ -49,6 +49,9 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None
         raise SettingsError("plot", "goes without {measure} only")
     if measured.measure and settings.mode != "interleaved":
         raise SettingsError("measure", "runs every mode; expected no {mode}")
+    from offramp.workers.processes import expect_workers
+
+    expect_workers(settings.stages)
     console = show.console(one_rank=True)
     if measured.measure:
         _measure(console, settings, measured, outputs)

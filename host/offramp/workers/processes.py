@@ -14,8 +14,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from offramp.workers.place import find_place
 from offramp_base.ending import reliance
-from offramp_base.ending.children import ended_as, ends_with_parent, fork_server, is_stopped
+from offramp_base.ending.children import ended_as, ends_with_parent, fork_server, is_stopped, servers_folder
+from offramp_base.ending.early_fork import fork_now
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
@@ -23,6 +25,7 @@ from offramp_base.private_folder import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from multiprocessing.context import ForkServerContext
     from multiprocessing.process import BaseProcess
 
     from offramp.workers.group import Group
@@ -57,6 +60,24 @@ def threads_each(workers: int) -> int:
     return max(1, len(os.sched_getaffinity(0)) // workers)
 
 
+def expect_workers(count: int) -> None:
+    """Say that :func:`run_workers` will start this many: they become forks of this process as it is now.
+
+    That saves them seconds of importing. It is for commands, before they compute anything (:func:`fork_now`). Under
+    torchrun or srun, and for a single worker, which is no process of its own, nothing happens.
+    """
+    if count > 1 and find_place() is None:
+        _server()
+        fork_now(PRELOAD, servers_folder())
+
+
+def _server() -> ForkServerContext:
+    """A process that imports PyTorch once, and of which the workers are forks; it has no threads and no gRPC."""
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
+    _keep_compiled()
+    return fork_server(PRELOAD)
+
+
 def _keep_compiled() -> None:
     """PyTorch makes a folder for what it may compile: in the user's cache, not among temporary files."""
     folder = user_cache() / "offramp" / "inductor"
@@ -80,10 +101,7 @@ def run_workers(
         OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
             behind.
     """
-    # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
-    _keep_compiled()
-    context = fork_server(PRELOAD)
+    context = _server()
     token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
     with temporary_folder() as folder:
         processes: list[BaseProcess] = []

@@ -24,6 +24,29 @@ _ASTRA_NETWORK = (
     "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 2, 8, 4 ]  # comment\n"
     "bandwidth: [ 200.0, 100.0, 50.0 ]\nlatency: [ 50, 500.0, 2000.0 ]\n"
 )
+_ASTRA_1_NETWORK = {
+    "topology-name": "Hierarchical",
+    "topologies-per-dim": ["Ring", "AllToAll", "Switch"],
+    "dimensions-count": 3,
+    "units-count": [2, 8, 4],
+    "links-count": [2, 7, 1],
+    "link-latency": [500, 500, 500],
+    "link-bandwidth": [250, 25, 12.5],
+    "nic-latency": [0, 0, 1],
+    "hbm-bandwidth": [370, 370, 13],
+    "hbm-latency": [500, 1, 0],
+    "hbm-scale": [0, 1, 1.5],
+}
+_ASTRA_TORUS = {
+    "topology-configuration": {
+        "topology-name": "Torus2D",
+        "dims-count": 1,
+        "packages-counts": [12],
+        "topology-shape-configs": [[3, 4]],
+        "link-bandwidth": [25],
+        "link-latency": 500,
+    }
+}
 _EXCHANGE = {"collective": "all-reduce", "bytes": 18816, "scope": "data", "blocking": True}
 _WORKLOAD = {
     "name": "mine",
@@ -48,15 +71,18 @@ def prepare() -> None:
 
 
 def run(rng: random.Random) -> None:
-    """One file of one of the four kinds."""
-    kind = rng.randrange(4)
+    """One file of one of the kinds."""
+    kind = rng.randrange(5)
     if kind == 0:
         form = rng.choice(("toml", "yaml"))
         network = load_network(str(render.write(_HERE / f"n.{form}", render.document(rng, _NETWORK, form))))
     elif kind == 1:
         text = mutate.text(rng, _ASTRA_NETWORK).encode("utf-8", "surrogatepass")
         network = load_network(str(render.write(_HERE / "n.yml", text)))
-    if kind < 2:
+    elif kind == 4:
+        shape = rng.choice((_ASTRA_1_NETWORK, _ASTRA_TORUS))
+        network = load_network(str(render.write(_HERE / "n.json", render.document(rng, shape, "json"))))
+    if kind not in (2, 3):
         assert all(math.isfinite(d.bandwidth_bps) and d.size >= 1 for d in network.dimensions)
         return
     network = load_network("fixed.toml")

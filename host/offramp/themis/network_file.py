@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks from files: the ``dimensions`` of a cluster file, and ASTRA-sim's analytical networks.
+"""Networks from files: the ``dimensions`` of a cluster file, and ASTRA-sim's analytical networks, versions 1 and 2.
 
 A cluster file may have nothing but dimensions, from the innermost out::
 
@@ -31,7 +31,7 @@ def load_network(name: str) -> Network:
         return network_named(name)
     try:
         text = read_text(path)
-        if path.suffix in (".yml", ".yaml") and astra_sim.is_network(text):
+        if path.suffix in (".yml", ".yaml", ".json") and astra_sim.is_network(text):
             return network_of(astra_sim.network(text, path.stem))
     except OfframpError as error:
         raise OfframpError(f"network {name}: {error}") from None

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster files and workloads of Themis: ours, and those of ASTRA-sim."""
+"""Cluster files and workloads of Themis: ours, and those of ASTRA-sim and SimAI."""
 
 from __future__ import annotations
 
 import math
 import random
+from contextlib import suppress
 from pathlib import Path
 
 from fuzzing import mutate, render
 from offramp.themis.network_file import load_network
+from offramp_base.errors import OfframpError
 from offramp_sim.themis.workload_file import load_workload
 
 NAME = "Themis' networks and workloads, ASTRA-sim's files"
@@ -57,10 +59,23 @@ _WORKLOAD = {
         {"name": "conv2", "forward": [_EXCHANGE], "recompute": True, "awaits": "conv1"},
     ],
 }
-_ASTRA_WORKLOAD = (
+_DLRM = (
     "HYBRID_DLRM 1\n3\nBottom_0 -1 1280 NONE 0 794 NONE 0 896 ALLREDUCE 13312 13\n"
     "Top_0 -1 6400 NONE 0 6400 NONE 0 4480 ALLREDUCE 1064960 1065\n"
     "Top_1 -1 2560 ALLTOALL 7 2560 NONE 0 1792 ALLREDUCE 524288 524\n"
+)
+_ASTRA_WORKLOADS = (
+    _DLRM,
+    (
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 1 0 checkpoint_initiates: 1 2\n3\n"
+        "a -1 300 ALLGATHER 98304 300 NONE 0 300 NONE 0 98\nb -1 1 NONE 0 7 NONE 0 8 ALLREDUCE 13312 13\n"
+        "b -1 1 ALLREDUCE 5 7 REDUCESCATTER 9 8 ALLREDUCE 13312 13\n"
+    ),
+    (
+        "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 4 pp: 2 vpp: 1 ga: 8 all_gpus: 512 pp_comm 12\n2\n"
+        "moe -1 1 ALLTOALL_EP 4096 1 ALLTOALL 4096 1 ALLREDUCE_DP_EP 512 100\nx -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"
+    ),
+    "HYBRID_CUSTOMIZED\n1\na -1 1 ALLGATHER 3 1 REDUCESCATTER 3 1 NONE 0 1 HYBRID_MODEL_DATA\n",
 )
 _HERE = Path()
 
@@ -89,5 +104,9 @@ def run(rng: random.Random) -> None:
     if kind == 2:
         path = render.write(_HERE / "w.toml", render.document(rng, _WORKLOAD, "toml"))
     else:
-        path = render.write(_HERE / "w.txt", mutate.text(rng, _ASTRA_WORKLOAD).encode("utf-8", "surrogatepass"))
-    load_workload(str(path), network)
+        text = mutate.text(rng, rng.choice(_ASTRA_WORKLOADS)).encode("utf-8", "surrogatepass")
+        path = render.write(_HERE / "w.txt", text)
+    made = load_workload(str(path), network)
+    if math.prod((made.model_parallel, made.expert_parallel, made.pipeline)) <= network.npus:
+        with suppress(OfframpError):  # groups need not divide the network
+            made.dims(made.fitted(network))

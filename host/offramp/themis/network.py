@@ -139,6 +139,32 @@ class Dimension:
             return size / self.size
         return size * self.size if stage is Collective.ALL_GATHER else size
 
+    def divided(self, inner: int) -> tuple[Dimension, Dimension]:
+        """Two dimensions in this one's place: neighbours in groups of ``inner``, and across these groups.
+
+        Each is as if only it were used. A group on a ring is a line, closed over its links' other direction; rings
+        across groups pass all that lies between.
+
+        Raises:
+            OfframpError: groups that do not divide the size.
+        """
+        outer, rest = divmod(self.size, inner)
+        if rest:
+            raise OfframpError(f"groups of {inner} do not divide a dimension of {self.size}")
+        near, far = replace(self, size=inner), replace(self, size=outer)
+        if self.kind is Kind.FULLY_CONNECTED and self.size > 1:
+            link = self.bandwidth_bps / (self.size - 1)
+            return (
+                replace(near, bandwidth_bps=link * max(1, inner - 1)),
+                replace(far, bandwidth_bps=link * max(1, outer - 1)),
+            )
+        if self.kind is Kind.RING and inner > 1 < outer:
+            return (
+                replace(near, bandwidth_bps=self.bandwidth_bps / 2, latency_ns=self.latency_ns * (inner - 1)),
+                replace(far, bandwidth_bps=self.bandwidth_bps / inner, latency_ns=self.latency_ns * inner),
+            )
+        return near, far
+
     def transfer_ps(self, stage: Collective, size: float) -> int:
         """The latency model (section 4.4): picoseconds that a stage keeps the dimension busy, n·B."""
         return round(self.sent(stage, size) * 8e12 / self.bandwidth_bps)
@@ -196,6 +222,25 @@ class Network:
             raise OfframpError(f"{len(factors)} speeds for {self.name}: expected {len(self.dimensions)}")
         pairs = zip(self.dimensions, factors, strict=True)
         return Network(self.name, tuple(replace(d, bandwidth_bps=d.bandwidth_bps * f) for d, f in pairs))
+
+    def divided(self, npus: int) -> Network:
+        """The network whose first dimensions hold ``npus`` NPUs, one of them divided in two if need be.
+
+        Raises:
+            OfframpError: the group ends inside a dimension that it does not divide.
+        """
+        product = 1
+        for k, d in enumerate(self.dimensions):
+            if product >= npus:
+                break
+            if product * d.size > npus:
+                inner, rest = divmod(npus, product)
+                if rest or d.size % inner:
+                    self.up_to(npus)
+                return Network(self.name, (*self.dimensions[:k], *d.divided(inner), *self.dimensions[k + 1 :]))
+            product *= d.size
+        self.up_to(npus)
+        return self
 
     def up_to(self, npus: int) -> tuple[int, ...]:
         """The first dimensions that hold ``npus`` NPUs together, for model parallelism.

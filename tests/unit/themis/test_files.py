@@ -190,7 +190,8 @@ def test_toml_workload(tmp_path):
     first, second = workload.layers
     assert (first.forward_ps, first.forward[0].scope, first.forward[0].blocking) == (1_500_000, Scope.MODEL, True)
     assert (second.weight[0].collective, second.awaits) == (Collective.ALL_REDUCE, "a")
-    assert workload.dims(network) == {Scope.ALL: (0, 1, 2), Scope.MODEL: (0, 1), Scope.DATA: (2,)}
+    dims = workload.dims(network)
+    assert (dims[Scope.ALL], dims[Scope.MODEL], dims[Scope.DATA]) == ((0, 1, 2), (0, 1), (2,))
     assert train(workload, network, Scheduler.THEMIS_SCF).compute == 3_500_000
 
 
@@ -214,11 +215,12 @@ def test_astra_workload(tmp_path):
         ("w.toml", LAYERS.replace("1.5", "nan"), "layer a: forward_us nan: expected microseconds"),
         ("w.toml", '[[layer]]\nname = "a"\nweight = 1.5', "layer a: weight: expected a list of exchanges"),
         ("w.toml", "layer = " + "[" * 1000, "not TOML: nested deeper than 50"),
-        ("w.txt", DLRM.replace("\n4\n", "\n\u00b2\n"), "expected a line with the parallelism"),
+        ("w.txt", DLRM.replace("\n4\n", "\n\u00b2\n"), "line 2: \u00b2: expected the number of layers"),
+        ("w.txt", "DATA\n1", "expected a line with the parallelism"),
         (
             "w.txt",
             DLRM.replace("HYBRID_DLRM 1", f"HYBRID_DLRM {'9' * 5000}"),
-            "HYBRID_DLRM: expected a number behind it",
+            "line 1: 9{40}: expected a number, or one of model_parallel",
         ),
         ("w.toml", LAYERS.replace("1000", "-1"), "layer a: forward: bytes -1"),
         ("w.toml", LAYERS.replace('"model"', '"some"'), "layer a: forward: scope 'some': expected one of all"),
@@ -228,8 +230,8 @@ def test_astra_workload(tmp_path):
         ("w.txt", DLRM.replace("HYBRID_DLRM 1", "PIPELINE"), "parallelism 'PIPELINE'"),
         ("w.txt", DLRM.replace("\n4\n", "\n5\n"), "expected 5 layers, there are 4"),
         ("w.txt", DLRM.replace("HYBRID_DLRM 1", "HYBRID_DLRM 9"), "expected the number of the last bottom layer"),
-        ("w.txt", DLRM.replace("13312", "many"), "layer Bottom_0: 896, many: expected cycles and bytes"),
-        ("w.txt", DLRM.replace("ALLTOALL", "GOSSIP"), "layer Embedding: 'GOSSIP': expected NONE or one of ALLREDUCE"),
+        ("w.txt", DLRM.replace("13312", "many"), "line 4: layer Bottom_0: many: expected bytes"),
+        ("w.txt", DLRM.replace("ALLTOALL", "GOSSIP"), "line 3: layer Embedding: 'GOSSIP': expected NONE, or ALLREDUCE"),
     ],
 )
 def test_bad_workload_files(tmp_path, name, text, message):

@@ -9,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from fuzzing import mutate, render
+from offramp.themis.network import Collective
 from offramp.themis.network_file import load_network
+from offramp.themis.system_file import read_system
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.workload_file import load_workload
 
@@ -77,17 +79,32 @@ _ASTRA_WORKLOADS = (
     ),
     "HYBRID_CUSTOMIZED\n1\na -1 1 ALLGATHER 3 1 REDUCESCATTER 3 1 NONE 0 1 HYBRID_MODEL_DATA\n",
 )
+_SYSTEM = {
+    "scheduling-policy": "LIFO",
+    "endpoint-delay": 10,
+    "active-chunks-per-dimension": 2,
+    "preferred-dataset-splits": 4,
+    "all-reduce-implementation": ["ring", "direct", "halvingDoubling"],
+    "all-to-all-implementation": ["oneDirect"],
+    "collective-optimization": "localBWAware",
+    "local-mem-bw": 50.5,
+}
+_SYSTEM_LINES = (
+    "scheduling-policy: LIFO\nendpoint-delay: 10\npreferred-dataset-splits: 4\nactive-chunks-per-dimension: 1\n"
+    "all-reduce-implementation: ring_direct_halvingDoubling\ncollective-optimization: localBWAware\n"
+)
 _HERE = Path()
 
 
 def prepare() -> None:
     """A network to read workloads for."""
     load_network(str(render.write(_HERE / "fixed.toml", render.to_toml(_NETWORK).encode())))
+    render.write(_HERE / "fixed.yml", _ASTRA_NETWORK.encode())
 
 
 def run(rng: random.Random) -> None:
     """One file of one of the kinds."""
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     if kind == 0:
         form = rng.choice(("toml", "yaml"))
         network = load_network(str(render.write(_HERE / f"n.{form}", render.document(rng, _NETWORK, form))))
@@ -97,6 +114,9 @@ def run(rng: random.Random) -> None:
     elif kind == 4:
         shape = rng.choice((_ASTRA_1_NETWORK, _ASTRA_TORUS))
         network = load_network(str(render.write(_HERE / "n.json", render.document(rng, shape, "json"))))
+    elif kind == 5:
+        _run_system(rng)
+        return
     if kind not in (2, 3):
         assert all(math.isfinite(d.bandwidth_bps) and d.size >= 1 for d in network.dimensions)
         return
@@ -110,3 +130,14 @@ def run(rng: random.Random) -> None:
     if math.prod((made.model_parallel, made.expert_parallel, made.pipeline)) <= network.npus:
         with suppress(OfframpError):  # groups need not divide the network
             made.dims(made.fitted(network))
+
+
+def _run_system(rng: random.Random) -> None:
+    if rng.random() < 0.5:
+        content = render.document(rng, _SYSTEM, "json")
+    else:
+        content = mutate.text(rng, _SYSTEM_LINES).encode("utf-8", "surrogatepass")
+    system = read_system(str(render.write(_HERE / "s.json", content)))
+    network = system.on(load_network("fixed.yml"))
+    stage = rng.choice(list(Collective))
+    assert all(d.transfer_ps(stage, 1 << 20) >= 0 for d in network.dimensions)

@@ -162,7 +162,8 @@ class SimulatedNetwork:
             owner += [number] * len(made)
         policy = _POLICIES.get(self.scheduler, Policy.SCF)
         last: dict[int, int] = defaultdict(int)
-        for op in execute(stages, len(self.network.dimensions), policy, release).operations:
+        network = self.network
+        for op in execute(stages, len(network.dimensions), policy, release, at_once=network.at_once).operations:
             last[owner[op.chunk]] = max(last[owner[op.chunk]], op.done)
         self._finish |= last
 

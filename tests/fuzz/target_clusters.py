@@ -14,7 +14,7 @@ from offramp.cluster.routes import distances
 from offramp.cluster.write import cluster_text
 from offramp.job.settings import JobSettings
 
-NAME = "clusters, jobs, and files of Slurm, Kubernetes, containerlab and p4-utils"
+NAME = "clusters, jobs, and files of Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab and p4-utils"
 _CLUSTER = {
     "name": "racks",
     "hosts": [
@@ -51,6 +51,8 @@ _TEXTS = {
         }
     ),
     "astra-sim": "topology: [ Ring, Switch ]\nnpus_count: [ 4, 8 ]\nbandwidth: [ 50.0, 12 ]\nlatency: [ 5.0, 1 ]\n",
+    "simai": "7 2 2 1 8 H100\n4 5 6\n"
+    + "".join(f"{k} {4 + k // 2} 2880Gbps 0.000025ms 0\n{k} 6 400Gbps 0.0005ms 0\n" for k in range(4)),
     "containerlab": "name: x\ntopology:\n  nodes:\n    h: {kind: linux}\n    s: {kind: srl}\n  links:\n"
     '    - endpoints: ["h:eth1", "s:e1-1"]\n',
     "p4-utils": '{"hosts": {"h": {"ip": "10.0.1.1/24"}}, "switches": {"s": {}}, "links": [["h", "s-p1", "5ms", 10]]}',

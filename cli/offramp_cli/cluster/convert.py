@@ -64,7 +64,7 @@ class Out:
 
 @command(Import, Out, example="cluster import slurm nodes.txt topology.conf --rate 100gbit --out cluster.yaml")
 def import_(given: Import, to: Out) -> None:
-    """Make a cluster file of what Slurm, Kubernetes, ASTRA-sim, containerlab or p4-utils know."""
+    """Make a cluster file of what Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils know."""
     from offramp.cluster.formats import Defaults, import_cluster
     from offramp.cluster.write import cluster_text
 

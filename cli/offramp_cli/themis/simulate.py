@@ -36,7 +36,7 @@ class ThemisSettings:
     """What is simulated, and by which schedulers."""
 
     network: Annotated[
-        str, Field("A network of the paper's table 2, a .toml file or one of ASTRA-sim's .yml files")
+        str, Field("A network of the paper's table 2, a cluster file, or a file of ASTRA-sim or SimAI")
     ] = "3D-SW_SW_SW_homo"
     size: Annotated[int, Field("Size of the collective: 100MB", least=0, unit=BYTES)] = 10**9
     collective: Annotated[str, Field("Collective", choices=_collectives)] = "all-reduce"
@@ -44,7 +44,18 @@ class ThemisSettings:
         tuple[str, ...],
         Field("Schedulers; repeat", choices=_schedulers, aliases=("policy",), shown_default=", ".join(_USUAL)),
     ] = ()
-    chunks: Annotated[int, Field("Chunks of a collective")] = 64
+    chunks: Annotated[int | None, Field("Chunks of a collective", shown_default="64, or the system file's")] = None
+    delays: Annotated[
+        str | None,
+        Field(
+            "Delays of a chunk: overlap with other chunks, or a dimension waits until its last message has arrived",
+            choices=("overlap", "serial"),
+            shown_default="overlap; serial with a system file",
+        ),
+    ] = None
+    system: Annotated[
+        str | None, Field("ASTRA-sim's system file: chunks, algorithms, delays of endpoints and memory")
+    ] = None
     threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
@@ -66,6 +77,17 @@ class ThemisSettings:
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:
             raise SettingsError("namespaces", "expected {execute} beside it")
+        if self.system is not None and self.delays == "overlap":
+            raise SettingsError("delays", "with {system} they are serial")
+        if self.serial and (self.change or self.execute):
+            raise SettingsError(
+                "delays", "serial ones are simulated, at speeds that stay: not with {change}, {execute}"
+            )
+
+    @property
+    def serial(self) -> bool:
+        """Whether a chunk has a dimension to itself until its last message has arrived."""
+        return self.system is not None or self.delays == "serial"
 
 
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
@@ -73,7 +95,8 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network
-    from offramp.themis.plan import schedulers
+    from offramp.themis.plan import CHUNKS, schedulers
+    from offramp.themis.system_file import System, read_system
     from offramp.themis.themis import Options
     from offramp_cli.themis import collective as collectives
     from offramp_cli.themis import execute as executed
@@ -81,10 +104,14 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
 
     console = show.console()
     made = load_network(given.network)
+    system = System(CHUNKS) if given.system is None else read_system(given.system)
+    if given.serial:
+        made = system.on(made)
     names = given.scheduler or _USUAL
     chosen = tuple(schedulers() if "all" in names else dict.fromkeys(names))
-    chunks = given.chunks
+    chunks = system.chunks if given.chunks is None else given.chunks
     settings = {"network": describe(made), "schedulers": list(chosen), "chunks": chunks}
+    settings["delays"] = "serial" if given.serial else "overlap"
     numbers: dict[str, Any]
     if given.workload is not None:
         if given.change or given.execute or outputs.plot:

@@ -32,6 +32,7 @@ def report(
     from offramp_sim.themis.workload_file import load_workload
 
     workload = load_workload(name, network).scaled(compute)
+    fitted = workload.fitted(network)
     rows: dict[str, dict[str, Any]] = {}
     with stages(console):
         for scheduler in counted("simulating", (*schedulers, None)):
@@ -41,7 +42,7 @@ def report(
                 "forward_s": found.forward / 1e12,
                 "backward_s": found.backward / 1e12,
                 "exposed_s": {scope.value: time / 1e12 for scope, time in found.exposed.items()},
-                "utilisation": found.utilisation(network),
+                "utilisation": found.utilisation(fitted),
             }
     title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
     scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]

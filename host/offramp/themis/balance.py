@@ -48,7 +48,7 @@ class Candidate:
             made = schedule.stages()
             stages += made
             release += [demand.release_ps] * len(made)
-        return cls(schedules, execute(stages, len(network.dimensions), policy, release))
+        return cls(schedules, execute(stages, len(network.dimensions), policy, release, at_once=network.at_once))
 
 
 def balanced(

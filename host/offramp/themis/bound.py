@@ -55,7 +55,7 @@ class OrderProgram:
                 made = stages(part, demand.collective, chunk_for(demand.collective, demand.size, order))
                 load = [0.0] * len(network.dimensions)
                 for stage in made:
-                    load[stage.dim] += stage.sent * 8e12 / network.dimensions[stage.dim].bandwidth_bps
+                    load[stage.dim] += network.dimensions[stage.dim].wire_ps(stage.stage, stage.size)
                 self.columns.append((number, order))
                 loads.append(load)
                 paths.append(sum(stage.delay_ps for stage in made))

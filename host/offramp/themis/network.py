@@ -6,62 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import islice
 
+from offramp.themis.kinds import Collective, Kind, kind_named
+from offramp.themis.messages import Messages
 from offramp_base.errors import OfframpError
-
-
-class Collective(StrEnum):
-    """A collective, or one stage of it on one dimension."""
-
-    REDUCE_SCATTER = "reduce-scatter"
-    ALL_GATHER = "all-gather"
-    ALL_REDUCE = "all-reduce"
-    ALL_TO_ALL = "all-to-all"
-
-    @classmethod
-    def named(cls, name: str) -> Collective:
-        """The collective called ``name``.
-
-        Raises:
-            OfframpError: there is none.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise OfframpError(f"collective '{name}': expected one of {', '.join(cls)}") from None
-
-
-class Kind(StrEnum):
-    """How the NPUs of a dimension are joined, and so which algorithm it runs (table 1)."""
-
-    RING = "ring"
-    FULLY_CONNECTED = "fully-connected"
-    SWITCH = "switch"
-    IN_NETWORK = "in-network"
-    """A switch that adds what passes (SHARP, SwitchGNN's aggregators): an all-reduce is one pass up and down."""
-
-
-_SPELLINGS = {
-    **{kind.value: kind for kind in Kind},
-    "fullyconnected": Kind.FULLY_CONNECTED,
-    "fc": Kind.FULLY_CONNECTED,
-    "sw": Kind.SWITCH,
-    "innetwork": Kind.IN_NETWORK,
-}
-
-
-def kind_named(name: str) -> Kind:
-    """The kind that ``name`` spells, in ours or in ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
-
-    Raises:
-        OfframpError: there is none.
-    """
-    kind = _SPELLINGS.get(name.lower().replace("_", "-")) if isinstance(name, str) else None
-    if kind is None:
-        raise OfframpError(f"dimension type '{name}': expected one of {', '.join(Kind)}")
-    return kind
 
 
 def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -71,6 +20,9 @@ def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
         npu, c = divmod(npu, size)
         found.append(c)
     return tuple(found)
+
+
+__all__ = ["Collective", "Dimension", "Kind", "Network", "coordinates", "kind_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +35,7 @@ class Dimension:
         bandwidth_bps: of all links of an NPU on it, one direction.
         latency_ns: from NPU to NPU for a message of minimum size, one step.
         payload_share: of an in-network dimension: bytes of data in a byte on the wire.
+        messages: that a chunk's stages wait for one after the other; None: the paper's cost model.
 
     Raises:
         OfframpError: a value out of range, or a switch whose size is not a power of two (halving-doubling).
@@ -93,6 +46,7 @@ class Dimension:
     bandwidth_bps: float
     latency_ns: float = 0.0
     payload_share: float = 1.0
+    messages: Messages | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
@@ -139,12 +93,60 @@ class Dimension:
             return size / self.size
         return size * self.size if stage is Collective.ALL_GATHER else size
 
+    def at_speed(self, factor: float) -> Dimension:
+        """The dimension with its bandwidth multiplied."""
+        messages = None if self.messages is None else self.messages.faster(factor)
+        return replace(self, bandwidth_bps=self.bandwidth_bps * factor, messages=messages)
+
+    def wire_ps(self, stage: Collective, size: float) -> float:
+        """Picoseconds that the bytes of a stage take at the dimension's bandwidth; no schedule has less."""
+        if self.messages is not None:
+            return self.messages.wire_ps(stage, size, self.size)
+        return self.sent(stage, size) * 8e12 / self.bandwidth_bps
+
+    def divided(self, inner: int) -> tuple[Dimension, Dimension]:
+        """Two dimensions in this one's place: neighbours in groups of ``inner``, and across these groups.
+
+        Each is as if only it were used. A group on a ring is a line, closed over its links' other direction; rings
+        across groups pass all that lies between.
+
+        Raises:
+            OfframpError: groups that do not divide the size.
+        """
+        outer, rest = divmod(self.size, inner)
+        if rest:
+            raise OfframpError(f"groups of {inner} do not divide a dimension of {self.size}")
+        near, far = replace(self, size=inner), replace(self, size=outer)
+        if self.kind is Kind.FULLY_CONNECTED and self.size > 1:
+            link = self.bandwidth_bps / (self.size - 1)
+            return (
+                replace(near, bandwidth_bps=link * max(1, inner - 1)),
+                replace(far, bandwidth_bps=link * max(1, outer - 1)),
+            )
+        if self.kind is Kind.RING and inner > 1 < outer:
+            if self.messages is not None:
+                hop_ns = self.messages.hop_ns
+                near = replace(near, messages=replace(self.messages, hop_ns=hop_ns * (inner - 1)))
+                far = replace(far, messages=replace(self.messages, hop_ns=hop_ns * inner))
+            return (
+                replace(near, bandwidth_bps=self.bandwidth_bps / 2, latency_ns=self.latency_ns * (inner - 1)),
+                replace(far, bandwidth_bps=self.bandwidth_bps / inner, latency_ns=self.latency_ns * inner),
+            )
+        return near, far
+
     def transfer_ps(self, stage: Collective, size: float) -> int:
         """The latency model (section 4.4): picoseconds that a stage keeps the dimension busy, n·B."""
+        if self.messages is not None:
+            return self.messages.time_ps(stage, size, self.size)
         return round(self.sent(stage, size) * 8e12 / self.bandwidth_bps)
 
     def fixed_ps(self, stage: Collective) -> int:
-        """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds."""
+        """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds.
+
+        Of messages it is 0: their transfers have it inside.
+        """
+        if self.messages is not None:
+            return 0
         return round(self.steps(stage) * self.latency_ns * 1e3)
 
 
@@ -167,6 +169,11 @@ class Network:
     def npus(self) -> int:
         """NPUs in all."""
         return math.prod(d.size for d in self.dimensions)
+
+    @property
+    def at_once(self) -> int:
+        """Chunks that a dimension works on beside each other; one in the paper's model."""
+        return max(1 if d.messages is None else d.messages.at_once for d in self.dimensions)
 
     @property
     def bandwidth_bps(self) -> float:
@@ -195,7 +202,26 @@ class Network:
         if len(factors) != len(self.dimensions):
             raise OfframpError(f"{len(factors)} speeds for {self.name}: expected {len(self.dimensions)}")
         pairs = zip(self.dimensions, factors, strict=True)
-        return Network(self.name, tuple(replace(d, bandwidth_bps=d.bandwidth_bps * f) for d, f in pairs))
+        return Network(self.name, tuple(d.at_speed(f) for d, f in pairs))
+
+    def divided(self, npus: int) -> Network:
+        """The network whose first dimensions hold ``npus`` NPUs, one of them divided in two if need be.
+
+        Raises:
+            OfframpError: the group ends inside a dimension that it does not divide.
+        """
+        product = 1
+        for k, d in enumerate(self.dimensions):
+            if product >= npus:
+                break
+            if product * d.size > npus:
+                inner, rest = divmod(npus, product)
+                if rest or d.size % inner:
+                    self.up_to(npus)
+                return Network(self.name, (*self.dimensions[:k], *d.divided(inner), *self.dimensions[k + 1 :]))
+            product *= d.size
+        self.up_to(npus)
+        return self
 
     def up_to(self, npus: int) -> tuple[int, ...]:
         """The first dimensions that hold ``npus`` NPUs together, for model parallelism.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks from files: the ``dimensions`` of a cluster file, and ASTRA-sim's analytical networks.
+"""Networks from files: the ``dimensions`` of a cluster file, ASTRA-sim's networks (1 and 2), and SimAI's topologies.
 
 A cluster file may have nothing but dimensions, from the innermost out::
 
@@ -11,13 +11,16 @@ A cluster file may have nothing but dimensions, from the innermost out::
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from offramp.cluster import Cluster, read_cluster
-from offramp.cluster.formats import astra_sim
+from offramp.cluster.formats import astra_sim, simai
 from offramp.themis.network import Dimension, Network, kind_named
 from offramp.themis.topologies import NAMED, network_named
 from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
+
+_MOST_BYTES: Final = 16 << 20
 
 
 def load_network(name: str) -> Network:
@@ -30,9 +33,11 @@ def load_network(name: str) -> Network:
     if name in NAMED or not (path.suffix or path.exists()):
         return network_named(name)
     try:
-        text = read_text(path)
-        if path.suffix in (".yml", ".yaml") and astra_sim.is_network(text):
+        text = read_text(path, _MOST_BYTES)
+        if path.suffix in (".yml", ".yaml", ".json") and astra_sim.is_network(text):
             return network_of(astra_sim.network(text, path.stem))
+        if path.suffix in ("", ".txt") and simai.is_topology(text):
+            return network_of(simai.network(text, path.stem))
     except OfframpError as error:
         raise OfframpError(f"network {name}: {error}") from None
     return network_of(read_cluster(path))

@@ -85,8 +85,9 @@ def execute(
     finish: Finish | None = None,
     *,
     in_turn: bool = False,
+    at_once: int = 1,
 ) -> Timeline:
-    """Run chunks through the dimensions, one operation at a time on each, without preemption.
+    """Run chunks through the dimensions, ``at_once`` operations at a time on each, without preemption.
 
     Args:
         chunks: the stages of every chunk, in order.
@@ -95,6 +96,7 @@ def execute(
         release: when each chunk may start, in picoseconds; 0 by default.
         finish: ends of transfers where speeds change.
         in_turn: ``policy`` numbers the operations of each dimension from 0, and none runs before its turn.
+        at_once: operations of a dimension that run beside each other, each as if it were alone.
 
     Raises:
         OfframpError: operations are left that can never run.
@@ -102,7 +104,7 @@ def execute(
     # One function: the parts of the loop over events would share all of its state.
     key = _KEYS[policy] if isinstance(policy, Policy) else policy
     queues: list[list[tuple[Any, int, int, int]]] = [[] for _ in range(dims)]
-    busy = [False] * dims
+    busy = [0] * dims
     turn = [0] * dims
     events: list[tuple[int, int, int]] = []  # time, dimension that falls free or -1, chunk that arrives
     at = [0] * len(chunks)
@@ -118,7 +120,7 @@ def execute(
         while events and events[0][0] == now:  # all that happens at one instant, before anything starts
             _, dim, chunk = heapq.heappop(events)
             if dim >= 0:
-                busy[dim] = False
+                busy[dim] -= 1
             else:
                 index = at[chunk]
                 stage = chunks[chunk][index]
@@ -126,20 +128,19 @@ def execute(
                 heapq.heappush(queues[dim], (key(chunk, index, stage), now, chunk, index))
             touched.add(dim)
         for dim in sorted(touched):
-            if busy[dim] or not queues[dim] or (in_turn and queues[dim][0][0] != turn[dim]):
-                continue
-            turn[dim] += 1
-            _, ready, chunk, index = heapq.heappop(queues[dim])
-            stage = chunks[chunk][index]
-            end = now + stage.busy_ps if finish is None else finish(dim, now, stage.busy_ps)
-            done = end + stage.delay_ps
-            busy[dim] = True
-            heapq.heappush(events, (end, dim, 0))
-            at[chunk] = index + 1
-            if index + 1 < len(chunks[chunk]):
-                heapq.heappush(events, (done, -1, chunk))
-            last = max(last, done)
-            ran.append(Operation(dim, chunk, index, ready, now, end, done))
+            while busy[dim] < at_once and queues[dim] and not (in_turn and queues[dim][0][0] != turn[dim]):
+                turn[dim] += 1
+                _, ready, chunk, index = heapq.heappop(queues[dim])
+                stage = chunks[chunk][index]
+                end = now + stage.busy_ps if finish is None else finish(dim, now, stage.busy_ps)
+                done = end + stage.delay_ps
+                busy[dim] += 1
+                heapq.heappush(events, (end, dim, 0))
+                at[chunk] = index + 1
+                if index + 1 < len(chunks[chunk]):
+                    heapq.heappush(events, (done, -1, chunk))
+                last = max(last, done)
+                ran.append(Operation(dim, chunk, index, ready, now, end, done))
     if len(ran) != sum(map(len, chunks)):
         raise OfframpError(f"the simulation ended with {sum(map(len, chunks)) - len(ran)} operations unfinished")
     return Timeline(tuple(ran), dims, last)

@@ -14,7 +14,7 @@ from offramp.themis import themis
 from offramp.themis.balance import Candidate, balanced
 from offramp.themis.demand import Demand
 from offramp.themis.network import Network
-from offramp.themis.pipeline import Policy, Timeline, execute
+from offramp.themis.pipeline import Key, Policy, Timeline, execute
 from offramp.themis.schedule import Schedule, Stage, split
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
@@ -154,4 +154,6 @@ def replay(plan: Plan, **changes: Any) -> Timeline:
     An operation that is available before its turn waits.
     """
     rank = {operation: i for order in plan.orders() for i, operation in enumerate(order)}
-    return execute(plan.stages(), len(plan.network.dimensions), lambda c, i, _: rank[c, i], in_turn=True, **changes)
+    key: Key = lambda c, i, _: rank[c, i]  # noqa: E731
+    dims, at_once = len(plan.network.dimensions), plan.network.at_once
+    return execute(plan.stages(), dims, key, in_turn=True, at_once=at_once, **changes)

@@ -104,7 +104,8 @@ def baseline_order(network: Network, stage: Collective) -> Order:
 def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage]:
     """What a chunk does, one stage after the other.
 
-    Where an all-reduce turns on an in-network dimension, its last reduce-scatter and first all-gather are one pass.
+    Where an all-reduce turns on an in-network dimension, its last reduce-scatter and first all-gather are one pass; so
+    they are where the baseline's order is carried out by messages.
 
     Raises:
         OfframpError: an order that is not a permutation of the dimensions with more than one NPU.
@@ -126,7 +127,7 @@ def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage
         collective is Collective.ALL_REDUCE
         and turn
         and chunk.reduce[-1] == chunk.gather[0]
-        and network.dimensions[chunk.gather[0]].kind is Kind.IN_NETWORK
+        and _turns_at_once(network, chunk.reduce)
     ):
         steps[turn - 1 : turn + 1] = [(Collective.ALL_REDUCE, chunk.gather[0])]
     size = float(chunk.size)
@@ -138,6 +139,11 @@ def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage
         made.append(Stage(k, stage, size, d.sent(stage, size), d.transfer_ps(stage, size), d.fixed_ps(stage)))
         size = d.after(stage, size)
     return made
+
+
+def _turns_at_once(network: Network, order: Order) -> bool:
+    last = network.dimensions[order[-1]]
+    return last.kind is Kind.IN_NETWORK or (last.messages is not None and order == active(network))
 
 
 def chunk_for(collective: Collective, size: float, order: Order) -> Chunk:

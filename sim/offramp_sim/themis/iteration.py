@@ -162,7 +162,8 @@ class SimulatedNetwork:
             owner += [number] * len(made)
         policy = _POLICIES.get(self.scheduler, Policy.SCF)
         last: dict[int, int] = defaultdict(int)
-        for op in execute(stages, len(self.network.dimensions), policy, release).operations:
+        network = self.network
+        for op in execute(stages, len(network.dimensions), policy, release, at_once=network.at_once).operations:
             last[owner[op.chunk]] = max(last[owner[op.chunk]], op.done)
         self._finish |= last
 
@@ -184,15 +185,19 @@ class _Iteration:
         else:
             self.found.backward += ps
 
-    def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> None:
+    def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> set[int]:
+        """Ask for exchanges, wait for those that block; their numbers."""
+        numbers = set()
         for exchange in exchanges:
             dims = self.dims[exchange.scope]
             number = self.wires.issue(Demand(exchange.collective, exchange.size, dims, self.now))
             self.open.append((number, exchange.scope, self.now, dims))
+            numbers.add(number)
             if layer is not None:
                 self.by_layer.setdefault(layer.name, []).append(number)
             if exchange.blocking:
                 self.wait({number})
+        return numbers
 
     def wait(self, wanted: set[int] | None = None) -> None:
         """Stand still until some collectives, by default all, are over."""
@@ -217,12 +222,14 @@ class _Iteration:
                 self.compute(layer.forward_ps, forward=True)
                 self.communicate(layer.forward)
             self.compute(layer.input_ps, forward=False)
-            self.communicate(layer.input)
+            gradients = self.communicate(layer.input)
             self.compute(layer.weight_ps, forward=False)
             if self.workload.fuse_gradients:
                 late += layer.weight
             else:
                 self.communicate(layer.weight)
+            if layer.await_input:
+                self.wait(gradients)
         self.communicate(tuple(_fused(late)))
         self.wait()
 
@@ -260,6 +267,7 @@ def train(
     """
     if iterations < 1:
         raise OfframpError(f"{iterations} iterations: expected at least 1")
+    network = workload.fitted(network)
     wires = IdealNetwork(network) if scheduler is None else SimulatedNetwork(network, scheduler, chunks)
     found = Breakdown()
     for _ in range(iterations):

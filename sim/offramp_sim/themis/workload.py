@@ -19,7 +19,15 @@ class Scope(StrEnum):
     MODEL = "model"
     """NPUs that share one copy of the model: the first dimensions."""
     DATA = "data"
-    """NPUs that hold the same part of different copies: the other dimensions."""
+    """NPUs that hold the same part of different copies: the next dimensions, up to those of the pipeline."""
+    EXPERT = "expert"
+    """Of those, NPUs that hold different experts: the inner ones."""
+    EXPERT_DATA = "expert-data"
+    """Of those, NPUs that hold the same experts: the outer ones."""
+    FIRST = "first"
+    """NPUs along the first dimension."""
+    REST = "rest"
+    """NPUs along all other dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class Layer:
         forward, input, weight: what these passes communicate.
         recompute: the forward pass, with what it communicates, runs again in the backward pass.
         awaits: the layer whose forward exchange must be over before this one begins (DLRM's top MLP).
+        await_input: the exchange of the inputs' gradients must be over before the next layer's backward pass begins.
     """
 
     name: str
@@ -60,6 +69,7 @@ class Layer:
     weight: tuple[Exchange, ...] = ()
     recompute: bool = False
     awaits: str | None = None
+    await_input: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,8 @@ class Workload:
         name: of the workload.
         layers: from input to output.
         model_parallel: NPUs that share one copy of the model.
+        expert_parallel: of its copies, those that share one set of experts.
+        pipeline: stages, each on as many NPUs; the layers are those of one.
         fuse_gradients: gradients of all layers go in one collective at the end of the backward pass, as in the
             paper; else each layer's as soon as it is there.
         facts: where the numbers come from.
@@ -80,6 +92,8 @@ class Workload:
     model_parallel: int = 1
     fuse_gradients: bool = True
     facts: tuple[str, ...] = field(default=())
+    expert_parallel: int = 1
+    pipeline: int = 1
 
     def __post_init__(self) -> None:
         names = [layer.name for layer in self.layers]
@@ -113,15 +127,53 @@ class Workload:
 
         return replace(self, layers=tuple(map(times, self.layers)))
 
-    def dims(self, network: Network) -> dict[Scope, tuple[int, ...]]:
-        """The dimensions of a network along which each scope communicates.
+    def fitted(self, network: Network) -> Network:
+        """The network with dimensions divided where a group ends inside one.
 
         Raises:
-            OfframpError: no number of first dimensions holds a copy of the model.
+            OfframpError: a group that divides no dimension.
         """
-        model = network.up_to(self.model_parallel)
+        for group in self._groups(network):
+            network = network.divided(group)
+        return network
+
+    def dims(self, network: Network) -> dict[Scope, tuple[int, ...]]:
+        """The dimensions of a fitted network along which each scope communicates.
+
+        Raises:
+            OfframpError: no number of first dimensions holds a copy of the model, its experts, or a stage.
+        """
+        model, experts, stage = map(network.up_to, self._groups(network))
         everything = tuple(range(len(network.dimensions)))
-        return {Scope.ALL: everything, Scope.MODEL: model, Scope.DATA: everything[len(model) :]}
+        return {
+            Scope.ALL: everything,
+            Scope.MODEL: model,
+            Scope.DATA: stage[len(model) :],
+            Scope.EXPERT: experts[len(model) :],
+            Scope.EXPERT_DATA: stage[len(experts) :],
+            Scope.FIRST: everything[:1],
+            Scope.REST: everything[1:],
+        }
+
+    def group_sizes(self, network: Network) -> dict[Scope, int]:
+        """NPUs in a group of each scope.
+
+        Raises:
+            OfframpError: as for :meth:`fitted`.
+        """
+        fitted = self.fitted(network)
+        return {k: math.prod(fitted.dimensions[d].size for d in dims) for k, dims in self.dims(fitted).items()}
+
+    def _groups(self, network: Network) -> tuple[int, int, int]:
+        """NPUs of a copy of the model, of a set of experts, and of a stage."""
+        stage, rest = divmod(network.npus, self.pipeline)
+        experts = self.model_parallel * self.expert_parallel
+        if rest or stage % experts:
+            raise OfframpError(
+                f"workload {self.name}: {self.pipeline} stages of groups of {experts} NPUs: they do not divide the "
+                f"{network.npus} NPUs of {network.name}"
+            )
+        return self.model_parallel, experts, stage
 
     @property
     def gradient_bytes(self) -> int:

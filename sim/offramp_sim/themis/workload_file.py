@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads from files: our TOML, and the text format of ASTRA-sim 1.0.
+"""Workloads from files: our TOML, and the text format of ASTRA-sim 1 and SimAI (:mod:`.astra_workload`).
 
 TOML, times in microseconds::
 
@@ -15,32 +15,24 @@ TOML, times in microseconds::
     weight = [{ collective = "all-reduce", bytes = 18816 }]   # also forward = […], input = […]
     # in an exchange: scope = "all" | "model" | "data", blocking = true | false
     # in a layer: recompute = true, awaits = "another layer"
-
-ASTRA-sim's times are cycles of a nanosecond.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from offramp.themis.network import Collective, Network
 from offramp_base.documents import is_number, parse_toml, read_text
 from offramp_base.errors import OfframpError
-from offramp_base.numerals import whole_number
+from offramp_sim.themis.astra_workload import read_workload
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
 
 _TIMES = ("forward_us", "input_us", "weight_us")
 _PASSES = ("forward", "input", "weight")
-_ASTRA = {
-    "ALLREDUCE": Collective.ALL_REDUCE,
-    "ALLGATHER": Collective.ALL_GATHER,
-    "REDUCESCATTER": Collective.REDUCE_SCATTER,
-    "ALLTOALL": Collective.ALL_TO_ALL,
-}
+_MOST_BYTES = 16 << 20
 
 
 def load_workload(name: str, network: Network) -> Workload:
@@ -53,8 +45,8 @@ def load_workload(name: str, network: Network) -> Workload:
     if name in MODELS or not (path.suffix or path.exists()):
         return model_for(name, tuple(d.size for d in network.dimensions))
     try:
-        text = read_text(path)
-        return _toml(text, path.stem) if path.suffix == ".toml" else _astra(text, path.stem)
+        text = read_text(path, _MOST_BYTES)
+        return _toml(text, path.stem) if path.suffix == ".toml" else read_workload(text, path.stem, network)
     except OfframpError as error:
         raise OfframpError(f"workload {name}: {error}") from None
 
@@ -130,51 +122,3 @@ def _known(row: Any, keys: set[str], where: str) -> None:
         raise OfframpError(f"{where}: expected a table")
     for name in row.keys() - keys:
         raise OfframpError(f"{where}: unknown field '{name}', expected {', '.join(sorted(keys))}")
-
-
-def _astra(text: str, stem: str) -> Workload:
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    count = whole_number(lines[1][0]) if len(lines) > 2 else None
-    if count is None:
-        raise OfframpError("expected a line with the parallelism, one with the number of layers, and a line a layer")
-    kind = lines[0][0]
-    if kind not in ("DATA", "MODEL", "MICRO", "HYBRID_TRANSFORMER", "HYBRID_DLRM"):
-        raise OfframpError(f"parallelism '{kind}': expected DATA, MODEL, MICRO, HYBRID_TRANSFORMER or HYBRID_DLRM")
-    rows = lines[2:]
-    if len(rows) != count:
-        raise OfframpError(f"expected {lines[1][0]} layers, there are {len(rows)}")
-    scopes = {
-        "HYBRID_TRANSFORMER": (Scope.MODEL, Scope.MODEL, Scope.DATA),
-    }.get(kind, (Scope.ALL,) * 3)
-    layers = [_astra_layer(row, scopes, blocking=kind in ("MODEL", "HYBRID_TRANSFORMER")) for row in rows]
-    number = next((n for n in map(whole_number, lines[0][1:]) if n is not None), None)
-    if kind in ("HYBRID_TRANSFORMER", "HYBRID_DLRM") and number is None:
-        raise OfframpError(f"{kind}: expected a number behind it")
-    if kind == "HYBRID_DLRM":
-        assert number is not None
-        if not 0 <= number + 1 < len(layers):
-            raise OfframpError(f"HYBRID_DLRM {number}: expected the number of the last bottom layer")
-        first, top = layers[0], layers[number + 1]
-        layers[number + 1] = replace(top, awaits=first.name, input=top.input + first.input)
-        layers[0] = replace(first, input=())
-    group = number if kind == "HYBRID_TRANSFORMER" and number else 1
-    return Workload(stem, tuple(layers), group, fuse_gradients=False)
-
-
-def _astra_layer(row: list[str], scopes: tuple[Scope, ...], *, blocking: bool) -> Layer:
-    if len(row) < 11:
-        raise OfframpError(f"layer {row[0]}: expected 11 columns, there are {len(row)}")
-    times: list[int] = []
-    passes: list[tuple[Exchange, ...]] = []
-    for i, scope in enumerate(scopes):
-        time, kind, size = row[2 + 3 * i : 5 + 3 * i]
-        try:
-            times.append(int(time) * 1000)
-            count = int(size)
-        except ValueError:
-            raise OfframpError(f"layer {row[0]}: {time}, {size}: expected cycles and bytes") from None
-        if kind != "NONE" and kind not in _ASTRA:
-            raise OfframpError(f"layer {row[0]}: '{kind}': expected NONE or one of {', '.join(_ASTRA)}")
-        waits = blocking and i < 2
-        passes.append(() if kind == "NONE" else (Exchange(_ASTRA[kind], count, scope, waits),))
-    return Layer(row[0], times[0], times[1], times[2], passes[0], passes[1], passes[2])

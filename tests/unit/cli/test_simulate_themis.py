@@ -34,6 +34,28 @@ def test_a_collective(tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_serial_delays_and_a_system(tmp_path):
+    """ASTRA-sim's published regression test: 117,780 ns, with the chunks that its system file says."""
+    (tmp_path / "ring.yml").write_text(
+        "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+    )
+    (tmp_path / "system.json").write_text('{"endpoint-delay": 10, "preferred-dataset-splits": 4, "local-mem-bw": 50}')
+    numbers, ring = tmp_path / "n.json", str(tmp_path / "ring.yml")
+    given = ["--network", ring, "--size", "1MiB", "--scheduler", "baseline", "--json", str(numbers)]
+    found = {}
+    for name, more in {
+        "system": ["--system", str(tmp_path / "system.json")],
+        "serial": ["--delays", "serial", "--chunks", "4"],
+        "overlap": ["--chunks", "4"],
+    }.items():
+        assert simulate(*given, *more).exit_code == 0
+        written = json.loads(numbers.read_text())
+        assert (written["settings"]["chunks"], written["settings"]["delays"] == "serial") == (4, name != "overlap")
+        found[name] = written["schedulers"]["baseline"]["seconds"]
+    assert found["system"] == pytest.approx(117.78e-6, rel=1e-12)
+    assert found["system"] > found["serial"] > found["overlap"]
+
+
 def test_a_workload(tmp_path):
     path = tmp_path / "n.json"
     result = simulate("--workload", "gnmt", "--network", "2D-SW_SW", "--iterations", "2", "--json", str(path))
@@ -55,6 +77,10 @@ def test_a_workload(tmp_path):
         (["--collective", "reduce"], "--collective reduce: expected one of reduce-scatter"),
         (["--scheduler", "best"], "--scheduler best: expected one of baseline"),
         (["--chunks", "0"], "0 chunks of units of 1 bytes"),
+        (["--delays", "nccl"], "--delays nccl: expected one of overlap, serial"),
+        (["--system", "none.json"], "system none.json: cannot be read"),
+        (["--system", "s.json", "--delays", "overlap"], "--delays: with --system they are serial"),
+        (["--delays", "serial", "--change", "5=1,1,1"], "--delays: serial ones are simulated, at speeds that stay"),
         (["--threshold", "3"], "threshold 3.0: expected a part of a chunk"),
         (["--change", "now"], "--change now: expected microseconds, = and 3 factors"),
         (["--change", "5=1,1"], r"speeds \(1.0, 1.0\): expected 3 factors above 0"),

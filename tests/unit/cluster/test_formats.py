@@ -168,6 +168,7 @@ def test_what_is_exported_is_the_same_network_again(tmp_path, kind):
         ("p4-utils", ["[1]"], "p4-utils0: expected hosts, switches and links"),
         ("p4-utils", [json.dumps(P4APP).replace('"h2", "s2"', '"h3", "s2"')], "p4-utils0: .*h3: no such host"),
         ("astra-sim", ["topology: [ Ring ]"], "astra-sim0: npus_count: expected one item"),
+        ("astra-sim", ['{"topology-name": "Ring"}'], "astra-sim0: units-count is missing"),
     ],
 )
 def test_faults(tmp_path, kind, texts, message):

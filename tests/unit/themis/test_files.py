@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from offramp.themis.network import Collective, Kind
@@ -25,6 +27,21 @@ npus_count: [ 4, 4, 8 ]
 bandwidth: [ 50.0, 25.0, 12.5 ]  # GB/s
 latency: [ 500.0, 500, 1000.0 ]
 """
+HIERARCHICAL = {
+    "topology-name": "Hierarchical",
+    "topologies-per-dim": ["Ring", "FullyConnected", "Switch"],
+    "dimension-type": ["T", "N", "P"],
+    "dimensions-count": 3,
+    "units-count": [4, 8, 2],
+    "links-count": [4, 7, 3],
+    "link-latency": [400, 500, 600],
+    "link-bandwidth": [100, 20, 10],
+    "nic-latency": [0, 0, 5],
+    "router-latency": [0, 0, 30],
+    "hbm-latency": [450, 450, 450],
+    "hbm-bandwidth": [50, 50, 50],
+    "hbm-scale": [0, 0, 0],
+}
 LAYERS = """
 name = "mine"
 model_parallel = 128
@@ -64,6 +81,77 @@ def test_astra_network(tmp_path):
     assert load_network("2D-SW_SW") is PAPER["2D-SW_SW"]
 
 
+def test_astra_network_of_one_dimension_without_brackets(tmp_path):
+    (tmp_path / "n.yml").write_text("topology: Switch  # one\nnpus_count: [4]\nbandwidth: 25.0\nlatency: [1.0]\n")
+    (only,) = load_network(str(tmp_path / "n.yml")).dimensions
+    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (Kind.SWITCH, 4, 25 * 8 * 2**30, 2)
+
+
+def test_astra_1_networks_as_lists(tmp_path):
+    """Links of an NPU count together; a switch has two links on the way, and each end has a card."""
+    (tmp_path / "n.json").write_text(json.dumps(HIERARCHICAL))
+    network = load_network(str(tmp_path / "n.json"))
+    assert [d.kind for d in network.dimensions] == [Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH]
+    assert [d.bandwidth_bps / 8 / 2**30 for d in network.dimensions] == [400, 7 * 20, 3 * 10]
+    assert [d.latency_ns for d in network.dimensions] == [400, 500, 2 * 600 + 30 + 2 * 5]
+    (tmp_path / "m.json").write_text(json.dumps(HIERARCHICAL | {"links-count": [5, 14, 1], "hbm-scale": [0, 2, 1]}))
+    ring, full, switch = load_network(str(tmp_path / "m.json")).dimensions
+    assert ring.bandwidth_bps == 4 * 100 * 8 * 2**30  # of five links, as many one way as the other
+    assert (full.bandwidth_bps, full.latency_ns) == (7 * 50 / 2 * 8e9, 2 * 450)  # memory is what bounds it
+    assert switch.latency_ns == 1240
+
+
+@pytest.mark.parametrize(
+    ("fields", "dimensions"),
+    [
+        ({"topology-name": "Ring_AllToAll_SW", "units-count": [2, 4, 8]}, "ring 2, fully-connected 4, switch 8"),
+        ({"topology-name": "FullyConnected", "units-count": [5]}, "fully-connected 5"),
+        ({"topology-name": "Torus2D", "units-count": [8, 6]}, "ring 8, ring 6"),
+        ({"topology-name": "Torus3D", "units-count": [4, 2, 3]}, "ring 4, ring 2, ring 3"),
+        ({"topology-name": "Torus2D", "packages-counts": [12], "topology-shape-configs": [[3, 4]]}, "ring 3, ring 4"),
+        ({"topology-name": "torus", "dims-count": 1, "nodes-per-dim": 9}, "ring 3, ring 3"),
+        ({"topology-name": "Switch", "packages-counts": [4]}, "switch 4"),
+    ],
+)
+def test_earlier_forms_of_astra_1_networks(tmp_path, fields, dimensions):
+    count = len(fields.get("units-count", fields.get("packages-counts", [0])))
+    rates = {key: [25] * count for key in ("link-bandwidth", "link-latency", "nic-latency")}
+    (tmp_path / "n.json").write_text(json.dumps(fields | rates))
+    network = load_network(str(tmp_path / "n.json"))
+    assert ", ".join(f"{d.kind} {d.size}" for d in network.dimensions) == dimensions
+
+
+def test_the_oldest_form_with_the_run_beside_the_topology(tmp_path):
+    shape = {"name": "switch", "hosts_count": 32, "bandwidth": 3.125, "link_latency": 500, "switch_latency": 10}
+    text = json.dumps({"topology_configuration": shape, "run_configuration": {"num_passes": 2}})
+    (tmp_path / "n.json").write_text(text)
+    (only,) = load_network(str(tmp_path / "n.json")).dimensions
+    assert (only.kind, only.size, only.bandwidth_bps, only.latency_ns) == (Kind.SWITCH, 32, 3.125 * 8 * 2**30, 1010)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"topologies-per-dim": ["Ring", "Dragonfly", "Switch"]}, "dim2: dimension type 'Dragonfly': expected one of"),
+        ({"topologies-per-dim": ["Ring", "Switch"]}, "dimensions-count: 3, but 2 topologies and 3 counts of NPUs"),
+        ({"units-count": "many"}, "units-count: .'many'.: expected the NPUs of each dimension"),
+        ({"units-count": [2, 8, 6]}, "dim3: switch dimension: size 6: halving-doubling needs a power of two"),
+        ({"links-count": [2, 3, 1]}, "dim2: 3 links: expected one to each of 7 others"),
+        ({"link-latency": [1, 2]}, "link-latency: 2 items: expected one for each dimension"),
+        ({"link-bandwidth": [1, "fast", 2]}, "link-bandwidth: 'fast': expected a number of at least 0"),
+        ({"link-bandwidth": [1, 2, 0]}, "dim3: 2 NPUs, 0 bit/s"),
+        ({"hbm-scale": [1, 1, 1], "hbm-bandwidth": [1, 1]}, "hbm-bandwidth: 2 items: expected one for each"),
+        ({"links": 1}, "links: no such field of a network"),
+        ({"packages-counts": [1]}, "packages-counts: units-count for a second time"),
+        ({"topology-name": "Torus2D", "units-count": [7]}, "expected the sides of a torus of 2 dimensions"),
+    ],
+)
+def test_bad_astra_1_networks(tmp_path, change, message):
+    (tmp_path / "n.json").write_text(json.dumps(HIERARCHICAL | change))
+    with pytest.raises(OfframpError, match=f"n.json: .*{message}"):
+        load_network(str(tmp_path / "n.json"))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -72,12 +160,13 @@ def test_astra_network(tmp_path):
         ("n.yaml", "hosts: [{name: a}]", "n.yaml: dimensions: expected how the ranks are joined"),
         ("n.yaml", POD.replace("switch", "torus"), r"n.yaml:3: dimensions\[0\].type: torus: expected one of ring"),
         ("n.yaml", POD.replace("size: 16", "size: 12"), "dim1: switch dimension: size 12"),
-        ("n.yaml", POD.replace("400gbit", "0"), r"n.yaml:4: dimensions\[1\].rate: 0: expected at least 1"),
+        ("n.yaml", POD.replace("400gbit", "0"), r"n.yaml:4: dimensions\[1\].rate: 0: expected 1 to 1000Tbit"),
         ("n.yaml", POD.replace("size: 16,", ""), r"n.yaml:3: dimensions\[0\]: expected size"),
         ("n.yaml", POD.replace("700ns", "fast"), r"n.yaml:3: dimensions\[0\].latency: fast: expected a time such as"),
         ("n.yaml", POD.replace("payload_share", "share"), r"n.yaml:4: dimensions\[1\].share: no such field"),
         ("n.yml", ASTRA.replace("npus_count", "npus"), "line 3: expected one of topology"),
         ("n.yml", ASTRA.replace(", 12.5", ""), "bandwidth: expected one item for each dimension"),
+        ("n.yml", ASTRA + "latency: [ 1 ]", "line 6: latency for a second time"),
         ("n.yml", ASTRA.replace("12.5", "x"), "dim3: 8, x, 1000.0: expected an integer and two numbers"),
     ],
 )
@@ -101,7 +190,8 @@ def test_toml_workload(tmp_path):
     first, second = workload.layers
     assert (first.forward_ps, first.forward[0].scope, first.forward[0].blocking) == (1_500_000, Scope.MODEL, True)
     assert (second.weight[0].collective, second.awaits) == (Collective.ALL_REDUCE, "a")
-    assert workload.dims(network) == {Scope.ALL: (0, 1, 2), Scope.MODEL: (0, 1), Scope.DATA: (2,)}
+    dims = workload.dims(network)
+    assert (dims[Scope.ALL], dims[Scope.MODEL], dims[Scope.DATA]) == ((0, 1, 2), (0, 1), (2,))
     assert train(workload, network, Scheduler.THEMIS_SCF).compute == 3_500_000
 
 
@@ -125,11 +215,12 @@ def test_astra_workload(tmp_path):
         ("w.toml", LAYERS.replace("1.5", "nan"), "layer a: forward_us nan: expected microseconds"),
         ("w.toml", '[[layer]]\nname = "a"\nweight = 1.5', "layer a: weight: expected a list of exchanges"),
         ("w.toml", "layer = " + "[" * 1000, "not TOML: nested deeper than 50"),
-        ("w.txt", DLRM.replace("\n4\n", "\n\u00b2\n"), "expected a line with the parallelism"),
+        ("w.txt", DLRM.replace("\n4\n", "\n\u00b2\n"), "line 2: \u00b2: expected the number of layers"),
+        ("w.txt", "DATA\n1", "expected a line with the parallelism"),
         (
             "w.txt",
             DLRM.replace("HYBRID_DLRM 1", f"HYBRID_DLRM {'9' * 5000}"),
-            "HYBRID_DLRM: expected a number behind it",
+            "line 1: 9{40}: expected a number, or one of model_parallel",
         ),
         ("w.toml", LAYERS.replace("1000", "-1"), "layer a: forward: bytes -1"),
         ("w.toml", LAYERS.replace('"model"', '"some"'), "layer a: forward: scope 'some': expected one of all"),
@@ -139,8 +230,8 @@ def test_astra_workload(tmp_path):
         ("w.txt", DLRM.replace("HYBRID_DLRM 1", "PIPELINE"), "parallelism 'PIPELINE'"),
         ("w.txt", DLRM.replace("\n4\n", "\n5\n"), "expected 5 layers, there are 4"),
         ("w.txt", DLRM.replace("HYBRID_DLRM 1", "HYBRID_DLRM 9"), "expected the number of the last bottom layer"),
-        ("w.txt", DLRM.replace("13312", "many"), "layer Bottom_0: 896, many: expected cycles and bytes"),
-        ("w.txt", DLRM.replace("ALLTOALL", "GOSSIP"), "layer Embedding: 'GOSSIP': expected NONE or one of ALLREDUCE"),
+        ("w.txt", DLRM.replace("13312", "many"), "line 4: layer Bottom_0: many: expected bytes"),
+        ("w.txt", DLRM.replace("ALLTOALL", "GOSSIP"), "line 3: layer Embedding: 'GOSSIP': expected NONE, or ALLREDUCE"),
     ],
 )
 def test_bad_workload_files(tmp_path, name, text, message):

@@ -99,7 +99,7 @@ def test_data_parallelism_on_one_dimension_leaves_no_choice():
             lambda: train(
                 Workload("w", (Layer("a", 1, weight=(Exchange(AR, 9),)),), model_parallel=7), HOMO, Scheduler.BASELINE
             ),
-            "a group of 7 NPUs does not divide 3D-SW_SW_SW_homo",
+            "groups of 7 NPUs: they do not divide the 1024 NPUs of 3D-SW_SW_SW_homo",
         ),
         (lambda: model_for("alexnet", (4,)), "workload 'alexnet': expected a file or one of resnet-152"),
     ],

@@ -30,6 +30,7 @@ IMPORTS: Final = {
     "slurm": "scontrol show nodes, perhaps with topology.conf beside it",
     "kubernetes": "kubectl get nodes -o json or yaml",
     "astra-sim": "a network of its analytical back end",
+    "simai": "a topology of SimAI",
     "containerlab": "NAME.clab.yml",
     "p4-utils": "p4app.json of p4-utils",
 }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives, and how the NPUs of a dimension are joined (paper section 2, table 1)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from offramp_base.errors import OfframpError
+
+
+class Collective(StrEnum):
+    """A collective, or one stage of it on one dimension."""
+
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_GATHER = "all-gather"
+    ALL_REDUCE = "all-reduce"
+    ALL_TO_ALL = "all-to-all"
+
+    @classmethod
+    def named(cls, name: str) -> Collective:
+        """The collective called ``name``.
+
+        Raises:
+            OfframpError: there is none.
+        """
+        try:
+            return cls(name)
+        except ValueError:
+            raise OfframpError(f"collective '{name}': expected one of {', '.join(cls)}") from None
+
+
+class Kind(StrEnum):
+    """How the NPUs of a dimension are joined, and so which algorithm it runs (table 1)."""
+
+    RING = "ring"
+    FULLY_CONNECTED = "fully-connected"
+    SWITCH = "switch"
+    IN_NETWORK = "in-network"
+    """A switch that adds what passes (SHARP, SwitchGNN's aggregators): an all-reduce is one pass up and down."""
+
+
+_SPELLINGS = {
+    **{kind.value: kind for kind in Kind},
+    "fullyconnected": Kind.FULLY_CONNECTED,
+    "fc": Kind.FULLY_CONNECTED,
+    "sw": Kind.SWITCH,
+    "innetwork": Kind.IN_NETWORK,
+}
+
+
+def kind_named(name: str) -> Kind:
+    """The kind that ``name`` spells, in ours or in ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
+
+    Raises:
+        OfframpError: there is none.
+    """
+    kind = _SPELLINGS.get(name.lower().replace("_", "-")) if isinstance(name, str) else None
+    if kind is None:
+        raise OfframpError(f"dimension type '{name}': expected one of {', '.join(Kind)}")
+    return kind

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives as messages that wait for each other: the times of ASTRA-sim's system layer over its analytical back end.
+
+The paper's cost model lets a stage's fixed delay overlap with other chunks (section 4.4). Here a chunk has a dimension
+to itself until its last message has arrived. A message takes links on its way x latency + bytes ÷ bandwidth of one
+link, cut to whole nanoseconds; before each send there is the delay of an endpoint, and where what has come is added to
+what is there, two reads and a write of it in memory. Messages do not slow each other down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from offramp.themis.kinds import Collective, Kind
+from offramp_base.errors import OfframpError
+
+
+class Algorithm(StrEnum):
+    """What a dimension runs, by ASTRA-sim's names."""
+
+    RING = "ring"
+    """To the next NPU, step after step, one way round."""
+    DIRECT = "direct"
+    """To all others at once."""
+    HALVING_DOUBLING = "halvingDoubling"
+    """With partners at distances 1, 2, 4 …"""
+
+
+Algorithms = tuple[str, str, str, str]
+"""Of an all-reduce, a reduce-scatter, an all-gather and an all-to-all."""
+
+_ORDER = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
+_USUAL: dict[Kind, Algorithms] = {
+    Kind.RING: ("ring",) * 4,
+    Kind.FULLY_CONNECTED: ("direct",) * 4,
+    Kind.SWITCH: ("halvingDoubling", "halvingDoubling", "halvingDoubling", "direct"),
+}
+
+
+def usual_algorithms(kind: Kind) -> Algorithms:
+    """The algorithms of table 1, an all-to-all through a switch directly.
+
+    Raises:
+        OfframpError: of an in-network dimension there are no messages between NPUs.
+    """
+    if kind not in _USUAL:
+        raise OfframpError(f"{kind} dimension: expected one whose NPUs send each other messages")
+    return _USUAL[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """How a dimension's collectives are made of messages.
+
+    Attributes:
+        kind: how the NPUs are joined, which says how many links a message passes.
+        link_bps: bits per second of one link.
+        hop_ns: latency of one link.
+        algorithms: which are run.
+        endpoint_ns: before each send, and after the last arrival.
+        memory_bps: bits per second; infinity without a limit.
+        at_once: chunks that have the dimension beside each other.
+    """
+
+    kind: Kind
+    link_bps: float
+    hop_ns: float
+    algorithms: Algorithms
+    endpoint_ns: int = 0
+    memory_bps: float = math.inf
+    at_once: int = 1
+
+    def hops(self, distance: int, peers: int) -> int:
+        """Links between two NPUs whose numbers differ by ``distance``."""
+        if self.kind is Kind.RING:
+            return min(distance, peers - distance)
+        return 1 if self.kind is Kind.FULLY_CONNECTED else 2
+
+    def faster(self, factor: float) -> Messages:
+        """The same over faster links."""
+        return replace(self, link_bps=self.link_bps * factor)
+
+    def time_ps(self, stage: Collective, size: float, peers: int) -> int:
+        """How long a stage has the dimension, in picoseconds.
+
+        Args:
+            stage: what is done.
+            size: bytes on each NPU before it.
+            peers: NPUs of the dimension.
+
+        Raises:
+            OfframpError: an algorithm that is not known, or that this many NPUs cannot run.
+        """
+        if peers == 1:
+            return 0
+        taken = self.endpoint_ns
+        for distance, sent, added in self._steps(stage, size, peers):
+            taken += (
+                math.floor(self.hops(distance, peers) * self.hop_ns + sent * 8e9 / self.link_bps) + self.endpoint_ns
+            )
+            taken += 3 * math.floor(added * 8e9 / self.memory_bps)
+        return taken * 1000
+
+    def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
+        """Picoseconds that the bytes of a stage take on links, one message of a chunk after the other."""
+        if peers == 1:
+            return 0.0
+        sent = sum(sent for _, sent, _ in self._steps(stage, size, peers))
+        return sent * 8e12 / self.link_bps / self.at_once
+
+    def _steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
+        """Of each step in turn: distance of the farthest partner, bytes to each, bytes that are added on arrival."""
+        name = self.algorithms[_ORDER.index(stage)]
+        gathers = stage is Collective.ALL_GATHER
+        reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
+        block = int(size) if gathers else int(size) // peers
+        if name == Algorithm.RING:
+            added = block if reduces else 0
+            steps = peers * (peers - 1) // 2 if stage is Collective.ALL_TO_ALL else peers - 1
+            yield from ((1, block, added) for _ in range(steps))
+            if stage is Collective.ALL_REDUCE:
+                yield from ((1, block, 0) for _ in range(steps))
+        elif name == Algorithm.DIRECT:
+            yield peers // 2, block, block if reduces else 0
+            if stage is Collective.ALL_REDUCE:
+                yield peers // 2, block, 0
+        elif name == Algorithm.HALVING_DOUBLING:
+            yield from self._halving_doubling(stage, size, peers)
+        else:
+            known = ", ".join(Algorithm)
+            raise OfframpError(f"{stage} on a {self.kind} dimension: algorithm '{name}': expected one of {known}")
+
+    def _halving_doubling(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
+        if peers & (peers - 1) or stage is Collective.ALL_TO_ALL:
+            raise OfframpError(
+                f"{stage} among {peers} NPUs: halving and doubling needs a power of two, and a reduction"
+            )
+        distances = [1 << k for k in range(peers.bit_length() - 1)]
+        if stage is Collective.ALL_GATHER:
+            yield from ((d, int(size) * (peers // (2 * d)), 0) for d in reversed(distances))
+            return
+        halves = [int(size) // (2 * d) for d in distances]
+        for d, half in zip(distances, halves, strict=True):
+            yield d, half, half // 2 if d != distances[-1] else 0  # what is added then is as long as what is sent next
+        if stage is Collective.ALL_REDUCE:
+            yield from ((d, half, 0) for d, half in zip(reversed(distances), reversed(halves), strict=True))

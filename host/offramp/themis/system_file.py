@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ASTRA-sim's system files: how collectives are cut into chunks and messages, and by which algorithms.
+
+Version 2 has JSON, version 1 lines of ``key: value`` with the items of a list joined by ``_``; both have the same keys.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from offramp.themis.kinds import Kind
+from offramp.themis.messages import Algorithms, Messages, usual_algorithms
+from offramp.themis.network import Dimension, Network
+from offramp_base.documents import is_number, parse_json, read_text
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
+
+_IMPLEMENTATIONS: Final = (
+    "all-reduce-implementation",
+    "reduce-scatter-implementation",
+    "all-gather-implementation",
+    "all-to-all-implementation",
+)
+_WHOLE: Final = {"preferred-dataset-splits": 1, "active-chunks-per-dimension": 1, "endpoint-delay": 0}
+"""Numbers, and the least that each may be."""
+_MOST: Final = 10**9
+_UNUSED: Final = frozenset(
+    {
+        "boost-mode",
+        "direct-collective-window",
+        "injection-policy",
+        "local-mem-trace-filename",
+        "local-reduction-delay",
+        "packet-routing",
+        "peak-perf",
+        "replay-only",
+        "roofline-enabled",
+        "trace-enabled",
+        "track-local-mem",
+        "L",
+        "o",
+        "g",
+        "G",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a file says; by default messages that nothing but the network delays.
+
+    Attributes:
+        chunks: of a collective.
+        endpoint_ns: before each message, and after the last.
+        memory_bps: bits per second at which arrived data is added; infinity without a limit.
+        at_once: chunks that a dimension works on beside each other.
+        algorithms: for all-reduce, reduce-scatter, all-gather and all-to-all, of each dimension; None: the usual ones.
+        hierarchical: an all-reduce is reduce-scatters, an all-reduce in the last dimension, and all-gathers.
+    """
+
+    chunks: int = 1
+    endpoint_ns: int = 0
+    memory_bps: float = math.inf
+    at_once: int = 1
+    algorithms: tuple[tuple[str, ...] | None, ...] = (None, None, None, None)
+    hierarchical: bool = True
+
+    def on(self, network: Network) -> Network:
+        """The network with this system's messages on it.
+
+        Of a ring's bandwidth a message has one link of two, of a fully connected dimension's the one to its receiver.
+
+        Raises:
+            OfframpError: the file is for another number of dimensions, or says what is not modelled here.
+        """
+        dims = network.dimensions
+        named = [_for_each(key, names, network) for key, names in zip(_IMPLEMENTATIONS, self.algorithms, strict=True)]
+        if not self.hierarchical and len(dims) > 1:
+            raise OfframpError("collective-optimization: baseline: expected localBWAware on several dimensions")
+        return Network(network.name, tuple(self._dimension(d, [n[k] for n in named]) for k, d in enumerate(dims)))
+
+    def _dimension(self, d: Dimension, named: list[str | None]) -> Dimension:
+        if d.size == 1:
+            return d
+        links = {Kind.RING: 2 if d.size > 2 else 1, Kind.FULLY_CONNECTED: max(1, d.size - 1)}.get(d.kind, 1)
+        hop_ns = d.latency_ns / 2 if d.kind is Kind.SWITCH else d.latency_ns
+        usual = usual_algorithms(d.kind)
+        first, second, third, fourth = (given or name for given, name in zip(named, usual, strict=True))
+        chosen: Algorithms = (first, second, third, fourth)
+        made = Messages(
+            d.kind, d.bandwidth_bps / links, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once
+        )
+        return replace(d, messages=made)
+
+
+def _for_each(key: str, names: tuple[str, ...] | None, network: Network) -> tuple[str | None, ...]:
+    """The algorithm of each dimension; of all as if they were one (``oneRing``) where there is only one."""
+    count = len(network.dimensions)
+    if names is None:
+        return (None,) * count
+    if len(names) == 1 and (whole := re.fullmatch(r"one([A-Z])(\w*)", names[0])):
+        return (whole[1].lower() + whole[2],) if count == 1 else names * count  # refused only if it is run
+    if len(names) != count:
+        raise OfframpError(f"{key}: {len(names)} algorithms, but {network.name} has {count} dimensions")
+    return names
+
+
+def read_system(name: str) -> System:
+    """The system that a file describes.
+
+    Raises:
+        OfframpError: names the file, and the key or line that is wrong.
+    """
+    try:
+        text = read_text(Path(name))
+        return _system(_json(text) if text.lstrip().startswith("{") else _lines(text))
+    except OfframpError as error:
+        raise OfframpError(f"system {name}: {error}") from None
+
+
+def _json(text: str) -> dict[str, Any]:
+    content = parse_json(text)
+    if not isinstance(content, dict):
+        raise OfframpError("expected a table")
+    return content
+
+
+def _lines(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        match = re.fullmatch(r"\s*([\w-]+)\s*:\s*(\S+)\s*", line)
+        if match is None:
+            raise OfframpError(f"line {number}: expected KEY: VALUE")
+        key, value = match[1], match[2]
+        if key in found:
+            raise OfframpError(f"line {number}: {key} for a second time")
+        whole = whole_number(value)
+        if key in _IMPLEMENTATIONS:
+            found[key] = value.split("_")
+        else:
+            found[key] = value if whole is None else whole
+    return found
+
+
+def _system(rows: Mapping[str, Any]) -> System:
+    known = {*_IMPLEMENTATIONS, *_WHOLE, *_UNUSED, "scheduling-policy", "collective-optimization", "local-mem-bw"}
+    for key in rows:
+        if key not in known | {"model-shared-bus"}:
+            raise OfframpError(
+                f"{key:.60}: not modelled here: expected one of {', '.join(_IMPLEMENTATIONS)} and the like"
+            )
+    if rows.get("model-shared-bus"):
+        raise OfframpError("model-shared-bus: not modelled: expected 0")
+    for key, least in _WHOLE.items():
+        value = rows.get(key, least)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+            raise OfframpError(f"{key}: {value!r:.40}: expected an integer of at least {least}")
+    policy = rows.get("scheduling-policy", "FIFO")
+    if policy not in ("LIFO", "FIFO", "EXPLICIT"):
+        raise OfframpError(f"scheduling-policy: {policy!r:.40}: expected LIFO, FIFO or EXPLICIT")
+    order = rows.get("collective-optimization", "baseline")
+    if order not in ("baseline", "localBWAware"):
+        raise OfframpError(f"collective-optimization: {order!r:.40}: expected baseline or localBWAware")
+    memory = rows.get("local-mem-bw")
+    if memory is not None and not (is_number(memory) and 0 < memory <= _MOST):
+        raise OfframpError(f"local-mem-bw: {memory!r:.40}: expected GB/s")
+    return System(
+        rows.get("preferred-dataset-splits", 1),
+        rows.get("endpoint-delay", 10),
+        math.inf if memory is None else memory * 8e9,
+        rows.get("active-chunks-per-dimension", 1),
+        tuple(_algorithms(rows, key) for key in _IMPLEMENTATIONS),
+        order == "localBWAware",
+    )
+
+
+def _algorithms(rows: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
+    if key not in rows:
+        return None
+    value = rows[key]
+    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+        raise OfframpError(f"{key}: {value!r:.60}: expected an algorithm for each dimension")
+    return tuple(value)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serial delays against ASTRA-sim at its own latencies: to the nanosecond.
+
+Measured with ASTRA-sim at commit aefa354 and its analytical back end as they are (congestion-unaware), one collective
+on all NPUs; the last test measures again, with the program that ``OFFRAMP_ASTRA_SIM`` names, on networks below the
+folder that ``OFFRAMP_ASTRA_INPUTS`` names. Blind to: a direct all-reduce on a ring, where messages of ASTRA-sim's
+second round leave before all of the first has been added (2 to 6 %), and sizes that chunks do not divide, which it
+rounds up.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from offramp.cluster.formats import astra_sim
+from offramp.hermod.chakra import schema
+from offramp.hermod.chakra.trace import Node, Trace, write_trace
+from offramp.themis.bound import best_bound
+from offramp.themis.demand import Demand
+from offramp.themis.network import Collective, Dimension, Kind, Network, kind_named
+from offramp.themis.network_file import load_network
+from offramp.themis.plan import Scheduler, make_plan, replay
+from offramp.themis.system_file import System
+from offramp.themis.topologies import PAPER
+from offramp_base.documents import read_text
+from offramp_base.errors import OfframpError
+
+PROGRAM, FOLDER = os.environ.get("OFFRAMP_ASTRA_SIM"), os.environ.get("OFFRAMP_ASTRA_INPUTS")
+MIB = 1 << 20
+TYPES = {
+    "all-reduce": schema.ALL_REDUCE,
+    "reduce-scatter": schema.REDUCE_SCATTER,
+    "all-gather": schema.ALL_GATHER,
+    "all-to-all": schema.ALL_TO_ALL,
+}
+NETWORKS = [  # kind, NPUs, GiB/s and nanoseconds of a link
+    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 8, 50, 500)]),
+    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Switch", 8, 50, 500)]),
+    (System(endpoint_ns=1, memory_bps=1000000 * 8e9), [("FullyConnected", 64, 50, 500)]),
+    (
+        System(endpoint_ns=10, memory_bps=50 * 8e9),
+        [("Ring", 2, 200, 50), ("FullyConnected", 8, 100, 500), ("Switch", 4, 50, 2000)],
+    ),
+    (System(endpoint_ns=1, memory_bps=3350 * 8e9), [("Switch", 8, 400, 936.25), ("Ring", 4, 50, 1000)]),
+    (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 4, 80, 1000), ("Ring", 8, 80, 1000)]),
+]
+MEASURED = [  # network, collective, MiB, chunks, nanoseconds
+    (0, "all-reduce", 1, 1, 96_365),
+    (0, "all-reduce", 1, 64, 545_408),
+    (0, "all-reduce", 64, 16, 5_824_720),
+    (0, "all-reduce", 1024, 64, 91_828_544),
+    (0, "reduce-scatter", 16, 8, 1_182_688),
+    (0, "all-gather", 16, 8, 302_032),
+    (0, "all-to-all", 16, 8, 1_207_888),
+    (1, "all-reduce", 1, 1, 63_835),
+    (1, "all-reduce", 1, 64, 445_760),
+    (1, "all-reduce", 64, 16, 3_794_464),
+    (1, "all-reduce", 1024, 64, 59_547_584),
+    (1, "reduce-scatter", 16, 8, 675_192),
+    (1, "all-gather", 16, 8, 297_744),
+    (1, "all-to-all", 16, 8, 47_216),
+    (2, "all-reduce", 1, 1, 1_613),
+    (2, "all-reduce", 1, 64, 64_704),
+    (2, "all-reduce", 64, 16, 55_088),
+    (2, "all-reduce", 1024, 64, 689_088),
+    (2, "reduce-scatter", 16, 8, 8_896),
+    (2, "all-gather", 16, 8, 8_896),
+    (2, "all-to-all", 16, 8, 8_896),
+    (3, "all-reduce", 1, 1, 61_528),
+    (3, "all-reduce", 1, 64, 1_031_647),
+    (3, "all-reduce", 64, 16, 2_327_984),
+    (3, "all-reduce", 1024, 64, 37_221_120),
+    (3, "reduce-scatter", 16, 8, 564_348),
+    (3, "all-gather", 16, 8, 85_572),
+    (3, "all-to-all", 16, 8, 118_193),
+    (4, "all-reduce", 1, 1, 25_611),
+    (4, "all-reduce", 1, 64, 723_904),
+    (4, "all-reduce", 64, 16, 475_792),
+    (4, "all-reduce", 1024, 64, 5_454_976),
+    (4, "reduce-scatter", 16, 8, 91_587),
+    (4, "all-gather", 16, 8, 85_800),
+    (4, "all-to-all", 16, 8, 519_260),
+    (5, "all-reduce", 1, 1, 104_803),
+    (5, "all-reduce", 1, 64, 930_611),
+    (5, "all-reduce", 64, 16, 4_288_976),
+    (5, "all-reduce", 1024, 64, 67_457_408),
+    (5, "reduce-scatter", 16, 8, 965_636),
+    (5, "all-gather", 16, 8, 183_206),
+    (5, "all-to-all", 16, 8, 952_432),
+]
+
+
+def network_of(system: System, rows: list[tuple[str, int, float, float]]) -> Network:
+    lines = ("topology", "npus_count", "bandwidth", "latency")
+    columns = zip(*rows, strict=True)
+    text = "\n".join(f"{key}: [ {', '.join(map(str, each))} ]" for key, each in zip(lines, columns, strict=True))
+    dims = [
+        Dimension(kind_named(d.type), d.size, d.rate_bps, d.latency_ns)
+        for d in astra_sim.network(text, "theirs").dimensions
+    ]
+    return system.on(Network("theirs", tuple(dims)))
+
+
+@pytest.mark.parametrize(("which", "collective", "mib", "chunks", "theirs"), MEASURED)
+def test_collectives(which, collective, mib, chunks, theirs):
+    network = network_of(*NETWORKS[which])
+    ours = make_plan(network, [Demand(Collective(collective), mib * MIB)], Scheduler.BASELINE, chunks)
+    assert ours.finish_ps == theirs * 1000
+
+
+def test_a_ring_by_hand():
+    """Two all-reduces of 4,096 bytes in turn: six steps of 1,000 ns + 1,024 bytes at 1 byte/ns, seven endpoints."""
+    ring = Network("ring", (Dimension(Kind.RING, 4, 16e9, 1000),))
+    made = System(endpoint_ns=10, memory_bps=80e9).on(ring)
+    added = 3 * 3 * 102  # three steps, two reads and a write of 1,024 bytes at 10 bytes/ns, cut to nanoseconds
+    once = 6 * (1000 + 1024) + 7 * 10 + added
+    assert make_plan(made, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2).finish_ps == 2000 * once
+    # In the paper's model both links carry bytes, and the second chunk's follow the first's at once.
+    usual = make_plan(ring, [Demand(Collective.ALL_REDUCE, 8192)], Scheduler.BASELINE, 2)
+    assert usual.finish_ps == 1000 * (3 * 3 * 512 + 2 * 3 * 1000)
+
+
+def test_several_chunks_at_once():
+    network = network_of(*NETWORKS[0])
+    wide = Network("wide", tuple(replace(d, messages=replace(d.messages, at_once=2)) for d in network.dimensions))
+    demand = [Demand(Collective.ALL_REDUCE, 64 * MIB)]
+    narrow, both = (make_plan(each, demand, Scheduler.BASELINE, 16) for each in (network, wide))
+    assert both.finish_ps * 2 == narrow.finish_ps
+    assert replay(both).finish_ps == both.finish_ps
+
+
+@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("collective", list(Collective))
+def test_no_schedule_beats_the_bound_nor_the_overlapped_delays(name, collective):
+    demand = [Demand(collective, 64 * MIB)]
+    network = System().on(PAPER[name])
+    least = best_bound(network, demand).finish_ps
+    for scheduler in (Scheduler.BASELINE, Scheduler.THEMIS_SCF):
+        took = make_plan(network, demand, scheduler, 16).finish_ps
+        assert took >= least * (1 - 1e-6)
+        if collective is not Collective.ALL_TO_ALL:  # through a switch they all send at once, at full speed
+            assert took >= make_plan(PAPER[name], demand, scheduler, 16).finish_ps * (1 - 1e-6)
+
+
+def test_speeds_and_parts():
+    network = network_of(*NETWORKS[3])
+    fast = network.at_speed([2, 2, 2])
+    size = [Demand(Collective.ALL_REDUCE, 1024 * MIB)]
+    ratio = (
+        make_plan(network, size, Scheduler.BASELINE, 1).finish_ps
+        / make_plan(fast, size, Scheduler.BASELINE, 1).finish_ps
+    )
+    assert 1 < ratio < 2  # memory is as slow as before
+    near, far = System().on(Network("r", (Dimension(Kind.RING, 8, 16e9, 5),))).dimensions[0].divided(4)
+    assert near.messages is not None
+    assert far.messages is not None
+    assert (near.messages.hop_ns, far.messages.hop_ns) == (15, 20)
+
+
+def test_what_has_no_messages():
+    with pytest.raises(OfframpError, match="in-network dimension: expected one whose NPUs send each other messages"):
+        System().on(Network("n", (Dimension(Kind.IN_NETWORK, 4, 1e9),)))
+    odd = System(algorithms=(("halvingDoubling",), None, None, None)).on(Network("n", (Dimension(Kind.RING, 6, 1e9),)))
+    with pytest.raises(OfframpError, match="all-reduce among 6 NPUs: halving and doubling needs a power of two"):
+        make_plan(odd, [Demand(Collective.ALL_REDUCE, 600)], Scheduler.BASELINE, 1)
+
+
+def measured_ns(folder: Path, network: Path, npus: int, collective: str, size: int, system: dict[str, object]) -> int:
+    """What ASTRA-sim says of one collective on all NPUs."""
+    for npu in range(npus):
+        facts = {"is_cpu_op": False, "comm_type": TYPES[collective], "comm_size": size}
+        write_trace(Trace([Node(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et")
+    (folder / "system.json").write_text(json.dumps(system))
+    (folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
+    given = {
+        "workload": folder / "trace",
+        "system": folder / "system.json",
+        "network": network,
+        "remote-memory": folder / "memory.json",
+    }
+    command = [PROGRAM or "", *(f"--{key}-configuration={path}" for key, path in given.items())]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    if ran.returncode:
+        pytest.skip(f"ASTRA-sim refuses {network.name}: {ran.stderr.strip()[-200:]}")
+    ended = [int(number) for number in re.findall(r"finished, ([0-9]+) cycles", ran.stdout)]
+    assert len(ended) == npus
+    return max(ended)
+
+
+def networks() -> list[Path]:
+    """Files of version 2 below the folder that differ and can be read."""
+    found: dict[object, Path] = {}
+    for path in sorted(Path(FOLDER).rglob("*.yml")) if FOLDER else []:
+        try:
+            if astra_sim.is_network(read_text(path)):
+                found.setdefault(load_network(str(path)).dimensions, path)
+        except OfframpError:
+            continue
+    return list(found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (PROGRAM and FOLDER), reason="OFFRAMP_ASTRA_SIM and OFFRAMP_ASTRA_INPUTS name no program and folder"
+)
+@pytest.mark.parametrize("path", networks(), ids=lambda path: path.stem)
+def test_beside_astra_sim(tmp_path, path):
+    system = System(endpoint_ns=10, memory_bps=50 * 8e9)
+    network = system.on(load_network(str(path)))
+    for collective, mib, chunks in ((c, m, n) for c in TYPES for m in (1, 32, 1024) for n in (1, 8, 64)):
+        theirs: dict[str, object] = {
+            "scheduling-policy": "LIFO",
+            "endpoint-delay": 10,
+            "active-chunks-per-dimension": 1,
+            "preferred-dataset-splits": chunks,
+            "collective-optimization": "localBWAware",
+            "local-mem-bw": 50,
+        }
+        for k, each in enumerate(("all-reduce", "reduce-scatter", "all-gather", "all-to-all")):
+            theirs[f"{each}-implementation"] = [d.messages.algorithms[k] for d in network.dimensions if d.messages]
+        share = network.npus if collective == "all-gather" else 1
+        size = mib * MIB // (share * chunks) * chunks  # what chunks do not divide, they round up
+        ours = make_plan(network, [Demand(Collective(collective), size * share)], Scheduler.BASELINE, chunks).finish_ps
+        assert math.isclose(
+            measured_ns(tmp_path, path, network.npus, collective, size, theirs) * 1000, ours, rel_tol=1e-3
+        )

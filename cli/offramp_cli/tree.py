@@ -58,7 +58,7 @@ FPGA: Final = Group(
 LEO: Final = Group(
     "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
     {"validate": "offramp_cli.leo.plan:validate"}
-    | _in("leo", "plan profile run serve bench")
+    | _in("leo", "plan profile run serve connect bench")
     | {"password": "offramp_cli.leo.serve:password"},
 )
 NIC: Final = Group(

@@ -69,6 +69,7 @@ WITHOUT: dict[str, str] = {
     ),
     "switch language-server": "it ends with its editor's pipe, and speaks to it on the standard streams",
     **dict.fromkeys(("switch shell", "hermod deploy", "fpga flash", "nic build", "lab exec", "job undo"), OTHERS),
+    "leo connect": "needs a responder; tests/unit/leo/test_remote.py",
     **dict.fromkeys(("gnn train", "gnn predict", "gnn embed"), "needs a store; tests/unit/gnn/test_commands.py"),
     **dict.fromkeys(("lab up", "lab down"), "what they build outlasts them; tests/e2e/test_lab.py ends it in all ways"),
     **dict.fromkeys(("job plan", "job run", "job top"), "need a laboratory; tests/unit/job and tests/e2e/test_job.py"),

@@ -96,6 +96,7 @@ LASTING = {
     "offramp switch run --no-p4 --gnmi-server-addr 127.0.0.1:0": "offramp switch run",
     "offramp switch debug --listen 127.0.0.1:0": "offramp switch debug",
     "offramp leo serve --resp 127.0.0.1:0 --memcached 127.0.0.1:0": "offramp leo serve",
+    "offramp leo serve kvs --listen 127.0.0.1:0": "offramp leo serve",
 }
 
 

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo serve`` and ``password``: the key-value store as a service."""
+"""``offramp leo serve`` and ``password``: an application, or the key-value store, as a service."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
+from offramp_cli.leo.plan import parse_pair
+
+if TYPE_CHECKING:
+    from offramp.leo.store.settings import StoreSettings
 
 
 @dataclass(frozen=True)
@@ -15,14 +23,72 @@ class NoSettings:
     """A command without options."""
 
 
-@command("offramp.leo.store.settings:StoreSettings", example="leo serve --resp 127.0.0.1:6379 --folder data")
-def serve(settings: object) -> None:
-    """Serve LEO's key-value store until Ctrl-C, to clients of libofframp, redis and memcached."""
-    from offramp.leo.store.server import StoreServer
+@dataclass(frozen=True)
+class Served:
+    """An application that is served; none: the key-value store."""
+
+    names: Annotated[
+        tuple[str, ...],
+        Field(
+            "kvs, dfs, ebs, allreduce, or YAML files of an application and a host; none: the key-value store",
+            position=True,
+            metavar="NAME|FILE…",
+        ),
+    ] = ()
+    device: Annotated[
+        Mapping[str, str],
+        Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
+    ] = field(default_factory=dict)
+    requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
+    restarts: Annotated[int, Field("How often a responder that has died is started again", least=0)] = 1000
+
+
+_STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")
+
+
+@command(Served, "offramp.leo.store.settings:StoreSettings", example="leo serve --resp 127.0.0.1:6379 --folder data")
+def serve(served: Served, settings: object) -> None:
+    """Serve an application to requesters (leo connect), or the key-value store to clients, until Ctrl-C."""
     from offramp.leo.store.settings import StoreSettings
-    from offramp_base.listening import Token
 
     assert isinstance(settings, StoreSettings)
+    if served.names:
+        _serve_application(served, settings)
+    else:
+        if served.device:
+            raise SettingsError("device", "expected with an application", ", ".join(served.device))
+        _serve_store(settings)
+
+
+def _serve_application(served: Served, settings: StoreSettings) -> None:
+    from offramp.leo.applications.named import open_application
+    from offramp.leo.applications.remote import open_responder, serve_application
+
+    usual = type(settings)()
+    for name in _STORE_ONLY:
+        if getattr(settings, name) != getattr(usual, name):
+            raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
+    out = show.console(wrap=False)
+    with out.status("starting"):
+        application = open_application(list(served.names), devices=dict(served.device), transport="tcp")
+        process = open_responder(
+            application,
+            settings.listen,
+            requesters=served.requesters,
+            restarts=served.restarts,
+            insecure=settings.insecure,
+        )
+    try:
+        out.print(f"{application.name} at {process.address} (pid {process.pid}), paths {', '.join(application.paths)}")
+        serve_application(application, process, out.print)
+    finally:
+        process.close()
+
+
+def _serve_store(settings: StoreSettings) -> None:
+    from offramp.leo.store.server import StoreServer
+    from offramp_base.listening import Token
+
     out = show.console(wrap=False)
     with out.status("starting"):
         server = StoreServer(settings, Token.from_environment())

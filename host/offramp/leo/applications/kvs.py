@@ -56,7 +56,7 @@ def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS,
         paths=(CPU, *devices),
         plan=plan(devices, keys, seed),
         program=build,
-        workload=lambda _: Ycsb(mix, keys, seed),
+        workload=lambda run: Ycsb(mix, keys, seed, draw=run),
         settings=Settings(stride=128, seed=seed),
         window=2048,
         request_bytes=VALUE_BYTES,
@@ -85,8 +85,11 @@ def _put() -> tuple[Trip, ...]:
 class Ycsb:
     """YCSB-B or -C on keys by Zipf's law; versions of what is written count up."""
 
-    def __init__(self, mix: str = "C", keys: int = KEYS, seed: int = 1, exponent: float = 0.99) -> None:
-        rng = np.random.default_rng(seed + 1)
+    def __init__(
+        self, mix: str = "C", keys: int = KEYS, seed: int = 1, exponent: float = 0.99, draw: int | None = None
+    ) -> None:
+        """``seed`` of the keys, and ``draw`` of what is asked about them, by default the same."""
+        rng = np.random.default_rng((seed if draw is None else draw) + 1)
         self.all_keys = keys_of(keys, seed)
         self.addresses = addresses_of(keys)
         drawn = self.all_keys[rng.permutation(keys)[Zipf(keys, exponent).draw(rng, _TRACE)]]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ _BATCH: Final = 1024
 _BATCH_BYTES: Final = 1 << 16
 _KEPT: Final = 64
 _DRAIN_S: Final = 30.0
+_FOREVER_NS: Final = 1 << 61
 
 Hook = Callable[[float], None]
 """Called in every round with the seconds that have passed."""
@@ -76,8 +78,10 @@ def _never(*, worked: bool, yields: bool) -> None:
 class _Generator:
     """A run; ``due_ns``: when each request is to be sent, by number, or None."""
 
-    def __init__(self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None) -> None:
-        self.requester, self.workload = requester, workload
+    def __init__(
+        self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None, most: int | None = None
+    ) -> None:
+        self.requester, self.workload, self.most = requester, workload, most
         self.outcome = LoadResult(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
         self.latencies: list[Words] = []
         self.jcts: list[Words] = []
@@ -85,7 +89,7 @@ class _Generator:
         self.ended = 0
         self.batch = 1
         self.begun_ns = requester.settings.clock.now()
-        self.until_ns = self.begun_ns + int(seconds * 1e9)
+        self.until_ns = self.begun_ns + int(min(seconds * 1e9, _FOREVER_NS))
         self.due_ns = None if due_ns is None else self.begun_ns + due_ns
 
     def run(self, window: int, hook: Hook | None) -> LoadResult:
@@ -96,7 +100,7 @@ class _Generator:
         """
         clock = self.requester.settings.clock
         idle = Idle() if clock.real else _never
-        while (now := clock.now()) < self.until_ns:
+        while (now := clock.now()) < self.until_ns and self.outcome.sent != self.most:
             if hook is not None:
                 hook((now - self.begun_ns) / 1e9)
             if not self.requester.offered:
@@ -113,6 +117,8 @@ class _Generator:
                 left = self.outcome.sent - self.ended
                 raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {drain_s:g} s")
         self.settle()
+        if self.most is not None:
+            self.outcome.seconds = (clock.now() - self.begun_ns) / 1e9
         self.outcome.latency_ns = np.concatenate(self.latencies) if self.latencies else np.zeros(0, np.int64)
         self.outcome.jct_ns = np.concatenate(self.jcts) if self.jcts else np.zeros(0, np.int64)
         return self.outcome
@@ -120,7 +126,8 @@ class _Generator:
     def offer(self) -> None:
         """The next requests: few of those that have to be made anew."""
         start = self.outcome.sent
-        count = self.batch if self.due_ns is None else min(self.batch, len(self.due_ns) - start)
+        most = self.most if self.due_ns is None else len(self.due_ns)
+        count = self.batch if most is None else min(self.batch, most - start)
         if count <= 0:
             return
         batch = self.workload.batch(start, count)
@@ -164,6 +171,17 @@ def closed_loop(
         OfframpError: they do not.
     """
     return _Generator(requester, workload, seconds, None).run(window, hook)
+
+
+def counted_loop(
+    requester: Requester, workload: Workload, requests: int, window: int, hook: Hook | None = None
+) -> LoadResult:
+    """Keep ``window`` requests unfinished until so many have ended, however long that takes.
+
+    Raises:
+        OfframpError: the last of them do not end.
+    """
+    return _Generator(requester, workload, math.inf, None, requests).run(window, hook)
 
 
 def open_loop(

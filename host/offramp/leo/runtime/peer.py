@@ -17,7 +17,7 @@ class Revivable(Protocol):
     """A responder that its requester may start again (:class:`offramp.leo.runtime.process.ResponderProcess`)."""
 
     address: str
-    token: Token
+    token: Token | None
 
     def revive(self) -> bool:
         """Start it again where it has ended by itself; does not wait. Whether it is on its way up.

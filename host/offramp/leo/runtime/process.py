@@ -29,7 +29,7 @@ from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.idle import Idle
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
-from offramp_base.listening import Token
+from offramp_base.listening import Access, Token
 from offramp_base.sealed_memory import SharedMemory
 
 _START_S: Final = 60.0
@@ -68,21 +68,26 @@ class ResponderProcess:
 
     Attributes:
         address: of its listener; the same after a restart.
-        token: that a requester proves.
+        token: that a requester proves; None where nothing is to be shown.
         host: its memory.
         restarts: how often :meth:`revive` has started it again.
         fate: how it ended last, empty where it never did by itself.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, access: Access | None = None) -> None:
         """Start it.
+
+        Args:
+            plan: what it is to be.
+            access: what requesters of others must show, whose token the process reads from the environment as this one
+                has; by default there is a new random token, which only :attr:`token` has.
 
         Raises:
             OfframpError: it does not come up; its own line says why.
         """
-        self.plan = plan
-        self._secret = secrets.token_hex(32)
-        self.token = Token(self._secret.encode())
+        self.plan, self._access = plan, access
+        self._secret = "" if access is not None else secrets.token_hex(32)
+        self.token = access.token if access is not None else Token(self._secret.encode())
         self._folder: TemporaryDirectory[str] | None = None
         self.address = plan.listen
         if not plan.listen:
@@ -131,6 +136,7 @@ class ResponderProcess:
             "rows": self.plan.rows,
             "address": self.address,
             "token": self._secret,
+            "insecure": self._access is not None and self._access.insecure,
             "first": self.first,
         }
         command = [sys.executable, "-m", "offramp.leo.runtime.process"]
@@ -250,7 +256,6 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.runtime.dispatcher import Dispatcher
     from offramp.leo.runtime.responder import Responder
     from offramp.leo.transports.connect import Listener
-    from offramp_base.listening import Access
 
     segment = SharedMemory.attach(spec["segment"], spec["segment_bytes"], "the process that started this one")
     host = Host(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
@@ -265,7 +270,8 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
         prepare = getattr(importlib.import_module(module), function)
         service = prepare(host, devices, spec["parameters"], first=spec["first"])
         service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
-        access = Access(token=Token(spec["token"].encode()))
+        token = Token(spec["token"].encode()) if spec["token"] else Token.from_environment()
+        access = Access(token, insecure=spec["insecure"])
         return Responder(service, Listener(spec["address"], access)), close
     except BaseException:
         close()

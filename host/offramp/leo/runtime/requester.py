@@ -205,6 +205,11 @@ class Requester:
         """Requests that were admitted and have not ended."""
         return int(self.table[at.RequestTable.in_flight])
 
+    def absent(self) -> list[str]:
+        """Who is gone at present, one line each: requests that need them wait for ``lost_s``."""
+        links = zip(self._links, self._peers, strict=True)
+        return [peer.obituary(self.settings.timeout_s) for link, peer in links if link is None]
+
     @property
     def computes(self) -> bool:
         """Whether threads of this machine work for it."""

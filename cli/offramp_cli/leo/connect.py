@@ -33,6 +33,10 @@ class ConnectSettings:
         Mapping[str, str],
         Field("NAME=KIND:OPTIONS, the same as of leo serve; those of this side are opened here", item=parse_pair),
     ] = field(default_factory=dict)
+    code: Annotated[
+        tuple[str, ...],
+        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    ] = ()
     requests: Annotated[int, Field("How many to send; 0: as many as end in --seconds", least=0)] = 0
     seconds: Annotated[float, Field("How long to send, where no number is given", least=0.05)] = 2.0
     window: Annotated[int, Field("Requests that are kept unfinished; 0: the application's", least=0)] = 0
@@ -65,6 +69,7 @@ def connect(settings: ConnectSettings, result: Result) -> None:
         paths=tuple(filter(None, settings.paths.split(","))),
         transport=transport,
         workload=settings.workload,
+        code=settings.code,
     )
     console = show.console(wrap=False)
     with stages(console) as stage:

@@ -56,12 +56,28 @@ class PlanSettings(Files):
     steps: Annotated[bool, Field("Show every link and function on the way")] = False
 
 
-@command(Files, example="leo validate kvs on-path")
-def validate(given: Files) -> None:
-    """Check an application on a host model; the first fault is one line with file and line."""
+@dataclass(frozen=True)
+class Checked(Files):
+    """What is checked."""
+
+    code: Annotated[
+        tuple[str, ...],
+        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    ] = ()
+
+
+@command(Checked, example="leo validate kvs on-path")
+def validate(given: Checked) -> None:
+    """Check an application on a host model, its functions and data; the first fault is one line with file and line."""
+    from offramp.leo.applications.contents import read_contents
     from offramp.leo.config import load_config
+    from offramp.leo.config.check import check_functions
+    from offramp.leo.functions.user import load_code
 
     config = load_config(list(given.files))
+    load_code(given.code)
+    check_functions(config)
+    read_contents(config, 0)
     requests = ", ".join(config.application.requests)
     typer.echo(
         f"{config.application.name} on {config.hardware.name} ({config.hardware.model}): good; requests {requests}"

@@ -37,6 +37,10 @@ class RunSettings:
         Mapping[str, str],
         Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
     ] = field(default_factory=dict)
+    code: Annotated[
+        tuple[str, ...],
+        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    ] = ()
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
     load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
@@ -64,6 +68,7 @@ def run(settings: RunSettings, result: Result) -> None:
         workload=settings.workload,
         seed=settings.seed,
         window=settings.window,
+        code=settings.code,
     )
     console = show.console()
     with stages(console) as stage:

@@ -39,6 +39,10 @@ class Served:
         Mapping[str, str],
         Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
     ] = field(default_factory=dict)
+    code: Annotated[
+        tuple[str, ...],
+        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    ] = ()
     requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
     restarts: Annotated[int, Field("How often a responder that has died is started again", least=0)] = 1000
 
@@ -70,7 +74,9 @@ def _serve_application(served: Served, settings: StoreSettings) -> None:
             raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
     out = show.console(wrap=False)
     with out.status("starting"):
-        application = open_application(list(served.names), devices=dict(served.device), transport="tcp")
+        application = open_application(
+            list(served.names), devices=dict(served.device), transport="tcp", code=served.code
+        )
         process = open_responder(
             application,
             settings.listen,

@@ -3,28 +3,37 @@
 
 Every node of the host that computes becomes a device: the CPU's functions run in the processes themselves, an
 accelerator is what ``--device NODE=KIND:OPTIONS`` says, or a ``model`` of the compute time that the file gives. A round
-trip without a function at the responder is a one-sided read of as many bytes as the file gives for the answer.
+trip without a function at the responder is a one-sided read of as many bytes as the file gives for the answer; behind
+a function of the requester it reads the data's beginning. Every answer is compared with the data, or with what the
+functions in software answer to the message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
+from struct import Struct
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.device import Device, Message, Status
 from offramp.leo.applications.application import Application
+from offramp.leo.applications.contents import read_contents
 from offramp.leo.applications.samples import sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
-from offramp.leo.config.models import ANYWHERE, Path
+from offramp.leo.config.check import check_functions
+from offramp.leo.config.models import Path
 from offramp.leo.config.resolve import Flow, Work
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import Software
 from offramp.leo.functions.registry import FUNCTIONS, VARIANTS
+from offramp.leo.functions.user import load_code
 from offramp.leo.native.batch import Batch, Completions
 from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.functions import READ
 from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
@@ -35,6 +44,9 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 _MOVE: Final = "move."
+_READ: Final = Struct("<qI")
+Expected = tuple[bytes, Callable[[Message, bytes], bool] | None]
+"""An answer; or the message that a device had, and what says whether its answer is right."""
 _TRACE: Final = 1 << 14
 _KEYS: Final = 1 << 12
 _NEAR: Final = "near."
@@ -42,19 +54,20 @@ _NEAR: Final = "near."
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """``functions``: what the CPU computes; ``moves``: sizes of one-sided answers."""
+    """``functions``: what the CPU computes; ``moves``: place and size of what is read behind a function."""
     service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
     for name in parameters["functions"]:
         if name not in service.native:
             service.python[name] = _caller(software, name)
-    for size in parameters["moves"]:
-        service.python[f"{_MOVE}{size}"] = _constant(bytes(size))
+    memory = host.memory.view(np.uint8)
+    for start, size in parameters["moves"]:
+        service.python[f"{_MOVE}{start}.{size}"] = _reader(memory[start : start + size])
     return service
 
 
-def _constant(content: bytes) -> Callable[[bytes], bytes]:
-    return lambda _: content
+def _reader(content: npt.NDArray[np.uint8]) -> Callable[[bytes], bytes]:
+    return lambda _: content.tobytes()
 
 
 def _caller(software: Software, name: str) -> Callable[[Message], bytes]:
@@ -76,6 +89,8 @@ class _Segment:
 
     function: str
     size: int
+    data: str = ""
+    """Where the message is from, or, without a function, what is read."""
 
 
 class Mapped:
@@ -86,9 +101,12 @@ class Mapped:
         self.cpu = resolved.topology.cpu
         self.types = list(self.config.application.requests)
         self.segments: dict[str, dict[tuple[int, _Segment], int]] = {name: {} for name in self.types}
-        self.moves: set[int] = set()
+        self.contents = read_contents(self.config, self.longest_answer())
+        self.moves: set[tuple[int, int]] = set()
         self.remote: dict[str, set[str]] = {}
         self.local: dict[str, set[str]] = {}
+        self._software = Software()
+        self._answers: dict[tuple[str, bytes], bytes] = {}
         self.flows = [[self._flow(name, i) for i in range(len(resolved.flows))] for name in self.types]
         self._place()
 
@@ -105,18 +123,92 @@ class Mapped:
                 names = ", ".join(w.device for w in mine)
                 raise OfframpError(f"{name}: {names} work on one message: the runtime calls one device at an end")
             near, far = (end[0] if end else None for end in ends)
-            sizes = self.config.application.requests[name].size[path.id]
-            size = max([*sizes.req.values(), 0])
+            request = self.config.application.requests[name]
             called = near or far
-            segment = _Segment(called.function or "" if called else "", size)
+            if called is not None:
+                size = max([*request.size[path.id].req.values(), 0])
+                segment = _Segment(str(called.function), size, request.messages or "")
+            else:
+                segment = _Segment("", self._answer_bytes(name, path), request.data or "")
+            self._expect_room(name, segment)
             self.segments[name].setdefault((number, segment), 0)
-            if far is None:
-                self.moves.add(max(sizes.resp.get(ANYWHERE, 0), *sizes.resp.values(), 0))
+            if far is None and near is not None:
+                self.moves.add(self._move(name, path))
             for end, devices in ((near, self.local), (far, self.remote)):
                 if end is not None:
                     devices.setdefault(self._role(end.device), set()).add(str(end.function))
             rows.append((path, near, far, segment))
         return rows
+
+    def _answer_bytes(self, name: str, path: Path) -> int:
+        return max([*self.config.application.requests[name].size[path.id].resp.values(), 0])
+
+    def longest_answer(self) -> int:
+        """Bytes, as the file gives them."""
+        return max(
+            max([*s.resp.values(), 0]) for r in self.config.application.requests.values() for s in r.size.values()
+        )
+
+    def _move(self, name: str, path: Path) -> tuple[int, int]:
+        """Place and size of what is read behind a function of the requester."""
+        data, size = self.config.application.requests[name].data or "", self._answer_bytes(name, path)
+        self._expect_room(name, _Segment("", size, data))
+        return self.contents.places[data][0], size
+
+    def _expect_room(self, name: str, segment: _Segment) -> None:
+        have = self.contents.places[segment.data][1]
+        if segment.data and segment.size > have:
+            raise self.config.error(
+                "application", ("requests", name, "size"), f"{segment.size} B, but {segment.data} has {have} B"
+            )
+
+    def _start(self, segment: _Segment, variant: int) -> int:
+        """Where the variant's part of the data begins, a multiple of 8."""
+        return (self.contents.places[segment.data][1] - segment.size) * variant // (VARIANTS - 1) & ~7
+
+    def message(self, segment: _Segment, variant: int) -> bytes:
+        """A round trip's message; those of all variants are equally long."""
+        start = self._start(segment, variant)
+        if not segment.function:
+            return _READ.pack(self.contents.places[segment.data][0] + start, segment.size)
+        if segment.data:
+            return self.contents.part(segment.data, start, segment.size)
+        first, found = (sample(segment.function, segment.size, v) for v in (0, variant))
+        return found if len(found) == len(first) else first
+
+    def expected(self, name: str, index: int, variant: int) -> Expected | None:
+        """The answer of a request of the type that takes this flow; None where it may not.
+
+        Raises:
+            OfframpError: a function refuses its message.
+        """
+        rows = self.flows[self.types.index(name)][index]
+        if rows is None:
+            return None
+        path, near, far, segment = rows[-1]
+        message = self.message(segment, variant)
+        if near is None and far is None:
+            return self.contents.part(segment.data, self._start(segment, variant), segment.size), None
+        if near is not None:
+            message = self._called(name, str(near.function), message)
+        if far is None:
+            start, size = self._move(name, path)
+            return self.contents.image[start : start + size], None
+        function = FUNCTIONS.get(str(far.function)) if far.function in FUNCTIONS else None
+        if function is not None and function.holds is not None:
+            return message, function.holds
+        return self._called(name, str(far.function), message), None
+
+    def _called(self, name: str, function: str, message: bytes) -> bytes:
+        key = function, message
+        if key not in self._answers:
+            status, answer = self._software.call(function, message)
+            if status is not Status.OK:
+                raise OfframpError(
+                    f"{name}: {function} refuses its message of {len(message)} bytes: {status.name.lower()}"
+                )
+            self._answers[key] = answer
+        return self._answers[key]
 
     def _role(self, device: str) -> str:
         return CPU if device == self.cpu else device
@@ -127,7 +219,7 @@ class Mapped:
             at = 0
             for key in segments:
                 segments[key] = at
-                at += max(len(sample(key[1].function, key[1].size, v)) for v in range(VARIANTS))
+                at += len(self.message(key[1], 0))
 
     def trips(self) -> tuple[tuple[tuple[Trip, ...] | None, ...], ...]:
         """Round trips by type and flow; None where the type may not take the flow."""
@@ -140,20 +232,24 @@ class Mapped:
     def _trips(self, name: str, rows: list[tuple[Path, Work | None, Work | None, _Segment]]) -> tuple[Trip, ...]:
         trips = []
         for number, (path, near, far, segment) in enumerate(rows):
-            answer = self.config.application.requests[name].size[path.id].resp
-            move = f"{_MOVE}{max(answer.get(ANYWHERE, 0), *answer.values(), 0)}"
             start = self.segments[name][number, segment]
             trips.append(
                 Trip(
-                    str(far.function) if far else move,
+                    str(far.function) if far else self._reading(name, path, near),
                     remote=self._role(far.device) if far else CPU,
                     local=_NEAR + self._role(near.device) if near else None,
                     local_function=str(near.function) if near else "",
                     start=start,
-                    length=len(sample(segment.function, segment.size, 0)),
+                    length=len(self.message(segment, 0)),
                 )
             )
         return tuple(trips)
+
+    def _reading(self, name: str, path: Path, near: Work | None) -> str:
+        if near is None:
+            return READ
+        start, size = self._move(name, path)
+        return f"{_MOVE}{start}.{size}"
 
     def messages(self) -> list[list[bytes]]:
         """The variants of each type's message."""
@@ -164,7 +260,7 @@ class Mapped:
                 content = bytearray()
                 for (_, segment), at in self.segments[name].items():
                     content.extend(bytes(at - len(content)))
-                    content += sample(segment.function, segment.size, variant)
+                    content += self.message(segment, variant)
                 variants.append(bytes(content))
             found.append(variants)
         return found
@@ -187,6 +283,13 @@ class Mixed:
         self._payload = np.frombuffer(b"".join(flat) or b"\0", np.uint8)
         sizes = np.array([len(m) for m in flat], np.int64)
         self._sizes, self._offsets = sizes, np.cumsum(sizes) - sizes
+        flows = len(mapped.flows[0])
+        self._expected = [
+            [mapped.expected(name, flow, variant) for flow in range(flows)]
+            for name in mapped.types
+            for variant in range(VARIANTS)
+        ]
+        self._found_right: set[tuple[int, int, bytes]] = set()
 
     def batch(self, start: int, count: int) -> Batch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
@@ -195,21 +298,53 @@ class Mixed:
         return Batch(self._types[at], self._keys[at], self._payload, self._offsets[which], self._sizes[which])
 
     def wrong(self, done: Completions) -> int:
-        """Requests that ended with an error."""
-        return int((done.statuses != Status.OK).sum())
+        """Requests that ended with an error, or with another answer than the model's."""
+        at = done.users & (_TRACE - 1)
+        which = self._types[at] * VARIANTS + self._variants[at]
+        good = done.statuses == Status.OK
+        kinds = which * len(self._expected[0]) + done.paths
+        for kind in np.unique(kinds[good]).tolist():
+            some = np.flatnonzero(good & (kinds == kind))
+            message, path = divmod(kind, len(self._expected[0]))
+            expected = self._expected[message][path]
+            if expected is None:
+                good[some] = False
+            elif expected[1] is None:
+                content = np.frombuffer(expected[0], np.uint8)
+                good[some] = done.lengths[some] == len(content)
+                some = some[good[some]]
+                good[some] = (done.memory[done.rows[some], : len(content)] == content).all(axis=1)
+            else:
+                good[some] = [self._holds(message, path, expected, done.answer(i)) for i in some]
+        return int((~good).sum())
+
+    def _holds(self, message: int, path: int, expected: Expected, answer: bytes) -> bool:
+        """Whether a device's own answer is right; each one is looked at once."""
+        key = message, path, answer
+        if key not in self._found_right:
+            assert expected[1] is not None
+            if not expected[1](expected[0], answer):
+                return False
+            if len(self._found_right) < _TRACE:
+                self._found_right.add(key)
+        return True
 
 
-def application(names: Sequence[str], devices: Mapping[str, str], *, seed: int = 1) -> Application:
-    """What the files describe.
+def application(
+    names: Sequence[str], devices: Mapping[str, str], *, seed: int = 1, code: Sequence[str] = ()
+) -> Application:
+    """What the files describe; ``code``: files with functions of the user's, which run here and at the responder.
 
     Raises:
         OfframpError: they are wrong, a device is not of the host, or a function is not of this installation.
     """
-    return from_config(load_config(names), devices, seed=seed)
+    load_code(code)
+    return from_config(load_config(names), devices, seed=seed, code=code)
 
 
-def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1) -> Application:
+def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1, code: Sequence[str] = ()) -> Application:
     """What a configuration describes; see :func:`application`."""
+    check_functions(config)
     resolved = resolve(config, guess=True)
     mapped = Mapped(resolved)
     trips = mapped.trips()
@@ -225,7 +360,10 @@ def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1) ->
         "offramp.leo.applications.generic:prepare",
         {"functions": sorted(mapped.remote.get(CPU, ())), "moves": sorted(mapped.moves), "longest": stride},
         {name: spec for name, spec in specs.items() if name in mapped.remote},
+        memory_bytes=len(mapped.contents.image),
         rows=256,
+        content=mapped.contents.image,
+        code=[str(FilePath(path).absolute()) for path in code],
     )
 
     def program(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
@@ -289,4 +427,5 @@ def _stride(mapped: Mapped) -> int:
     sent = max(len(m) for variants in mapped.messages() for m in variants)
     called = {name for names in mapped.remote.values() for name in names if name in FUNCTIONS}
     growth = max((FUNCTIONS.get(name).growth for name in called), default=1)
-    return max(growth * sent, *mapped.moves, 64) + 1024
+    answers = max(mapped.longest_answer(), 64)
+    return max(growth * sent, answers) + 1024

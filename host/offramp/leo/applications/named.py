@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from offramp.leo.applications.application import Application
 from offramp.leo.devices import timeout_s
@@ -72,12 +72,12 @@ def open_application(
     workload: str = "",
     seed: int = 1,
     window: int = 0,
-    **options: Any,
+    code: Sequence[str] = (),
 ) -> Application:
     """One of the four by its name, or what YAML files describe, on devices by name.
 
     ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
-    is RTL in simulation.
+    is RTL in simulation. ``code``: files with functions of the user's, for YAML files.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.
@@ -85,11 +85,13 @@ def open_application(
     if transport not in TRANSPORTS:
         raise SettingsError("transport", f"expected {', '.join(TRANSPORTS.names())}", transport)
     if len(names) == 1 and names[0] in NAMED:
+        if code:
+            raise SettingsError("code", f"{names[0]} has functions of its own", ", ".join(code))
         made = NAMED[names[0]](devices, workload, seed)
     else:
         from offramp.leo.applications.generic import application
 
-        made = application(names, devices, seed=seed, **options)
+        made = application(names, devices, seed=seed, code=code)
     for path in paths:
         if path not in made.paths:
             raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from offramp.leo.config.models import Config, Path, Request, links_of
 from offramp.leo.config.resolve import resolve
+from offramp.leo.devices.software import Software
 from offramp.leo.selection.table import Dependency
 
 
@@ -26,6 +27,25 @@ def check(config: Config) -> None:
     if config.application.mix and not sum(config.application.mix.values()) > 0:
         raise config.error("application", ("mix",), "expected a share over 0")
     resolve(config, guess=True)
+
+
+def check_functions(config: Config) -> None:
+    """Refuse functions that this installation does not have, nor code that was loaded beside it.
+
+    Raises:
+        OfframpError: one line with file and line.
+    """
+    known = Software().names
+    for name, request in config.application.requests.items():
+        for trip, functions in enumerate(request.functions):
+            for end, named in functions:
+                for device, function in named.items():
+                    if function not in known:
+                        given = ("anywhere" not in functions.model_fields_set and end) or None
+                        place = ("requests", name, "functions", *([end] if given else []), device)
+                        problem = f"{function}: no such function; expected one of {', '.join(sorted(known))}"
+                        listed = (*place[:3], trip, *place[3:])
+                        raise config.error("application", listed if len(request.functions) > 1 else place, problem)
 
 
 def _names(config: Config) -> str:
@@ -67,5 +87,10 @@ def _check_request(config: Config, name: str, request: Request) -> None:
     for path in request.size:
         if path not in known:
             raise config.error("application", (*place, "size", path), "no such path")
+    for which in ("data", "messages"):
+        said = getattr(request, which)
+        if said is not None and said not in config.application.data:
+            have = ", ".join(config.application.data) or "none"
+            raise config.error("application", (*place, which), f"{said}: no such data; expected one of {have}")
     if request.dependency is not Dependency.NONE and request.key is None:
         raise config.error("application", (*place, "dependency"), f"{request.dependency}: expected key beside it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
@@ -185,12 +186,31 @@ Functions = ByDevice[str]
 ByTrip = Annotated[list[Compute], BeforeValidator(_listed), Field(min_length=1)]
 
 
+class Data(Strict):
+    """Bytes of a file, of an array in a ``.npy`` file, or ``values`` of a ``type``; files lie beside the YAML."""
+
+    file: str | None = None
+    array: str | None = None
+    values: list[int | float] | None = None
+    type: Literal["uint8", "int8", "int16", "int32", "int64", "float32", "float64"] = "int64"
+
+    @model_validator(mode="after")
+    def _one(self) -> Data:
+        if sum(each is not None for each in (self.file, self.array, self.values)) != 1:
+            raise ValueError("expected one of file, array, values")
+        return self
+
+
 class Request(Strict):
     """A request type.
 
     ``dataflows`` are lists of round trips, each the id of a path. Lists of compute times and functions are by round
-    trip, the last one for all that follow.
+    trip, the last one for all that follow. One-sided reads return parts of the data that ``data`` names, and messages
+    are parts of those that ``messages`` names.
     """
+
+    data: str | None = None
+    messages: str | None = None
 
     dependency: Dependency = Dependency.NONE
     reads: bool = False
@@ -202,11 +222,12 @@ class Request(Strict):
 
 
 class Application(Strict):
-    """What runs; ``memory``: bytes that its tables take of a device."""
+    """What runs; ``memory``: bytes that its tables take of a device; ``data``: what requests read and send."""
 
     name: Name
     requests: dict[Name, Request] = Field(min_length=1)
     memory: dict[str, Size] = {}
+    data: dict[Name, Data] = {}
     mix: dict[str, AtLeast0] = {}
 
 
@@ -245,6 +266,10 @@ class Config(Strict):
     def error(self, part: str, place: Place, problem: str) -> OfframpError:
         """One line with file and line; ``place`` within the part."""
         return self._sources[part].error((part, *place), problem)
+
+    def folder(self, part: str) -> FilePath:
+        """Where the file is that says the part."""
+        return FilePath(self._sources[part].name).parent
 
     def with_cores(self, cores: int | None) -> Config:
         """The configuration with so many cores that serve; as it is for None.

@@ -28,12 +28,15 @@ class Function:
         sample: a message of about so many bytes, one of ``VARIANTS``.
         refusal: the status of a request that has no answer.
         growth: the most that an answer may be longer than its request, as a factor.
+        holds: whether an answer to a message is right, where devices may answer differently; by default it is what
+            ``answer`` says.
     """
 
     answer: Callable[[Message], bytes]
     sample: Callable[[int, int], bytes] = counted_bytes
     refusal: Status = Status.BAD_LENGTH
     growth: int = 1
+    holds: Callable[[Message, bytes], bool] | None = None
 
 
 FUNCTIONS: Final[Registry[Function]] = Registry("function", "offramp.leo_functions", "offramp.leo.functions")

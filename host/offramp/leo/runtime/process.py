@@ -18,11 +18,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+import numpy as np
 
 from offramp.leo.native.journal import journal_words
 from offramp.leo.runtime.host import Host
@@ -51,6 +53,8 @@ class Plan:
         journals: requesters that may be connected at a time.
         listen: address; empty for a Unix socket in a folder that nobody else may enter.
         restarts: how often a requester may start it again after it has ended.
+        content: what the host's memory begins with.
+        code: files whose functions the process loads (:mod:`offramp.leo.functions.user`).
     """
 
     prepare: str
@@ -61,6 +65,8 @@ class Plan:
     journals: int = 4
     listen: str = ""
     restarts: int = 5
+    content: bytes = b""
+    code: Sequence[str] = ()
 
 
 class ResponderProcess:
@@ -96,6 +102,7 @@ class ResponderProcess:
         words = journal_words(plan.rows)
         self._segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words), "offramp-leo")
         self.host = Host(self._segment, plan.memory_bytes, plan.journals, words)
+        self.host.memory.view(np.uint8)[: len(plan.content)] = np.frombuffer(plan.content, np.uint8)
         self._process: subprocess.Popen[bytes] | None = None
         self._starting_until = 0.0
         self.first = True
@@ -129,6 +136,7 @@ class ResponderProcess:
             "prepare": self.plan.prepare,
             "parameters": dict(self.plan.parameters),
             "devices": dict(self.plan.devices),
+            "code": list(self.plan.code),
             "segment": self._segment.fd,
             "segment_bytes": self._segment.size,
             "memory_bytes": self.plan.memory_bytes,
@@ -253,10 +261,12 @@ def _main() -> int:
 
 def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.devices import open_device
+    from offramp.leo.functions.user import load_code
     from offramp.leo.runtime.dispatcher import Dispatcher
     from offramp.leo.runtime.responder import Responder
     from offramp.leo.transports.connect import Listener
 
+    load_code(spec["code"])
     segment = SharedMemory.attach(spec["segment"], spec["segment_bytes"], "the process that started this one")
     host = Host(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
     devices = {name: open_device(text, name=name) for name, text in spec["devices"].items()}

@@ -6,8 +6,6 @@
 namespace offramp::store::resp {
 namespace {
 
-constexpr std::size_t npos = std::string_view::npos;
-
 // Whether the set that begins behind `at` has the letter; `at` goes behind it.
 bool in_set(std::string_view pattern, std::size_t& at, unsigned char letter) {
     bool found = false;
@@ -30,7 +28,7 @@ bool in_set(std::string_view pattern, std::size_t& at, unsigned char letter) {
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
-    std::size_t at = 0, place = 0, star = npos, resume = 0;
+    std::size_t at = 0, place = 0, star = std::string_view::npos, resume = 0;
     while (place < text.size()) {
         std::size_t next = at + 1;
         bool same = false;
@@ -52,7 +50,7 @@ bool matches(std::string_view pattern, std::string_view text) {
         if (same) {
             at = next;
             ++place;
-        } else if (star != npos) {
+        } else if (star != std::string_view::npos) {
             at = star + 1;
             place = ++resume;
         } else {

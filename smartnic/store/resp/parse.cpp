@@ -9,7 +9,6 @@ namespace offramp::store::resp {
 namespace {
 
 constexpr std::size_t most_digits = 12;
-constexpr std::size_t npos = std::string_view::npos;
 
 // The number behind a type byte at `at`; where the next line begins, 0 if the line is not whole, npos if it is none.
 std::size_t header(std::string_view in, std::size_t at, long& number) {
@@ -19,11 +18,11 @@ std::size_t header(std::string_view in, std::size_t at, long& number) {
     const std::size_t first = place;
     number = 0;
     for (; place < in.size() && in[place] >= '0' && in[place] <= '9'; ++place) {
-        if (place - first >= most_digits) return npos;
+        if (place - first >= most_digits) return std::string_view::npos;
         number = number * 10 + (in[place] - '0');
     }
-    if (place + 1 >= in.size()) return place == in.size() || in[place] == '\r' ? 0 : npos;
-    if (place == first || in[place] != '\r' || in[place + 1] != '\n') return npos;
+    if (place + 1 >= in.size()) return place == in.size() || in[place] == '\r' ? 0 : std::string_view::npos;
+    if (place == first || in[place] != '\r' || in[place + 1] != '\n') return std::string_view::npos;
     if (negative) number = -number;
     return place + 2;
 }
@@ -37,13 +36,13 @@ int hex(char digit) {
 char escaped(char letter) {
     constexpr std::string_view from = "nrtba", to = "\n\r\t\b\a";
     const std::size_t at = from.find(letter);
-    return at == npos ? letter : to[at];
+    return at == std::string_view::npos ? letter : to[at];
 }
 
 // A quoted word from behind its quote; where it ends, npos if it does not.
 std::size_t unquote(std::string_view line, std::size_t at, char quote, std::string& to) {
     for (; at < line.size(); ++at) {
-        if (line[at] == quote) return at + 1 == line.size() || line[at + 1] == ' ' ? at + 1 : npos;
+        if (line[at] == quote) return at + 1 == line.size() || line[at + 1] == ' ' ? at + 1 : std::string_view::npos;
         if (line[at] == '\\' && at + 1 < line.size() && (quote == '"' || line[at + 1] == '\'')) {
             ++at;
             if (quote == '"' && line[at] == 'x' && at + 2 < line.size() && hex(line[at + 1]) >= 0 && hex(line[at + 2]) >= 0) {
@@ -56,7 +55,7 @@ std::size_t unquote(std::string_view line, std::size_t at, char quote, std::stri
             to.push_back(line[at]);
         }
     }
-    return npos;
+    return std::string_view::npos;
 }
 
 bool split(std::string_view line, std::vector<std::string_view>& arguments, std::string& unquoted) {
@@ -68,7 +67,7 @@ bool split(std::string_view line, std::vector<std::string_view>& arguments, std:
         } else if (line[at] == '"' || line[at] == '\'') {
             const std::size_t from = unquoted.size();
             at = unquote(line, at + 1, line[at], unquoted);
-            if (at == npos) return false;
+            if (at == std::string_view::npos) return false;
             arguments.emplace_back(unquoted.data() + from, unquoted.size() - from);
         } else {
             const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
@@ -81,7 +80,7 @@ bool split(std::string_view line, std::vector<std::string_view>& arguments, std:
 
 Parsed parse_line(std::string_view in, std::vector<std::string_view>& arguments, std::string& unquoted, std::size_t most) {
     const std::size_t end = in.find('\n');
-    if (end == npos) {
+    if (end == std::string_view::npos) {
         if (in.size() > std::min(most, most_line)) return {0, 0, "too big inline request"};
         return {0, in.size() + 1, nullptr};
     }
@@ -101,14 +100,14 @@ Parsed parse(std::string_view in, std::vector<std::string_view>& arguments, std:
     long count = 0;
     std::size_t at = header(in, 0, count);
     if (at == 0) return {0, in.size() + 1, nullptr};
-    if (at == npos || count > static_cast<long>(most_words)) return {0, 0, "invalid multibulk length"};
+    if (at == std::string_view::npos || count > static_cast<long>(most_words)) return {0, 0, "invalid multibulk length"};
     for (long i = 0; i < count; ++i) {
         if (at >= in.size()) return {0, at + 4, nullptr};
         if (in[at] != '$') return {0, 0, "expected '$'"};
         long length = 0;
         const std::size_t from = header(in, at, length);
         if (from == 0) return {0, in.size() + 1, nullptr};
-        if (from == npos || length < 0 || static_cast<std::size_t>(length) > most) return {0, 0, "invalid bulk length"};
+        if (from == std::string_view::npos || length < 0 || static_cast<std::size_t>(length) > most) return {0, 0, "invalid bulk length"};
         at = from + static_cast<std::size_t>(length) + 2;
         if (at > most + 64) return {0, 0, "command too long"};
         if (at > in.size()) return {0, at, nullptr};

@@ -315,7 +315,7 @@ class Mixed:
                 some = some[good[some]]
                 good[some] = (done.memory[done.rows[some], : len(content)] == content).all(axis=1)
             else:
-                good[some] = [self._holds(message, path, expected, done.answer(i)) for i in some]
+                good[some] = [self._holds(message, path, expected, done.answer(i)) for i in some.tolist()]
         return int((~good).sum())
 
     def _holds(self, message: int, path: int, expected: Expected, answer: bytes) -> bool:

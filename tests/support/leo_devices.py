@@ -21,6 +21,7 @@ DEVICES = [
     "model:service_us=200,parallelism=2",
     "faulty::model:service_us=50",
     "fpga-model:",
+    "isal:2",
     pytest.param("nic:", marks=pytest.mark.nic),
     pytest.param("fpga:table_bytes=4096,depth=16", marks=[pytest.mark.rtl, pytest.mark.slow]),
 ]

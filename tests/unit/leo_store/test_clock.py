@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,7 +62,7 @@ HOUR = 3600
 
 
 @pytest.fixture
-def set_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+def set_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets the clock of servers that are started from now on, and while they run: so many seconds ahead of ours."""
     needs_compiler()
     library, shift = tmp_path / "shifted.so", tmp_path / "shift"
@@ -76,7 +76,7 @@ def set_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         with shift.open("r+b") as file:
             file.write(struct.pack("q", seconds))
 
-    yield change
+    return change
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])

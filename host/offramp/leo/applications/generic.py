@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An application and a host that only YAML files describe, run on devices of this machine: M + N files, no Python.
 
-Every node of the host that computes becomes a device: the CPU's functions run in the processes themselves, an
-accelerator is what ``--device NODE=KIND:OPTIONS`` says, or a ``model`` of the compute time that the file gives. A round
-trip without a function at the responder is a one-sided read of as many bytes as the file gives for the answer; behind
-a function of the requester it reads the data's beginning. Every answer is compared with the data, or with what the
-functions in software answer to the message.
+Every node of the host that computes becomes a device: the CPU's functions run in the processes themselves unless a
+device takes them, an accelerator is what ``--device NODE=KIND:OPTIONS`` says, or a ``model`` of the compute time that
+the file gives. A round trip without a function at the responder is a one-sided read of as many bytes as the file gives
+for the answer; behind a function of the requester it reads the data's beginning. Every answer is compared with the
+data, or with what the functions in software answer to the message.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
     for name in parameters["functions"]:
-        if name not in service.native:
+        if name not in service.native and CPU not in devices:
             service.python[name] = _caller(software, name)
     memory = host.memory.view(np.uint8)
     for start, size in parameters["moves"]:
@@ -359,7 +359,7 @@ def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1, co
     plan = Plan(
         "offramp.leo.applications.generic:prepare",
         {"functions": sorted(mapped.remote.get(CPU, ())), "moves": sorted(mapped.moves), "longest": stride},
-        {name: spec for name, spec in specs.items() if name in mapped.remote},
+        {name: spec for name, spec in {**devices, **specs}.items() if name in mapped.remote},
         memory_bytes=len(mapped.contents.image),
         rows=256,
         content=mapped.contents.image,

@@ -96,7 +96,7 @@ class CpuDevice(SoftwareDevice):
             if job.era != self._era:
                 continue
             begun = time.monotonic_ns()
-            status, answer = self._software.call(job.function, job.message)
+            status, answer = self.call(job.function, job.message)
             completion = Completion(job.request, status, answer, time.monotonic_ns() - begun)
             with self._lock:
                 if job.era == self._era:

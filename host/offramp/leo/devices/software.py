@@ -101,6 +101,10 @@ class SoftwareDevice:
         """The function in machine code, None where it is not."""
         return self._software.compiled(function)
 
+    def call(self, function: str, message: Message) -> tuple[Status, bytes]:
+        """What a function makes of a message."""
+        return self._software.call(function, message)
+
     def _expect_open(self) -> None:
         if self.closed:
             raise OfframpError(f"device {self.name} is closed")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications whose two paths are alike in speed, so that both together serve more than the better one.
+
+Each path is a thread of the responder that computes for itself: the CPU's, and a device's. What a path takes for a
+message is measured before, as a host's profile would say it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.generic import from_config
+from offramp.leo.applications.measure import time_ns
+from offramp.leo.applications.samples import sample
+from offramp.leo.config import builtin
+from offramp.leo.config.files import parse_config
+from offramp.leo.devices import open_device
+from offramp.leo.functions.digest import DIGEST, SCRUB
+from offramp.leo.native.dataflow import CPU
+from offramp.leo.selection import Policy
+from offramp_base.errors import OfframpError
+
+ACCELERATOR: Final = "acc"
+RIVALS: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E)
+_WINDOW: Final = 16
+_TEXT: Final = """
+paths:
+  - {{id: cc, type: CPU-CPU}}
+  - {{id: ca, type: CPU-Acc}}
+application:
+  name: {name}
+  requests:
+    DO:
+      dataflows: [[cc], [ca]]
+      size: {{cc: {{req: {size}, resp: {answer}}}, ca: {{req: {size}, resp: {answer}}}}}
+      compute_us: {{responder: {{cpu: {cpu:.1f}, acc: {acc:.1f}}}}}
+      functions: {{responder: {{cpu: {function}, acc: {function}}}}}
+"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A function on two paths.
+
+    Attributes:
+        function: that both compute.
+        size: bytes of its message, or what its samples make of that.
+        answer: bytes of its answer.
+        devices: of the path of the CPU and of the other one.
+    """
+
+    function: str
+    size: int
+    answer: int
+    devices: dict[str, str]
+
+
+PAIRS: Final = {
+    "scrub, zlib and ISA-L": Pair(SCRUB, 1 << 17, 64, {CPU: "cpu:1", ACCELERATOR: "isal:1"}),
+    "digest, a core each": Pair(DIGEST, 1 << 18, 64, {CPU: "cpu:1", ACCELERATOR: "cpu:1"}),
+}
+
+
+def application(name: str, *, seed: int = 1) -> Application:
+    """One of ``PAIRS``.
+
+    Raises:
+        OfframpError: there is none of that name, or a device is not here.
+    """
+    if name not in PAIRS:
+        raise OfframpError(f"{name}: expected one of {', '.join(PAIRS)}")
+    pair = PAIRS[name]
+    times = {}
+    message = sample(pair.function, pair.size, 0)
+    for role, text in pair.devices.items():
+        device = open_device(text, role)
+        try:
+            times[role] = time_ns(device, pair.function, message) / 1e3
+        finally:
+            device.close()
+    text = _TEXT.format(name=pair.function, size=pair.size, answer=pair.answer, function=pair.function, **times)
+    host = builtin("off-path").read_text(encoding="utf-8")
+    made = from_config(parse_config(text + host, name), pair.devices, seed=seed)
+    return replace(made, name=name, window=_WINDOW, rivals=RIVALS, request_bytes=pair.size)

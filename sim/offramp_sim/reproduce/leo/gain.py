@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two paths of one function gain over the better one, on this machine's cores, beside the greedy rules."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from offramp.leo.applications.compare import Row, compare
+from offramp.leo.applications.gains import PAIRS, application
+from offramp_base.progress import report
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+
+_SECONDS = 0.6
+_ROUNDS = 5
+
+
+@reproduces("leo/gain", "Two comparable paths against the better one, measured", seconds=90, evidence=Evidence.MEASURED)
+def gain(scale: float, seed: int) -> Reproduction:
+    """Each path alone, both under the greedy rules, and both under LEO's, by turns in one run."""
+    seconds = max(0.1, _SECONDS * scale)
+    comparisons: list[Comparison] = []
+    lines: dict[str, tuple[list[str], list[float]]] = {}
+    numbers = {}
+    for name in PAIRS:
+        found = compare(
+            application(name, seed=seed),
+            seconds=seconds,
+            rounds=_ROUNDS,
+            seed=seed,
+            show=lambda _, done, total: report("measurements", done, total),
+        )
+        wrong = sum(row.wrong for row in found.rows)
+        rates = {_name(row): row.rate for row in found.rows}
+        lines[name] = list(rates), list(rates.values())
+        said = ", ".join(f"{row} {rate:,.0f}" for row, rate in rates.items())
+        comparisons.append(Comparison(f"{name}: requests per second", None, said))
+        gains = {_name(row): _over_better(row, found.alone) for row in found.rows if len(row.paths) > 1}
+        for row, factor in gains.items():
+            published = "1.2 to 2" if row == _name(found.rows[-1]) else None
+            comparisons.append(Comparison(f"{name}: {row} over the better path", published, f"{factor:.2f}"))
+        comparisons.append(Comparison(f"{name}: wrong answers", None, str(wrong)))
+        numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}
+    note = (
+        "Requester and responder are processes of this machine; each path is a thread of the responder. The factor is "
+        "the median of rounds, in each of which all rows take turns. Published: the thesis's applications on its hosts."
+    )
+    panel = Curves("Two comparable paths", "", "requests per second", lines, bars=True)
+    settings = {"seconds": seconds, "rounds": _ROUNDS, "processors": len(os.sched_getaffinity(0))}
+    return Reproduction(comparisons, [panel], settings, note, numbers)
+
+
+def _name(row: Row) -> str:
+    return row.paths[0] if len(row.paths) == 1 else f"both, {row.policy.value}"
+
+
+def _over_better(row: Row, alone: list[Row]) -> float:
+    """The rate over that of the path that was better in the whole run, the median of the rounds."""
+    better = max(alone, key=lambda one: one.rate)
+    return float(np.median([mixed.rate / one.rate for mixed, one in zip(row.most, better.most, strict=True)]))

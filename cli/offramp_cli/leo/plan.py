@@ -72,7 +72,7 @@ def validate(given: Checked) -> None:
     from offramp.leo.applications.contents import read_contents
     from offramp.leo.config import load_config
     from offramp.leo.config.check import check_functions
-    from offramp.leo.functions.user import load_code
+    from offramp.leo.devices.code import load_code
 
     config = load_config(list(given.files))
     load_code(given.code)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.named import open_application
-from offramp.leo.functions.user import load_code
+from offramp.leo.devices.code import load_code
 from offramp.leo.selection import Policy
 from offramp.leo.store.build import source_root
 from offramp_base.errors import OfframpError

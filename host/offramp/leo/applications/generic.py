@@ -28,9 +28,9 @@ from offramp.leo.config.check import check_functions
 from offramp.leo.config.models import Path
 from offramp.leo.config.resolve import Flow, Work
 from offramp.leo.devices import open_device
+from offramp.leo.devices.code import load_code
 from offramp.leo.devices.software import Software
 from offramp.leo.functions.registry import FUNCTIONS, VARIANTS
-from offramp.leo.functions.user import load_code
 from offramp.leo.native.batch import Batch, Completions
 from offramp.leo.native.dataflow import CPU, Program, Trip
 from offramp.leo.native.functions import READ

@@ -54,7 +54,7 @@ class Plan:
         listen: address; empty for a Unix socket in a folder that nobody else may enter.
         restarts: how often a requester may start it again after it has ended.
         content: what the host's memory begins with.
-        code: files whose functions the process loads (:mod:`offramp.leo.functions.user`).
+        code: files whose functions the process loads (:mod:`offramp.leo.devices.code`).
     """
 
     prepare: str
@@ -261,7 +261,7 @@ def _main() -> int:
 
 def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.devices import open_device
-    from offramp.leo.functions.user import load_code
+    from offramp.leo.devices.code import load_code
     from offramp.leo.runtime.dispatcher import Dispatcher
     from offramp.leo.runtime.responder import Responder
     from offramp.leo.transports.connect import Listener

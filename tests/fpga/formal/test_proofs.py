@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues (one between two clocks), arbiter, credits and the store of rows proved for all inputs; planted faults must not pass.
+"""Queues, arbiter, credits and the store of rows proved for all inputs; planted faults must not pass.
 
 Blind spots: parameters are small, and what the checkers do not say.
 """

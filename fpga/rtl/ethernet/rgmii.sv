@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RGMII at 1 Gbit/s (HP, version 1.3) from and to GMII. The PHY's receive clock is the transmit clock, too: the far end
 // accounts for its deviation. The PHY shifts clocks against data (RGMII-ID), or the board's pins do.
-module rgmii (
+module rgmii #(
+    // Steps of the chip's delay for what comes, and for the clock that goes.
+    parameter RX_DELAY = 0,
+    parameter TX_DELAY = 0
+) (
     input  wire       rxc,
     input  wire       rx_ctl,
     input  wire [3:0] rd,
@@ -16,7 +20,7 @@ module rgmii (
     input  wire       tx_er
 );
   wire error;
-  ddr_in control_in (
+  ddr_in #(.DELAY(RX_DELAY)) control_in (
       .clk(rxc),
       .pin(rx_ctl),
       .first(rx_dv),
@@ -24,7 +28,7 @@ module rgmii (
   );
   assign rx_er = rx_dv ^ error;
 
-  ddr_out clock_out (
+  ddr_out #(.DELAY(TX_DELAY)) clock_out (
       .clk(rxc),
       .first(1'b1),
       .second(1'b0),
@@ -40,7 +44,7 @@ module rgmii (
   genvar i;
   generate
     for (i = 0; i < 4; i = i + 1) begin : lanes
-      ddr_in in (
+      ddr_in #(.DELAY(RX_DELAY)) in (
           .clk(rxc),
           .pin(rd[i]),
           .first(rxd[i]),

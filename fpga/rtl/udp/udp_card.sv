@@ -15,7 +15,10 @@ module udp_card #(
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
     // Beats of a vector, a power of two, 2 or more.
-    parameter DEPTH    = 64
+    parameter DEPTH    = 64,
+    // Of the board's pins: rgmii.
+    parameter RX_DELAY = 0,
+    parameter TX_DELAY = 0
 ) (
     input  wire       clk,
     input  wire       rst,
@@ -41,7 +44,10 @@ module udp_card #(
 
   wire [7:0] rxd, txd;
   wire rx_dv, rx_er, tx_en, tx_er;
-  rgmii pins (
+  rgmii #(
+      .RX_DELAY(RX_DELAY),
+      .TX_DELAY(TX_DELAY)
+  ) pins (
       .rxc(rgmii_rxc),
       .rx_ctl(rgmii_rx_ctl),
       .rd(rgmii_rd),

@@ -7,16 +7,17 @@ import zlib
 
 import cocotb
 from cocotb.triggers import ClockCycles, with_timeout
+from cocotb.utils import get_sim_time
 from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS
-from rtl import ethernet as eth
-from rtl.ethernet import Pins, message, opened, udp_frame
 
 from offramp.device import Status
 from offramp.fpga.udp import Control, Counter, Kind, Outcome, Target
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
+from rtl import ethernet as eth
+from rtl.ethernet import Pins, message, opened, udp_frame
 
 SESSION = 0x12345678
 
@@ -58,7 +59,7 @@ class Host:
         assert (
             await self.control(Control.SET, KVS_LOOKUP_REGS["MASK"], struct.pack("<I", lines - 1))
         ).status == Status.OK
-        for line in range(0, lines):
+        for line in range(lines):
             content = memory.read(line * kvs.LINE, kvs.LINE)
             if any(content):
                 assert (await self.control(Control.TABLE, line, content)).status == Status.OK
@@ -91,9 +92,12 @@ async def addresses_and_echo(dut):
         pins.send(eth.ethernet(eth.ipv4(echo, 1)))
         found = await with_timeout(pins.next(), 60, "us")
         assert found[:12] == eth.HOST + eth.CARD
-        assert eth.checksum(found[14:34]) == 0 and struct.unpack_from(">II", found, 26) == (eth.ADDRESS, eth.HOST_IP)
+        assert eth.checksum(found[14:34]) == 0
+        assert struct.unpack_from(">II", found, 26) == (eth.ADDRESS, eth.HOST_IP)
         reply = found[34 : 34 + len(echo)]
-        assert reply[:2] == b"\0\0" and reply[4:] == echo[4:] and eth.checksum(reply) == 0
+        assert reply[:2] == b"\0\0"
+        assert reply[4:] == echo[4:]
+        assert eth.checksum(reply) == 0
 
 
 @cocotb.test()
@@ -118,7 +122,8 @@ async def sessions(dut):
     assert (await host.open(SESSION + 1))["outcome"] == Outcome.DONE
     # Numbers begin anew; after its patience the card takes another host.
     head, found = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
-    assert head["outcome"] == Outcome.DONE and len(found) == 80
+    assert head["outcome"] == Outcome.DONE
+    assert len(found) == 80
     await ClockCycles(dut.clk, 3000)
     assert (await host.open(SESSION + 2, 40001))["outcome"] == Outcome.DONE
 
@@ -248,3 +253,51 @@ async def old_and_early_numbers(dut):
 async def host_counters(host, number):
     host.sequence = number
     return await host.counters()
+
+
+@cocotb.test()
+async def line_rate(dut):
+    """Requests of 64 to 1,440 bytes without a pause on the wire: cycles of the PHY's clock from the first to the last answer.
+
+    A window of requests is sent back to back, and each answer is followed by the next request at once.
+    """
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(4)
+    await host.open()
+    keys = [dice.getrandbits(64) for _ in range(20)]
+    index = await host.table(64, keys, dice)
+    found = {}
+    for size in (64, 256, 512, 1024, 1400):
+        count = (size - 16) // 8
+        number, requests = host.sequence, 24
+        asked, frames = {}, []
+        for at in range(requests):
+            wanted = [dice.choice((*keys, 99)) for _ in range(count)]
+            asked[number + at] = wanted
+            packet = message(Kind.REQUEST, SESSION, number + at, lookup(at, wanted))
+            frames.append(udp_frame(packet))
+        pins.gaps.clear()
+        for frame in frames[:8]:
+            pins.send(frame)
+        times = []
+        for at in range(requests):
+            head, packet = opened(await with_timeout(pins.next(), 400, "us"))
+            times.append(get_sim_time("ns"))
+            if at + 8 < requests:
+                pins.send(frames[at + 8])
+            got = answer(packet, 16)
+            assert got.status == Status.OK
+            wanted = tuple(map(index.lookup, asked.pop(head["sequence"])))
+            assert struct.unpack_from(f"<{count}Q", got.payload) == wanted
+        host.sequence += requests
+        # Between the third answer and the last, when the window is full.
+        cycles = (times[-1] - times[2]) / 8 / (requests - 3)
+        wire = len(frames[0]) + 4 + 8 + 12
+        back = len(opened_frame(count)) + 4 + 8 + 12
+        found[size] = {"cycles": cycles, "wire": wire, "answer": back, "least_gap": min(pins.gaps)}
+    report(sizes=found)
+
+
+def opened_frame(count):
+    """As long as the card's frame with so many addresses."""
+    return bytes(64 + 16 * (-(-count // 2) + 1))

@@ -10,7 +10,8 @@ from typing import Any, Final
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, FallingEdge, RisingEdge, Timer
-from cocotbext.eth import GmiiFrame, RgmiiSink, RgmiiSource
+from cocotb.utils import get_sim_time
+from cocotbext.eth import GmiiFrame, RgmiiSource
 
 from offramp.fpga import udp
 
@@ -64,12 +65,17 @@ def udp_frame(payload: bytes, port: int = 40000) -> bytes:
 
 def opened(frame: bytes) -> tuple[dict[str, int], bytes]:
     """The request layer's header and packet of a frame from the card, whose sums and addresses have to be right."""
-    assert frame[:6] == HOST and frame[6:12] == CARD and frame[12:15] == b"\x08\x00\x45"
+    assert frame[:6] == HOST
+    assert frame[6:12] == CARD
+    assert frame[12:15] == b"\x08\x00\x45"
     total, fragment, protocol = (*struct.unpack_from(">H2xH", frame, 16), frame[23])
-    assert checksum(frame[14:34]) == 0 and fragment == 0x4000 and protocol == 17
+    assert checksum(frame[14:34]) == 0
+    assert fragment == 0x4000
+    assert protocol == 17
     assert struct.unpack_from(">II", frame, 26) == (ADDRESS, HOST_IP)
     length = struct.unpack_from(">H", frame, 38)[0]
-    assert total == length + 20 and len(frame) == 14 + total
+    assert total == length + 20
+    assert len(frame) == 14 + total
     assert checksum(frame[26:34] + struct.pack(">HH", 17, length) + frame[34:]) == 0
     content = frame[42:]
     names = ("magic", "kind", "target", "session", "sequence", "outcome", "window", "cycles", "lines")
@@ -110,22 +116,22 @@ class Pins:
 
     async def _receive(self) -> None:
         """RGMII's transmit pins a quarter of a cycle behind the edges, as the PHY's delay has it."""
-        dut, wire, idle = self.dut, bytearray(), 0
+        dut, ended = self.dut, 0
         while True:
-            if not wire and dut.rgmii_tx_ctl.value == 0:
-                idle += 1
-            await RisingEdge(dut.rgmii_rxc)
-            await Timer(2, "ns")
-            valid, low = dut.rgmii_tx_ctl.value == 1, int(dut.rgmii_td.value) if dut.rgmii_tx_ctl.value == 1 else 0
-            if not valid:
-                if wire:
-                    self._take(bytes(wire), idle)
-                    wire, idle = bytearray(), 0
-                continue
-            await FallingEdge(dut.rgmii_rxc)
-            await Timer(2, "ns")
-            assert dut.rgmii_tx_ctl.value == 1, "an error on the wire"
-            wire.append(low | int(dut.rgmii_td.value) << 4)
+            await RisingEdge(dut.rgmii_tx_ctl)
+            wire, begun = bytearray(), int(get_sim_time("ns"))
+            while True:
+                await Timer(2, "ns")
+                if dut.rgmii_tx_ctl.value == 0:
+                    break
+                low = int(dut.rgmii_td.value)
+                await FallingEdge(dut.rgmii_rxc)
+                await Timer(2, "ns")
+                assert dut.rgmii_tx_ctl.value == 1, "an error on the wire"
+                wire.append(low | int(dut.rgmii_td.value) << 4)
+                await RisingEdge(dut.rgmii_rxc)
+            self._take(bytes(wire), (begun - ended) // PHY_NS)
+            ended = int(get_sim_time("ns")) - 2
 
     def _take(self, wire: bytes, idle: int) -> None:
         assert wire[:8] == b"\x55" * 7 + b"\xd5"

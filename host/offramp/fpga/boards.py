@@ -172,11 +172,46 @@ def _vivado(board: Board, folder: Path) -> Built:
     return Built(made, project_only=True)
 
 
+_PREAMBLE: Final = b"\xff\xff\xbd\xb3"
+"""What an ECP5's configuration begins with, behind comments (FPGA-TN-02039)."""
+
+_COMMENTS: Final = 4096
+_FLASHERS: Final = {
+    "ulx3s": ("--board", "ulx3s"),
+    "colorlight-5a-75b": ("--cable", "ft232", "--board", "colorlight"),
+    "ecpix-5": ("--board", "ecpix5"),
+}
+
+
+def check_bitstream(board: Board, bitstream: Path) -> None:
+    """Whether a file is a bitstream for the board's chip, as far as a file says.
+
+    Raises:
+        OfframpError: it is not, or is for another chip.
+    """
+    try:
+        with bitstream.open("rb") as file:
+            head, size = file.read(_COMMENTS), bitstream.stat().st_size
+    except OSError as error:
+        raise OfframpError(f"{bitstream}: {error.strerror}") from None
+    if not size:
+        raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {board.name} makes one")
+    if board.ecp5 is None:
+        return
+    if not head.startswith(b"\xff\x00") or _PREAMBLE not in head:
+        raise OfframpError(f"{bitstream}: {size} bytes, no bitstream of an ECP5")
+    comments = head[2 : head.index(_PREAMBLE)].split(b"\0")
+    part = next((line.removeprefix(b"Part: ") for line in comments if line.startswith(b"Part: ")), b"").decode(
+        "ascii", "replace"
+    )
+    if not part.startswith(f"{board.ecp5.part}-"):
+        raise OfframpError(f"{bitstream}: for {part or 'no part'}, {board.name} has an {board.ecp5.part}")
+
+
 def flash_commands(board: Board, bitstream: Path) -> list[list[str]]:
     """The commands that write ``bitstream`` to the board and verify it."""
-    if board.name == "ulx3s":
-        flasher = ["openFPGALoader", "--board", "ulx3s"]
-        return [[*flasher, "--write-flash", "--verify", str(bitstream)]]
+    if board.name in _FLASHERS:
+        return [["openFPGALoader", *_FLASHERS[board.name], "--write-flash", "--verify", str(bitstream)]]
     if board.name == "pynq-z2":
         load = f"import pynq; overlay = pynq.Overlay({str(bitstream)!r}); assert overlay.is_loaded()"
         return [["python3", "-c", load], ["python3", "-m", "offramp_pynq.check", str(bitstream)]]

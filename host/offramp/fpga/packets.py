@@ -51,7 +51,7 @@ def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
 
 
 def sums(message: bytes, depth: int) -> list[bytes] | None:
-    """Of ``reduce``: the packets whose answers, one after the other, are that of a request; None if it has another length.
+    """Of ``reduce``: packets whose answers, one after the other, are a request's; None if its length is wrong.
 
     ``depth``: bytes of a vector that the engine holds, a multiple of 16.
     """

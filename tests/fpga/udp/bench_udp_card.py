@@ -192,12 +192,14 @@ async def bad_frames(dut):
             checked(eth.ethernet(struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 1, eth.HOST, 9, bytes(6), 10), 0x806)),
         ],
         Counter.UNKNOWN: [
-            packet(9, b"\x06"), checked(good[:12] + b"\x86\xdd" + good[14:]), checked(good[:12] + b"\x81\x00" + good[14:]),
+            packet(9, b"\x06"), checked(good[:12] + b"\x86\xdd" + good[14:]),
+            checked(good[:12] + b"\x81\x00" + good[14:]),
             checked(eth.ethernet(eth.ipv4(b"\0\0\xff\xff" + bytes(30), 1))),
         ],
         Counter.FRAGMENT: [packet(6, b"\x20\x00"), packet(6, b"\x00\x10"), packet(6, b"\x3f\xff")],
         Counter.BAD_HEADER: [
-            checked(flipped(22)), packet(0, b"\x46"), packet(0, b"\x65"), packet(2, b"\x05\xdc"), packet(2, b"\x00\x15"),
+            checked(flipped(22)), packet(0, b"\x46"), packet(0, b"\x65"), packet(2, b"\x05\xdc"),
+            packet(2, b"\x00\x15"),
             checked(good + bytes(4)), checked(good[:38] + b"\x00\x20" + good[40:]),
         ],
         Counter.BAD_CHECKSUM: [
@@ -207,7 +209,8 @@ async def bad_frames(dut):
         Counter.MALFORMED: [
             layer(0, b"\0"), layer(2, b"\x09"), layer(3, b"\x03"),
             checked(udp_frame(payload[:22])), checked(udp_frame(payload[:37])), checked(udp_frame(b"OF")),
-            checked(udp_frame(message(Kind.REQUEST, SESSION, 90, bytes(1441)))), checked(udp_frame(message(Kind.OPEN, 5, 0, b"1"))),
+            checked(udp_frame(message(Kind.REQUEST, SESSION, 90, bytes(1441)))),
+            checked(udp_frame(message(Kind.OPEN, 5, 0, b"1"))),
         ],
     }  # fmt: skip
     before = await host.counters()
@@ -257,7 +260,7 @@ async def host_counters(host, number):
 
 @cocotb.test()
 async def line_rate(dut):
-    """Requests of 64 to 1,440 bytes without a pause on the wire: cycles of the PHY's clock from the first to the last answer.
+    """Requests of 64 to 1,400 bytes without a pause on the wire, in cycles of the PHY's clock for each.
 
     A window of requests is sent back to back, and each answer is followed by the next request at once.
     """

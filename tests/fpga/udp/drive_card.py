@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look-ups and sums of a simulated card through the host's own device, each compared with its model; prints what came."""
+"""Look-ups and sums of a card through the host's own device, each compared with its model; prints what came."""
 
 import random
 import struct

@@ -144,9 +144,9 @@ def test_the_machines_own_stack_resolves_the_card_and_hears_its_echoes(card, sim
 def test_leo_runs_the_store_through_the_card(card, simulator, tmp_path):
     """Every value is checked against what the store holds, whichever path found its address."""
     running = card(simulator)
-    words = ["leo", "run", "kvs", "--keys", "40", "--policy", "uniform", "--seconds", "0.5", "--rounds", "1", "--json", "-"]
-    device = "fpga=fpga:udp=192.168.1.50,patience_s=60"
-    said = running.host(sys.executable, "-m", "offramp_cli", *words, "--paths", "fpga", "--device", device)
+    words = ["leo", "run", "kvs", "--keys", "40", "--policy", "uniform", "--seconds", "0.5", "--rounds", "1"]
+    words += ["--json", "-", "--paths", "fpga", "--device", "fpga=fpga:udp=192.168.1.50,patience_s=60"]
+    said = running.host(sys.executable, "-c", "from offramp_cli import main; main()", *words)
     row = json.loads(said[said.index("{") :])["rows"][0]
     assert (row["paths"], row["wrong"]) == (["fpga"], 0)
     assert sum(loop["by_path"]["fpga"] for loop in row["closed_loop"]) > 0

@@ -54,7 +54,8 @@ def counterexample(
     clocking = "clk2fflogic" if clocks else "async2sync"
     script = (
         f"read_verilog -formal -sv {reads}; {f'chparam {values} {checker}; ' if values else ''}"
-        f"prep -flatten -top {checker}; memory_map; opt -full; {clocking}; {_STEPS}; select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
+        f"prep -flatten -top {checker}; memory_map; opt -full; {clocking}; {_STEPS}; "
+        f"select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{checker}-yosys.log", limit_s)
     command = f"read_aiger {checker}.aig; fold; strash; pdr -T {limit_s}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TAP device as a file of Ethernet frames, and a wire on which frames get lost, come twice and overtake each other."""
+"""A TAP device as a file of frames, and a wire on which frames get lost, come twice and overtake each other."""
 
 from __future__ import annotations
 

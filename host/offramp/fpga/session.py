@@ -66,6 +66,7 @@ class Session:
         self._backoff = 1.0
         self._open_at = now - 2 * FIRST_RTO_S
         self._opens = 0
+        self._backed_at = now
         self.heard_at = now
 
     @property
@@ -102,8 +103,8 @@ class Session:
             sent.at, sent.times = now, sent.times + 1
             found.append(sent.datagram)
             self.resent += 1
-        if late:
-            self._backoff *= 2
+        if late and now - self._backed_at >= self._wait():  # once for all that is late together
+            self._backoff, self._backed_at = 2 * self._backoff, now
         while self._waiting and self._fits():
             target, packet, answered = self._waiting.popleft()
             datagram = self._message(Kind.REQUEST, target, self._next, packet)

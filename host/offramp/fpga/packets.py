@@ -25,7 +25,7 @@ class Answer(NamedTuple):
     """What an engine answered; ``payload`` is padded to whole beats."""
 
     status: Status
-    count: int
+    elements: int
     payload: bytes
 
 

@@ -191,5 +191,5 @@ def read_timing(report: Path) -> Timing:
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no clock in nextpnr's report") from None
     kinds = {kind: entry for kind, entry in found["utilization"].items() if entry["used"]}
-    counts = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
-    return Timing(float(fmax), *counts, clocks)
+    used, available = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
+    return Timing(float(fmax), used, available, clocks)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from offramp.device import Status
@@ -179,12 +180,12 @@ class UdpLink:
             if answer is None or answer.status != Status.OK:
                 status = Status.FAILED if answer is None else answer.status
             else:
-                found[place] = answer.payload[: answer.count * size]
+                found[place] = answer.payload[: answer.elements * size]
             if not left:
                 self._heard(serial, status, worked, b"" if status else b"".join(found))
 
         for place, part in enumerate(parts):
-            self._session.request(Target.REDUCE, part, lambda cycles, packet, place=place: take(place, cycles, packet))
+            self._session.request(Target.REDUCE, part, partial(take, place))
 
     def _look_up(self) -> None:
         """Put look-ups that wait together into one packet, behind the table's writes."""
@@ -194,7 +195,7 @@ class UdpLink:
 
             def answered(cycles: int, packet: bytes, asked: list[tuple[int, bytes]] = asked) -> None:
                 found, worked = packets.answer(packet), self._ns(cycles)
-                good = found is not None and found.status == Status.OK and found.count == len(asked)
+                good = found is not None and found.status == Status.OK and found.elements == len(asked)
                 for place, (serial, _) in enumerate(asked):
                     if good and found is not None:
                         self._heard(serial, Status.OK, worked, found.payload[_KEY * place : _KEY * (place + 1)])

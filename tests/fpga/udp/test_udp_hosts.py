@@ -145,12 +145,19 @@ def test_leo_runs_the_store_through_the_card(card, simulator, tmp_path):
     """Every value is checked against what the store holds, whichever path found its address."""
     running = card(simulator)
     words = ["leo", "run", "kvs", "--keys", "40", "--policy", "uniform", "--seconds", "0.5", "--rounds", "1"]
-    words += ["--json", "-", "--paths", "fpga", "--device", "fpga=fpga:udp=192.168.1.50,patience_s=60"]
-    said = running.host(sys.executable, "-c", "from offramp_cli import main; main()", *words)
-    row = json.loads(said[said.index("{") :])["rows"][0]
+    words += [
+        "--json",
+        str(tmp_path / "numbers.json"),
+        "--paths",
+        "fpga",
+        "--device",
+        "fpga=fpga:udp=192.168.1.50,patience_s=60",
+    ]
+    running.host(sys.executable, "-c", "from offramp_cli import main; main()", *words)
+    row = json.loads((tmp_path / "numbers.json").read_text())["rows"][0]
     assert (row["paths"], row["wrong"]) == (["fpga"], 0)
     assert sum(loop["by_path"]["fpga"] for loop in row["closed_loop"]) > 0
-    assert running.finish()["executed"] > 10
+    assert running.finish()["executed"] > 4  # the table and its mask, then look-ups
 
 
 def test_a_card_that_is_not_there_or_stops_answering_is_one_line(card, simulator):

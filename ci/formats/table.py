@@ -12,6 +12,7 @@ import systemverilog
 import p4
 from offramp.allreduce import wire as allreduce
 from offramp.device import Status
+from offramp.fpga import udp
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.nic import plans
 from offramp.nic import wire as nic
@@ -131,6 +132,21 @@ def device_pkg() -> str:
     )
 
 
+def udp_pkg() -> str:
+    """The request layer of FPGA cards."""
+    counters = _values(udp.Counter) | {"COUNTERS": len(udp.Counter)}
+    return systemverilog.package(
+        "udp_pkg",
+        {
+            "What a message begins with (offramp.fpga.udp).": (16, {"MAGIC": udp.MAGIC, "PORT": udp.PORT}),
+            "Bytes of an engine's packet in a message.": (16, {"MOST_PACKET": udp.MOST_PACKET}),
+            "Kinds of messages.": (8, _values(udp.Kind)),
+            "Outcomes of messages.": (8, _values(udp.Outcome)),
+            "What is counted.": (5, counters),
+        },
+    )
+
+
 def hls_hpp() -> str:
     """The same for HLS."""
     body = cpp.comment("How requests end (offramp.device).") + cpp.plain_enumeration("Status", _STATUS)
@@ -190,6 +206,7 @@ def allreduce_p4() -> str:
 FILES: Mapping[str, Callable[[], str]] = {
     "fpga/hls/common/device.hpp": hls_hpp,
     "fpga/rtl/common/device_pkg.sv": device_pkg,
+    "fpga/rtl/udp/udp_pkg.sv": udp_pkg,
     "p4/include/allreduce.p4": allreduce_p4,
     "p4/include/ethernet.p4": ethernet_p4,
     "p4/include/ipv4.p4": ipv4_p4,

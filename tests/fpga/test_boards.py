@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from offramp.fpga.boards import BOARDS, build
+from offramp.fpga.boards import BOARDS, build, check_bitstream
 from offramp.fpga.ports import write_kernel
 from offramp.fpga.sources import fpga_root
 from offramp.fpga.tools import wasm_tool
@@ -113,9 +113,51 @@ def test_flash_of_the_other_boards_is_a_program_and_a_check(board, said, tmp_pat
     assert all(line.startswith(start.format(bitstream)) for line, start in zip(lines, said, strict=True))
 
 
+def ecp5_file(part):
+    return b"\xff\x00Part: " + part.encode() + b"\x00\xff\xff\xff\xbd\xb3" + bytes(100)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no bitstream; offramp fpga build --board ecpix-5 makes one"),
+        (b"abc", "3 bytes, no bitstream of an ECP5"),
+        (b"\xff\x00Part: LFE5UM5G-85F-8CABGA554\x00", "31 bytes, no bitstream of an ECP5"),
+        (b"\x00\x09\x0f\xf0\x0f\xf0" + bytes(1000), "1006 bytes, no bitstream of an ECP5"),
+        (ecp5_file("LFE5U-25F-6CABGA256"), "for LFE5U-25F-6CABGA256, ecpix-5 has an LFE5UM5G-85F"),
+        (b"\xff\x00\xff\xff\xbd\xb3" + bytes(100), "for no part, ecpix-5 has an LFE5UM5G-85F"),
+    ],
+)
+def test_what_is_no_bitstream_for_the_board_is_not_written(content, said, tmp_path):
+    bitstream = tmp_path / "some.bit"
+    bitstream.write_bytes(content)
+    found = CliRunner().invoke(app, ["fpga", "flash", str(bitstream), "--board", "ecpix-5", "--yes"])
+    assert str(found.exception) == f"{bitstream}: {said}"
+    assert "openFPGALoader" not in found.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["colorlight-5a-75b", "ecpix-5"])
+def test_the_bitstreams_of_boards_on_ethernet_meet_every_clock(name, tmp_path):
+    board = BOARDS[name]
+    made = build(board, tmp_path)
+    assert {clock.wanted_mhz for clock in made.timing.clocks} >= {25, 125}
+    assert all(clock.reached_mhz >= clock.wanted_mhz for clock in made.timing.clocks)
+    check_bitstream(board, made.files[0])
+
+
+def test_addresses_are_for_boards_on_ethernet(tmp_path):
+    said = {"ulx3s": "ulx3s: has no IP address", "ecpix-5": "--address 300.1: expected an IPv4 address"}
+    for board, text in said.items():
+        address = "300.1" if board == "ecpix-5" else "10.0.0.1"
+        words = ["fpga", "build", "--board", board, "--address", address, "--out", str(tmp_path)]
+        assert str(CliRunner().invoke(app, words).exception) == text
+
+
 def test_flash_says_what_it_would_do_and_asks(tmp_path):
     bitstream = tmp_path / "ulx3s.bit"
-    bitstream.write_bytes(b"bits")
+    bitstream.write_bytes(ecp5_file("LFE5U-85F-6CABGA381"))
     dry = CliRunner().invoke(app, ["fpga", "flash", str(bitstream), "--dry-run"])
     assert dry.exit_code == 0
     assert dry.output.strip() == f"openFPGALoader --board ulx3s --write-flash --verify {bitstream}"
@@ -128,7 +170,7 @@ def test_flash_says_what_it_would_do_and_asks(tmp_path):
 
 def test_bad_boards_and_bitstreams_are_named(tmp_path):
     refused = CliRunner().invoke(app, ["fpga", "build", "--board", "de10"])
-    assert str(refused.exception) == "--board de10: expected one of ulx3s, pynq-z2, u50"
+    assert str(refused.exception) == "--board de10: expected one of ulx3s, colorlight-5a-75b, ecpix-5, pynq-z2, u50"
     found = CliRunner().invoke(app, ["fpga", "flash", str(tmp_path / "none.bit"), "--board", "u50"])
     assert "offramp fpga build --board u50 makes one" in str(found.exception)
     with pytest.raises(OfframpError, match="needs the package no-such-tool"):

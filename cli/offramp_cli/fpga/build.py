@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -35,7 +37,8 @@ class Board:
 class BuildSettings(Board):
     """A bitstream to be made."""
 
-    seed: Annotated[int, Field("Of nextpnr's placement, for ulx3s", least=0)] = 1
+    seed: Annotated[int, Field("Of nextpnr's placement, for boards with an ECP5", least=0)] = 1
+    address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
     )
@@ -52,13 +55,13 @@ class FlashSettings(Board):
 
 @command(BuildSettings, Result, example="fpga build --board ulx3s")
 def build(settings: BuildSettings, result: Result) -> None:
-    """Make a bitstream: ulx3s here, by yosys and nextpnr; the others where Vivado is, else the project for it."""
+    """Make a bitstream: for an ECP5 here, by yosys and nextpnr; for others where Vivado is, else the project for it."""
     from offramp.fpga import boards
 
     board, chosen = settings.board, boards.BOARDS[settings.board]
     with stages(show.console(errors=True)) as stage:
         stage(f"{board}: {chosen.what}")
-        made = boards.build(chosen, settings.out / board, settings.seed)
+        made = boards.build(chosen, settings.out / board, settings.seed, _address(settings.address))
     for path in made.files:
         typer.echo(f"{path}: {path.stat().st_size:,} bytes" if made.timing else str(path))
     numbers = {"board": board, "files": list(map(str, made.files)), "project_only": made.project_only}
@@ -66,11 +69,20 @@ def build(settings: BuildSettings, result: Result) -> None:
         for kind, used in made.timing.used.items():
             most = made.timing.available[kind]
             typer.echo(f"{kind:>14}: {used:6,} of {most:6,} ({100 * used / most:.0f} %)")
-        typer.echo(f"{board}: {made.timing.fmax_mhz:.1f} MHz, needs {chosen.clock_mhz:g}")
+        for clock in made.timing.clocks:
+            typer.echo(f"{board}: {clock.name}: {clock.reached_mhz:.1f} MHz, needs {clock.wanted_mhz:g}")
+        numbers["clocks"] = {each.name: [each.reached_mhz, each.wanted_mhz] for each in made.timing.clocks}
         numbers |= {"used": made.timing.used, "available": made.timing.available, "fmax_mhz": made.timing.fmax_mhz}
     if made.project_only:
         typer.echo(f"{board}: vivado is not on PATH; run: vivado -mode batch -source {made.files[0]}")
     result.write("offramp.fpga.build/1", numbers)
+
+
+def _address(text: str) -> IPv4Address | None:
+    try:
+        return IPv4Address(text) if text else None
+    except AddressValueError:
+        raise SettingsError("address", "expected an IPv4 address", text) from None
 
 
 @command(FlashSettings, example="fpga flash out/fpga/ulx3s/ulx3s.bit --dry-run")
@@ -79,8 +91,9 @@ def flash(settings: FlashSettings) -> None:
     from offramp.fpga import boards
 
     chosen, bitstream = boards.BOARDS[settings.board], settings.bitstream
-    if not bitstream.is_file() or not bitstream.stat().st_size:
+    if not bitstream.is_file():
         raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {settings.board} makes one")
+    boards.check_bitstream(chosen, bitstream)
     commands = boards.flash_commands(chosen, bitstream)
     for words in commands:
         typer.echo(shlex.join(words))

@@ -47,6 +47,7 @@ class RunSettings:
     policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
     workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
+    keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
     window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
     seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
 
@@ -69,6 +70,7 @@ def run(settings: RunSettings, result: Result) -> None:
         seed=settings.seed,
         window=settings.window,
         code=settings.code,
+        keys=settings.keys,
     )
     console = show.console()
     with stages(console) as stage:

@@ -4,38 +4,31 @@ module line_memory #(
     // Lines, a power of two, 2 or more.
     parameter LINES = 64
 ) (
-    input  wire                       clk,
-    input  wire                       rst,
-    input  wire [$clog2(LINES*4)-1:0] write_slot,  // of 16 bytes
-    input  wire [              127:0] write_data,
-    input  wire                       write,
-    input  wire [               63:0] s_axi_araddr,
-    input  wire                       s_axi_arvalid,
-    output wire                       s_axi_arready,
-    output reg  [              511:0] s_axi_rdata,
-    output reg  [                1:0] s_axi_rresp,
-    output reg                        s_axi_rvalid,
-    input  wire                       s_axi_rready
+    input  wire                     clk,
+    input  wire                     rst,
+    input  wire [$clog2(LINES)-1:0] write_line,
+    input  wire [            511:0] write_data,
+    input  wire                     write,
+    input  wire [             63:0] s_axi_araddr,
+    input  wire                     s_axi_arvalid,
+    output wire                     s_axi_arready,
+    output reg  [            511:0] s_axi_rdata,
+    output reg  [              1:0] s_axi_rresp,
+    output reg                      s_axi_rvalid,
+    input  wire                     s_axi_rready
 );
   localparam BITS = $clog2(LINES);
+
+  reg [511:0] memory[0:LINES-1];
 
   assign s_axi_arready = !s_axi_rvalid || s_axi_rready;
   wire [BITS-1:0] line = s_axi_araddr[6+:BITS];
 
   always @(posedge clk) begin
+    if (write) memory[write_line] <= write_data;
+    if (s_axi_arready) s_axi_rdata <= memory[line];
     if (s_axi_arready) s_axi_rresp <= s_axi_araddr[63:6+BITS] == 0 ? 2'b00 : 2'b11;
     if (rst) s_axi_rvalid <= 1'b0;
     else if (s_axi_arready) s_axi_rvalid <= s_axi_arvalid;
   end
-
-  genvar s;
-  generate
-    for (s = 0; s < 4; s = s + 1) begin : slots
-      reg [127:0] memory[0:LINES-1];
-      always @(posedge clk) begin
-        if (write && write_slot[1:0] == s) memory[write_slot[2+:BITS]] <= write_data;
-        if (s_axi_arready) s_axi_rdata[s*128+:128] <= memory[line];
-      end
-    end
-  endgenerate
 endmodule

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of 17 bytes on a serial line: a tag, then 16 bytes. Tag in: bits 1:0 where to, bit 2 last beat, bits 7:4 bytes - 1.
-// Tag out: bit 0 where from, bit 2 last beat.
+// Tag out: bits 1:0 where from, bit 2 last beat.
 module serial_frames #(
     // Cycles of a bit.
     parameter DIVISOR = 25

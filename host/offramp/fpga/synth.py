@@ -139,12 +139,21 @@ def read_report(report: Path, packed: int) -> Resources:
     return Resources(counts, {kind: 100 * counts[kind] / most for kind, most in VU35P.items()})
 
 
+class ClockTiming(NamedTuple):
+    """A clock, what place and route reached, and what the board needs."""
+
+    name: str
+    reached_mhz: float
+    wanted_mhz: float
+
+
 class Timing(NamedTuple):
-    """On an ECP5 85k of speed grade 6: the clock that place and route reached, what it took, and what the chip has."""
+    """On an ECP5: the lowest clock that place and route reached, what it took, what the chip has, and every clock."""
 
     fmax_mhz: float
     used: dict[str, int]
     available: dict[str, int]
+    clocks: tuple[ClockTiming, ...] = ()
 
 
 def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float = 3600) -> Timing:
@@ -174,9 +183,13 @@ def read_timing(report: Path) -> Timing:
     """
     try:
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-        fmax = min(clock["achieved"] for clock in found["fmax"].values())
+        clocks = tuple(
+            ClockTiming(re.sub(r"^\$glbnet\$|\$TRELLIS_IO_IN$", "", name), clock["achieved"], clock["constraint"])
+            for name, clock in found["fmax"].items()
+        )
+        fmax = min(clock.reached_mhz for clock in clocks)
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no clock in nextpnr's report") from None
     kinds = {kind: entry for kind, entry in found["utilization"].items() if entry["used"]}
-    counts = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
-    return Timing(float(fmax), *counts)
+    used, available = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
+    return Timing(float(fmax), used, available, clocks)

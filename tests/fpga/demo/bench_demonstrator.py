@@ -18,8 +18,8 @@ from offramp_sim.rtl.models.clocking import PERIOD_NS, start
 from rtl.reduce_cases import case
 
 LINES, INPUTS = 64, 2
-KVS, REDUCE, TABLE, REGISTERS = range(4)
-SLOT = 252
+KVS, REDUCE, CONTROL = range(3)
+TABLE, SET, GET = range(3)
 
 
 class Serial:
@@ -58,13 +58,15 @@ class Serial:
         packet = b""
         while True:
             frame = await with_timeout(cocotb.start_soon(self.read(17)), 4_000_000, "ns")
-            assert frame[0] & 1 == source
+            assert frame[0] & 3 == source
             packet += frame[1:]
             if frame[0] & 4:
                 return answer(packet, 16)
 
-    async def register(self, offset, value):
-        await self.send(REGISTERS, struct.pack("<BI", offset, value))
+    async def control(self, what, place, content=b""):
+        reading = cocotb.start_soon(self.receive(CONTROL))
+        await self.send(CONTROL, request(struct.pack("<II", what, place), 9, [content] if content else [], 16))
+        return await reading
 
 
 @cocotb.test()
@@ -77,12 +79,18 @@ async def lookups_and_sums(dut):
     keys = [dice.getrandbits(64) for _ in range(3)]
     for key in keys:
         index.insert(key, key >> 1 | 1)
-    await line.register(KVS_LOOKUP_REGS["MASK"], LINES - 1)
+    mask = KVS_LOOKUP_REGS["MASK"]
+    assert (await line.control(SET, mask, struct.pack("<I", LINES - 1))).status == Status.OK
+    assert (await line.control(GET, mask)).payload[:4] == struct.pack("<I", LINES - 1)
+    assert (await line.control(4, 0)).status == Status.UNKNOWN_FUNCTION
+    assert (await line.control(TABLE, LINES, bytes(64))).status == Status.OUT_OF_BOUNDS
+    assert (await line.control(TABLE, 0, bytes(48))).status == Status.BAD_LENGTH
+    assert (await line.control(SET, mask)).status == Status.BAD_LENGTH
     for number in range(LINES):
         content = memory.read(number * kvs.LINE, kvs.LINE)
         if any(content):
-            await line.register(SLOT, 4 * number)
-            await line.send(TABLE, content)
+            assert (await line.control(TABLE, number, content)).status == Status.OK
+    assert (await line.control(GET, mask)).payload[:4] == struct.pack("<I", LINES - 1)
     wanted = [*keys, 12345]
     packed = [b"".join(struct.pack("<Q", key) for key in wanted)]
     reading = cocotb.start_soon(line.receive(KVS))

@@ -57,3 +57,29 @@ def test_a_planted_fault_is_found(checker, parameters, module, right, wrong, tmp
     planted = tmp_path / f"{module}.sv"
     planted.write_text(text.replace(right, wrong))
     assert checked(checker, parameters, tmp_path, planted) is not None
+
+
+LATE = HERE / "late" / "synchroniser.sv"
+
+
+def test_a_queue_between_two_clocks_holds_with_any_bit_late(tmp_path):
+    files = (HERE / "async_fifo_check.sv", LATE)
+    assert counterexample("async_fifo_check", tmp_path, files, {"DEPTH": 4}, 300, clocks=True) is None
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("written_gray <= written_next ^ (written_next >> 1);", "written_gray <= written_next;"),
+        ("taken_gray <= taken_next ^ (taken_next >> 1);", "taken_gray <= taken_next;"),
+        ("{2'b11, {BITS - 1{1'b0}}}", "{1'b1, {BITS{1'b0}}}"),
+        ("memory[taken[BITS-1:0]]", "memory[taken_next[BITS-1:0]]"),
+    ],
+)
+def test_a_fault_between_two_clocks_is_found(right, wrong, tmp_path):
+    text = modules()["async_fifo"].read_text()
+    assert text.count(right) == 1
+    planted = tmp_path / "async_fifo.sv"
+    planted.write_text(text.replace(right, wrong))
+    files = (HERE / "async_fifo_check.sv", LATE, planted)
+    assert counterexample("async_fifo_check", tmp_path, files, {"DEPTH": 4}, 300, clocks=True) is not None

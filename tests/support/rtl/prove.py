@@ -18,9 +18,7 @@ from offramp.fpga.tools import run_tool
 from offramp_base.errors import OfframpError
 
 TOOLS: Final = ("yosys", "yosys-abc")
-_STEPS: Final = (
-    "memory_map; opt -full; async2sync; techmap; opt -fast -nodffe -nosdff; dffunmap; abc -g AND -fast; opt_clean"
-)
+_STEPS: Final = "techmap; opt -fast -nodffe -nosdff; dffunmap; abc -g AND -fast; opt_clean"
 
 
 def missing() -> str:
@@ -29,7 +27,13 @@ def missing() -> str:
 
 
 def counterexample(
-    checker: str, folder: Path, extra: tuple[Path, ...], parameters: Mapping[str, int] | None = None, limit_s: int = 120
+    checker: str,
+    folder: Path,
+    extra: tuple[Path, ...],
+    parameters: Mapping[str, int] | None = None,
+    limit_s: int = 120,
+    *,
+    clocks: bool = False,
 ) -> int | None:
     """None where every assertion holds, else the cycle in which one can fail.
 
@@ -39,6 +43,7 @@ def counterexample(
         extra: its file, and files that stand in for modules under ``fpga/rtl``.
         parameters: of the checker.
         limit_s: seconds that the proof may take.
+        clocks: whether there are several, each of which may have an edge or not in every step of the proof.
 
     Raises:
         OfframpError: a tool is missing or fails, there is no assertion, or the proof takes too long.
@@ -46,9 +51,11 @@ def counterexample(
     files, _ = closure(checker, extra)
     values = " ".join(f"-set {name} {value}" for name, value in (parameters or {}).items())
     reads = " ".join(str(path) for path in files)
+    clocking = "clk2fflogic" if clocks else "async2sync"
     script = (
         f"read_verilog -formal -sv {reads}; {f'chparam {values} {checker}; ' if values else ''}"
-        f"prep -flatten -top {checker}; {_STEPS}; select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
+        f"prep -flatten -top {checker}; memory_map; opt -full; {clocking}; {_STEPS}; "
+        f"select -assert-min 1 t:$assert; write_aiger -zinit {checker}.aig"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{checker}-yosys.log", limit_s)
     command = f"read_aiger {checker}.aig; fold; strash; pdr -T {limit_s}"

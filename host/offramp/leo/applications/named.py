@@ -16,12 +16,12 @@ Devices = Mapping[str, str]
 SIMULATED_WINDOW: Final = 64
 
 
-def _kvs(devices: Devices, workload: str, seed: int) -> Application:
+def _kvs(devices: Devices, workload: str, seed: int, keys: int = 0) -> Application:
     from offramp.leo.applications import kvs
 
     if workload not in ("", *kvs.WRITES):
         raise SettingsError("workload", f"expected {' or '.join(kvs.WRITES)}", workload)
-    return kvs.application(devices or {"model": _KVS_MODEL}, mix=workload or "C", seed=seed)
+    return kvs.application(devices or {"model": _KVS_MODEL}, mix=workload or "C", keys=keys or kvs.KEYS, seed=seed)
 
 
 _KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
@@ -73,20 +73,27 @@ def open_application(
     seed: int = 1,
     window: int = 0,
     code: Sequence[str] = (),
+    keys: int = 0,
 ) -> Application:
     """One of the four by its name, or what YAML files describe, on devices by name.
 
     ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
-    is RTL in simulation. ``code``: files with functions of the user's, for YAML files.
+    is RTL in simulation. ``code``: files with functions of the user's, for YAML files. ``keys``: of the store of kvs;
+    0: as many as it has by itself.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.
     """
     if transport not in TRANSPORTS:
         raise SettingsError("transport", f"expected {', '.join(TRANSPORTS.names())}", transport)
-    if len(names) == 1 and names[0] in NAMED:
-        if code:
-            raise SettingsError("code", f"{names[0]} has functions of its own", ", ".join(code))
+    named = len(names) == 1 and names[0] in NAMED
+    if named and code:
+        raise SettingsError("code", f"{names[0]} has functions of its own", ", ".join(code))
+    if list(names) == ["kvs"]:
+        made = _kvs(devices, workload, seed, keys)
+    elif keys:
+        raise SettingsError("keys", "only kvs has them", str(keys))
+    elif named:
         made = NAMED[names[0]](devices, workload, seed)
     else:
         from offramp.leo.applications.generic import application

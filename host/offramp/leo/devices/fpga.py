@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
-``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a simulated card is started:
-the same drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles from a packet to its answer, at 250 MHz.
+``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens, ``fpga:udp=HOST`` one that is on Ethernet by
+itself. Without either a simulated card is started: the same drivers over the RTL (``docs/fpga.md``). ``busy_ns``
+are the cycles from a packet to its answer, at 250 MHz, or at the clock that a board on Ethernet tells.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from offramp.leo import dma
 from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
 from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
 from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
+from offramp.leo.devices.fpga_udp import ENGINES as UDP_ENGINES
+from offramp.leo.devices.fpga_udp import UdpLink
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie
@@ -40,9 +43,14 @@ SIMULATED_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Options:
-    """A card: ``at`` an agent's address, else one in ``simulator``; its ``engines`` with ``+`` between them."""
+    """A card: ``at`` an agent's address, on Ethernet at ``udp``, else one in ``simulator``.
+
+    ``engines`` have ``+`` between them; ``patience_s`` is how long a card on Ethernet may be silent.
+    """
 
     at: str = ""
+    udp: str = ""
+    patience_s: float = DEVICE_TIMEOUT_S
     simulator: str = "icarus"
     depth: int = 256
     table_bytes: int = 1 << 22
@@ -57,7 +65,11 @@ def open_device(options: str, name: str) -> FpgaDevice:
 
 def timeout_s(options: str) -> float:
     """Seconds that a request may take: a simulated card's, or those of any device."""
-    return DEVICE_TIMEOUT_S if _options(options).at else SIMULATED_S
+    return _timeout_s(_options(options))
+
+
+def _timeout_s(options: Options) -> float:
+    return options.patience_s if options.udp else DEVICE_TIMEOUT_S if options.at else SIMULATED_S
 
 
 def _options(text: str) -> Options:
@@ -75,12 +87,15 @@ class FpgaDevice:
                 f"device {name}: expected a depth of at least 1 and a table of at least {kvs.LINE} bytes"
             )
         self.name, self.options, self.depth = name, options, options.depth
-        engines = [engine for engine in options.engines.split("+") if engine in _ENGINES]
+        if options.udp and (options.at or options.engines not in (USUAL, UDP_ENGINES)):
+            raise OfframpError(f"device {name}: udp={options.udp}: a card on Ethernet has no agent, and {UDP_ENGINES}")
+        chosen = UDP_ENGINES if options.udp else options.engines
+        engines = [engine for engine in chosen.split("+") if engine in _ENGINES]
         if not engines:
             raise OfframpError(f"device {name}: engines {options.engines}: expected some of {', '.join(_ENGINES)}")
         self._operations = {name: operation for engine in engines for name, operation in _ENGINES[engine].items()}
         self.functions: Sequence[str] = tuple(self._operations)
-        self.timeout_s = DEVICE_TIMEOUT_S if options.at else SIMULATED_S
+        self.timeout_s = _timeout_s(options)
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
         self._done: list[Completion] = []
@@ -92,12 +107,16 @@ class FpgaDevice:
         for memory in self._memories.values():
             memory.restore()
 
-    def _start(self) -> Link:
+    def _start(self) -> Link | UdpLink:
+        if self.options.udp:
+            return UdpLink(self.options.udp, self.options.patience_s, self._heard, self._lost)
         card = ("--simulator", self.options.simulator, "--engines", self.options.engines)
         return Link(self.options.at, card, self._heard, self._lost)
 
     def _allocate(self) -> dict[str, CardMemory]:
         buckets = 1 << ((self.options.table_bytes // kvs.LINE).bit_length() - 1)
+        if isinstance(self._link, UdpLink):
+            buckets = min(buckets, self._link.lines)
         layout = ebs.Layout(*EBS_LAYOUT)
         piece = max(-(-self.options.copy_bytes // _COPY_UNIT) * _COPY_UNIT, _COPY_UNIT)
         known = {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pin that changes at both edges, by ECP5's input register (FPGA-TN-02035), so many steps of about 25 ps later.
+module ddr_in #(
+    // 0 to 127.
+    parameter DELAY = 0
+) (
+    input  wire clk,
+    input  wire pin,
+    output wire first,
+    output wire second
+);
+  wire late;
+  DELAYG #(
+      .DEL_MODE ("SCLK_ALIGNED"),
+      .DEL_VALUE(DELAY)
+  ) delay (
+      .A(pin),
+      .Z(late)
+  );
+  IDDRX1F register (
+      .D(late),
+      .SCLK(clk),
+      .RST(1'b0),
+      .Q0(first),
+      .Q1(second)
+  );
+endmodule

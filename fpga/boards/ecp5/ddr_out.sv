@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pin that changes at both edges, by ECP5's output register (FPGA-TN-02035), so many steps of about 25 ps later.
+module ddr_out #(
+    // 0 to 127.
+    parameter DELAY = 0
+) (
+    input  wire clk,
+    input  wire first,
+    input  wire second,
+    output wire pin
+);
+  wire early;
+  ODDRX1F register (
+      .D0(first),
+      .D1(second),
+      .SCLK(clk),
+      .RST(1'b0),
+      .Q(early)
+  );
+  DELAYG #(
+      .DEL_MODE ("SCLK_ALIGNED"),
+      .DEL_VALUE(DELAY)
+  ) delay (
+      .A(early),
+      .Z(pin)
+  );
+endmodule

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose packet passes: round robin between packets; whoever has begun keeps its turn up to its last beat.
+module packet_turns #(
+    // Sources, 2 or more.
+    parameter COUNT = 2
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [COUNT-1:0] valid,
+    input  wire             ends,   // a last beat is taken
+    output wire [COUNT-1:0] turn    // of at most one
+);
+  reg [COUNT-1:0] holder;
+  wire [COUNT-1:0] chosen;
+  assign turn = |holder ? holder : chosen;
+
+  arbiter #(
+      .COUNT(COUNT)
+  ) turns (
+      .clk(clk),
+      .rst(rst),
+      .request(|holder ? holder : valid),
+      .grant(chosen),
+      .valid(),
+      .taken(ends)
+  );
+
+  always @(posedge clk) holder <= rst || ends ? {COUNT{1'b0}} : turn;
+endmodule

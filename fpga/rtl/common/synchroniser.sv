@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits from another clock's domain, two flip-flops later. Bits that change together may arrive in different cycles: what
+// passes here is one bit, or a code of which one bit changes at a time.
+module synchroniser #(
+    // 1 or more.
+    parameter WIDTH = 1
+) (
+    input  wire             clk,  // of the domain that the bits go to
+    input  wire [WIDTH-1:0] in,   // from flip-flops
+    output reg  [WIDTH-1:0] out
+);
+  (* keep *)
+  reg [WIDTH-1:0] first;
+  always @(posedge clk) begin
+    first <= in;
+    out   <= first;
+  end
+endmodule

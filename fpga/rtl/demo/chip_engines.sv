@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// kvs_lookup, reduce and the table that look-ups read, on one chip, behind one stream of packets each way.
+//
+// in_target says where a packet goes: 0 the look-ups, 1 the sums, 2 control_port. out_source says where an answer comes
+// from; every packet is answered by one packet, whole, in order from each source.
+module chip_engines #(
+    // Of the table, a power of two.
+    parameter LINES    = 64,
+    // Look-ups that wait for the table, a power of two, 2 or more.
+    parameter FLIGHT   = 8,
+    // Vectors of a sum: 2, 4 or 8.
+    parameter INPUTS   = 2,
+    // Beats of a vector, a power of two, 2 or more.
+    parameter DEPTH    = 16,
+    // 32-bit counters that the host reads, a multiple of 4, 4 or more.
+    parameter COUNTERS = 4
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [COUNTERS*32-1:0] counters,
+    input  wire [            1:0] in_target,
+    input  wire [          127:0] in_data,
+    input  wire [           15:0] in_keep,
+    input  wire                   in_last,
+    input  wire                   in_valid,
+    output wire                   in_ready,
+    output wire [            1:0] out_source,
+    output wire [          127:0] out_data,
+    output wire                   out_last,
+    output wire                   out_valid,
+    input  wire                   out_ready
+);
+  localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2;
+
+  wire [2:0] ready, valid, last, taken;
+  wire [127:0] data_0, data_1, data_2;
+  assign in_ready = in_target > CONTROL || ready[in_target];
+
+  wire [2:0] turn;
+  packet_turns #(
+      .COUNT(3)
+  ) turns (
+      .clk(clk),
+      .rst(rst),
+      .valid(valid),
+      .ends(out_valid && out_ready && out_last),
+      .turn(turn)
+  );
+  assign out_valid  = |(turn & valid);
+  assign out_last   = |(turn & last);
+  assign out_source = {turn[2], turn[1]};
+  assign out_data   = turn[2] ? data_2 : turn[1] ? data_1 : data_0;
+  assign taken      = turn & {3{out_ready}};
+
+  wire [$clog2(LINES)-1:0] write_line;
+  wire [511:0] write_data;
+  wire write;
+  wire [7:0] axil_addr;
+  wire axil_engine, axil_awvalid, axil_wvalid, axil_arvalid;
+  wire [31:0] axil_wdata, rdata_0, rdata_1;
+  wire [1:0] awready, wready, bvalid, arready, rvalid;
+  control_port #(
+      .LINES(LINES),
+      .COUNTERS(COUNTERS)
+  ) control (
+      .clk(clk),
+      .rst(rst),
+      .counters(counters),
+      .s_axis_tdata(in_data),
+      .s_axis_tkeep(in_keep),
+      .s_axis_tlast(in_last),
+      .s_axis_tvalid(in_valid && in_target == CONTROL),
+      .s_axis_tready(ready[CONTROL]),
+      .m_axis_tdata(data_2),
+      .m_axis_tlast(last[CONTROL]),
+      .m_axis_tvalid(valid[CONTROL]),
+      .m_axis_tready(taken[CONTROL]),
+      .write_line(write_line),
+      .write_data(write_data),
+      .write(write),
+      .m_axil_addr(axil_addr),
+      .m_axil_engine(axil_engine),
+      .m_axil_awvalid(axil_awvalid),
+      .m_axil_awready(awready[axil_engine]),
+      .m_axil_wdata(axil_wdata),
+      .m_axil_wvalid(axil_wvalid),
+      .m_axil_wready(wready[axil_engine]),
+      .m_axil_bvalid(bvalid[axil_engine]),
+      .m_axil_arvalid(axil_arvalid),
+      .m_axil_arready(arready[axil_engine]),
+      .m_axil_rdata(axil_engine ? rdata_1 : rdata_0),
+      .m_axil_rvalid(rvalid[axil_engine])
+  );
+
+  wire [63:0] read_0_araddr;
+  wire read_0_arvalid, read_0_arready, read_0_rvalid, read_0_rready;
+  wire [511:0] read_0_rdata;
+  wire [1:0] read_0_rresp;
+  line_memory #(
+      .LINES(LINES)
+  ) table_0 (
+      .clk(clk),
+      .rst(rst),
+      .write_line(write_line),
+      .write_data(write_data),
+      .write(write),
+      .s_axi_araddr(read_0_araddr),
+      .s_axi_arvalid(read_0_arvalid),
+      .s_axi_arready(read_0_arready),
+      .s_axi_rdata(read_0_rdata),
+      .s_axi_rresp(read_0_rresp),
+      .s_axi_rvalid(read_0_rvalid),
+      .s_axi_rready(read_0_rready)
+  );
+
+  wire [63:0] read_1_araddr;
+  wire read_1_arvalid, read_1_arready, read_1_rvalid, read_1_rready;
+  wire [511:0] read_1_rdata;
+  wire [1:0] read_1_rresp;
+  line_memory #(
+      .LINES(LINES)
+  ) table_1 (
+      .clk(clk),
+      .rst(rst),
+      .write_line(write_line),
+      .write_data(write_data),
+      .write(write),
+      .s_axi_araddr(read_1_araddr),
+      .s_axi_arvalid(read_1_arvalid),
+      .s_axi_arready(read_1_arready),
+      .s_axi_rdata(read_1_rdata),
+      .s_axi_rresp(read_1_rresp),
+      .s_axi_rvalid(read_1_rvalid),
+      .s_axi_rready(read_1_rready)
+  );
+
+  kvs_lookup #(
+      .WIDTH (128),
+      .FLIGHT(FLIGHT)
+  ) kvs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awaddr(axil_addr),
+      .s_axil_awprot(3'b0),
+      .s_axil_awvalid(axil_awvalid && !axil_engine),
+      .s_axil_awready(awready[0]),
+      .s_axil_wdata(axil_wdata),
+      .s_axil_wstrb(4'hF),
+      .s_axil_wvalid(axil_wvalid && !axil_engine),
+      .s_axil_wready(wready[0]),
+      .s_axil_bresp(),
+      .s_axil_bvalid(bvalid[0]),
+      .s_axil_bready(1'b1),
+      .s_axil_araddr(axil_addr),
+      .s_axil_arprot(3'b0),
+      .s_axil_arvalid(axil_arvalid && !axil_engine),
+      .s_axil_arready(arready[0]),
+      .s_axil_rdata(rdata_0),
+      .s_axil_rresp(),
+      .s_axil_rvalid(rvalid[0]),
+      .s_axil_rready(1'b1),
+      .s_axis_tdata(in_data),
+      .s_axis_tkeep(in_keep),
+      .s_axis_tlast(in_last),
+      .s_axis_tvalid(in_valid && in_target == KVS),
+      .s_axis_tready(ready[KVS]),
+      .m_axis_tdata(data_0),
+      .m_axis_tkeep(),
+      .m_axis_tlast(last[KVS]),
+      .m_axis_tvalid(valid[KVS]),
+      .m_axis_tready(taken[KVS]),
+      .m_axi_0_araddr(read_0_araddr),
+      .m_axi_0_arlen(),
+      .m_axi_0_arsize(),
+      .m_axi_0_arburst(),
+      .m_axi_0_arvalid(read_0_arvalid),
+      .m_axi_0_arready(read_0_arready),
+      .m_axi_0_rdata(read_0_rdata),
+      .m_axi_0_rresp(read_0_rresp),
+      .m_axi_0_rlast(1'b1),
+      .m_axi_0_rvalid(read_0_rvalid),
+      .m_axi_0_rready(read_0_rready),
+      .m_axi_1_araddr(read_1_araddr),
+      .m_axi_1_arlen(),
+      .m_axi_1_arsize(),
+      .m_axi_1_arburst(),
+      .m_axi_1_arvalid(read_1_arvalid),
+      .m_axi_1_arready(read_1_arready),
+      .m_axi_1_rdata(read_1_rdata),
+      .m_axi_1_rresp(read_1_rresp),
+      .m_axi_1_rlast(1'b1),
+      .m_axi_1_rvalid(read_1_rvalid),
+      .m_axi_1_rready(read_1_rready)
+  );
+
+  reduce #(
+      .WIDTH(128),
+      .DEPTH(DEPTH),
+      .INPUTS(INPUTS),
+      .BFLOAT16S(0)
+  ) sums (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awaddr(axil_addr),
+      .s_axil_awprot(3'b0),
+      .s_axil_awvalid(axil_awvalid && axil_engine),
+      .s_axil_awready(awready[1]),
+      .s_axil_wdata(axil_wdata),
+      .s_axil_wstrb(4'hF),
+      .s_axil_wvalid(axil_wvalid && axil_engine),
+      .s_axil_wready(wready[1]),
+      .s_axil_bresp(),
+      .s_axil_bvalid(bvalid[1]),
+      .s_axil_bready(1'b1),
+      .s_axil_araddr(axil_addr),
+      .s_axil_arprot(3'b0),
+      .s_axil_arvalid(axil_arvalid && axil_engine),
+      .s_axil_arready(arready[1]),
+      .s_axil_rdata(rdata_1),
+      .s_axil_rresp(),
+      .s_axil_rvalid(rvalid[1]),
+      .s_axil_rready(1'b1),
+      .s_axis_tdata(in_data),
+      .s_axis_tkeep(in_keep),
+      .s_axis_tlast(in_last),
+      .s_axis_tvalid(in_valid && in_target == REDUCE),
+      .s_axis_tready(ready[REDUCE]),
+      .m_axis_tdata(data_1),
+      .m_axis_tkeep(),
+      .m_axis_tlast(last[REDUCE]),
+      .m_axis_tvalid(valid[REDUCE]),
+      .m_axis_tready(taken[REDUCE])
+  );
+endmodule

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pin that changes at both edges: first while the clock is high, second while it is low. This one is for simulation;
+// boards have one of their chip's (fpga/boards).
+module ddr_out #(
+    // Steps of the chip's delay; none here.
+    parameter DELAY = 0
+) (
+    input  wire clk,
+    input  wire first,
+    input  wire second,
+    output wire pin
+);
+  reg high, low;
+  always @(posedge clk) begin
+    high <= first;
+    low  <= second;
+  end
+  assign pin = clk ? high : low;
+endmodule

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a frame that came from a MAC.
+package ethernet_pkg;
+  localparam [2:0] NONE = 0;
+  localparam [2:0] CORRUPT = 1;  // its check sequence, a byte or its preamble
+  localparam [2:0] RUNT = 2;
+  localparam [2:0] JUMBO = 3;
+  localparam [2:0] OVERFLOW = 4;  // it came while the queue was full
+endpackage

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engines on a chip (chip_engines) behind Gigabit Ethernet: ARP, echo, and the request layer over UDP, from RGMII's
+// pins to the engines' streams. The card's MAC address is 02:4F and its IP address.
+module udp_card #(
+    // IPv4 address, 192.168.1.50 by default.
+    parameter [31:0] ADDRESS  = 32'hC0A80132,
+    // Hz of clk, 7.8 MHz or more.
+    parameter [31:0] CLOCK    = 25_000_000,
+    // Cycles without a word after which another host may have the card.
+    parameter [31:0] PATIENCE = 5 * CLOCK,
+    // Requests on their way, a power of two, 2 or more.
+    parameter PLACES   = 8,
+    // Of the table, a power of two.
+    parameter LINES    = 256,
+    // Vectors of a sum: 2, 4 or 8.
+    parameter INPUTS   = 2,
+    // Beats of a vector, a power of two, 2 or more.
+    parameter DEPTH    = 64,
+    // Of the board's pins: rgmii.
+    parameter RX_DELAY = 0,
+    parameter TX_DELAY = 0
+) (
+    input  wire       clk,
+    input  wire       rst,
+    input  wire       rgmii_rxc,
+    input  wire       rgmii_rx_ctl,
+    input  wire [3:0] rgmii_rd,
+    output wire       rgmii_txc,
+    output wire       rgmii_tx_ctl,
+    output wire [3:0] rgmii_td
+);
+  localparam [31:0] IP = {ADDRESS[7:0], ADDRESS[15:8], ADDRESS[23:16], ADDRESS[31:24]};
+  localparam [47:0] MAC = {IP, 16'h4F02};
+  localparam COUNTERS = udp_pkg::COUNTERS;
+
+  wire phy_rst;
+  synchroniser #(
+      .WIDTH(1)
+  ) reset (
+      .clk(rgmii_rxc),
+      .in (rst),
+      .out(phy_rst)
+  );
+
+  wire [7:0] rxd, txd;
+  wire rx_dv, rx_er, tx_en, tx_er;
+  rgmii #(
+      .RX_DELAY(RX_DELAY),
+      .TX_DELAY(TX_DELAY)
+  ) pins (
+      .rxc(rgmii_rxc),
+      .rx_ctl(rgmii_rx_ctl),
+      .rd(rgmii_rd),
+      .txc(rgmii_txc),
+      .tx_ctl(rgmii_tx_ctl),
+      .td(rgmii_td),
+      .rxd(rxd),
+      .rx_dv(rx_dv),
+      .rx_er(rx_er),
+      .txd(txd),
+      .tx_en(tx_en),
+      .tx_er(tx_er)
+  );
+
+  wire [127:0] rx_data, tx_data;
+  wire [3:0] rx_count, tx_count;
+  wire rx_last, rx_valid, tx_last, tx_valid, tx_ready;
+  wire [2:0] rx_fault;
+  gmii_mac mac (
+      .clk(clk),
+      .rst(rst),
+      .phy_clk(rgmii_rxc),
+      .phy_rst(phy_rst),
+      .rxd(rxd),
+      .rx_dv(rx_dv),
+      .rx_er(rx_er),
+      .txd(txd),
+      .tx_en(tx_en),
+      .tx_er(tx_er),
+      .rx_data(rx_data),
+      .rx_count(rx_count),
+      .rx_last(rx_last),
+      .rx_fault(rx_fault),
+      .rx_valid(rx_valid),
+      .tx_data(tx_data),
+      .tx_count(tx_count),
+      .tx_last(tx_last),
+      .tx_valid(tx_valid),
+      .tx_ready(tx_ready)
+  );
+
+  wire [127:0] judged_data;
+  wire [3:0] judged_count;
+  wire judged_last, judged_valid, overflow;
+  wire [1:0] judged_kind;
+  wire [15:0] check_events, server_events;
+  frame_check check (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .in_data(rx_data),
+      .in_count(rx_count),
+      .in_last(rx_last),
+      .in_fault(rx_fault),
+      .in_valid(rx_valid),
+      .out_data(judged_data),
+      .out_count(judged_count),
+      .out_last(judged_last),
+      .out_valid(judged_valid),
+      .out_kind(judged_kind),
+      .out_events(check_events)
+  );
+
+  wire [127:0] frame_data;
+  wire [3:0] frame_count;
+  wire frame_last, frame_valid, frame_ready;
+  wire [1:0] frame_kind;
+  frame_store store (
+      .clk(clk),
+      .rst(rst),
+      .in_data(judged_data),
+      .in_count(judged_count),
+      .in_last(judged_last),
+      .in_kind(judged_kind),
+      .in_valid(judged_valid),
+      .overflow(overflow),
+      .out_data(frame_data),
+      .out_count(frame_count),
+      .out_last(frame_last),
+      .out_kind(frame_kind),
+      .out_valid(frame_valid),
+      .out_ready(frame_ready)
+  );
+
+  wire [127:0] echo_data, reply_data;
+  wire [3:0] echo_count;
+  wire echo_last, echo_valid, echo_ready, reply_last, frame_out_valid, reply_out_ready;
+  wire [95:0] reply_peer, peer;
+  wire [7:0] reply_kind, reply_outcome;
+  wire [31:0] reply_session, reply_sequence, session, window_sequence;
+  wire reply_valid, reply_ready, window_forget, window_idle, window_fresh, window_known, window_accept, window_again;
+  wire [1:0] in_target, out_source;
+  wire [127:0] in_data, out_data;
+  wire [15:0] in_keep;
+  wire in_last, in_valid, in_ready, out_last, out_valid;
+  udp_server #(
+      .PATIENCE(PATIENCE)
+  ) server (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .in_data(frame_data),
+      .in_count(frame_count),
+      .in_last(frame_last),
+      .in_kind(frame_kind),
+      .in_valid(frame_valid),
+      .in_ready(frame_ready),
+      .echo_data(echo_data),
+      .echo_count(echo_count),
+      .echo_last(echo_last),
+      .echo_valid(echo_valid),
+      .echo_ready(echo_ready),
+      .reply_peer(reply_peer),
+      .reply_kind(reply_kind),
+      .reply_outcome(reply_outcome),
+      .reply_session(reply_session),
+      .reply_sequence(reply_sequence),
+      .reply_valid(reply_valid),
+      .reply_ready(reply_ready),
+      .peer(peer),
+      .session(session),
+      .window_forget(window_forget),
+      .window_idle(window_idle),
+      .window_sequence(window_sequence),
+      .window_fresh(window_fresh),
+      .window_known(window_known),
+      .window_accept(window_accept),
+      .window_again(window_again),
+      .out_target(in_target),
+      .out_data(in_data),
+      .out_keep(in_keep),
+      .out_last(in_last),
+      .out_valid(in_valid),
+      .out_ready(in_ready),
+      .events(server_events)
+  );
+
+  wire send_valid, sent;
+  wire [31:0] send_sequence, send_cycles;
+  wire [6:0] send_beats, send_beat;
+  wire [15:0] send_sum;
+  wire [127:0] send_data;
+  request_window #(
+      .PLACES(PLACES)
+  ) window (
+      .clk(clk),
+      .rst(rst),
+      .forget(window_forget),
+      .idle(window_idle),
+      .sequence_in(window_sequence),
+      .fresh(window_fresh),
+      .known(window_known),
+      .accept(window_accept),
+      .again(window_again),
+      .target(in_target),
+      .answer_source(out_source),
+      .answer_data(out_data),
+      .answer_last(out_last),
+      .answer_valid(out_valid),
+      .send_valid(send_valid),
+      .send_sequence(send_sequence),
+      .send_beats(send_beats),
+      .send_sum(send_sum),
+      .send_cycles(send_cycles),
+      .send_beat(send_beat),
+      .send_data(send_data),
+      .sent(sent)
+  );
+
+  reply_sender #(
+      .PLACES(PLACES),
+      .LINES (LINES),
+      .CLOCK (CLOCK)
+  ) sender (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .reply_peer(reply_peer),
+      .reply_kind(reply_kind),
+      .reply_outcome(reply_outcome),
+      .reply_session(reply_session),
+      .reply_sequence(reply_sequence),
+      .reply_valid(reply_valid),
+      .reply_ready(reply_ready),
+      .peer(peer),
+      .session(session),
+      .send_valid(send_valid),
+      .send_sequence(send_sequence),
+      .send_beats(send_beats),
+      .send_sum(send_sum),
+      .send_cycles(send_cycles),
+      .send_beat(send_beat),
+      .send_data(send_data),
+      .sent(sent),
+      .out_data(reply_data),
+      .out_last(reply_last),
+      .out_valid(frame_out_valid),
+      .out_ready(reply_out_ready)
+  );
+
+  // Echoes and ARP's answers, or the request layer's frames.
+  wire [1:0] turn;
+  packet_turns #(
+      .COUNT(2)
+  ) turns (
+      .clk(clk),
+      .rst(rst),
+      .valid({frame_out_valid, echo_valid}),
+      .ends(tx_valid && tx_ready && tx_last),
+      .turn(turn)
+  );
+  assign {reply_out_ready, echo_ready} = turn & {2{tx_ready}};
+  assign tx_valid = |(turn & {frame_out_valid, echo_valid});
+  assign tx_data  = turn[1] ? reply_data : echo_data;
+  assign tx_count = turn[1] ? 4'd15 : echo_count;
+  assign tx_last  = turn[1] ? reply_last : echo_last;
+
+  reg [COUNTERS*32-1:0] counters;
+  wire [15:0] kept_events = overflow ? 16'h0001 << udp_pkg::OVERFLOW : check_events;
+  wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
+  wire [15:0] events = kept_events | server_events | sent_events;
+  integer i;
+  always @(posedge clk)
+    for (i = 0; i < COUNTERS; i = i + 1) counters[i*32+:32] <= rst ? 32'b0 : counters[i*32+:32] + events[i];
+
+  chip_engines #(
+      .LINES(LINES),
+      .FLIGHT(16),
+      .INPUTS(INPUTS),
+      .DEPTH(DEPTH),
+      .COUNTERS(COUNTERS)
+  ) engines (
+      .clk(clk),
+      .rst(rst),
+      .counters(counters),
+      .in_target(in_target),
+      .in_data(in_data),
+      .in_keep(in_keep),
+      .in_last(in_last),
+      .in_valid(in_valid),
+      .in_ready(in_ready),
+      .out_source(out_source),
+      .out_data(out_data),
+      .out_last(out_last),
+      .out_valid(out_valid),
+      .out_ready(1'b1)
+  );
+endmodule

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of the engines on a chip: beats of 16 bytes (``fpga/README.md``), from what LEO's functions are asked."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from offramp.device import Status
+from offramp.fpga.udp import MOST_PACKET, Control
+from offramp.leo.functions import reduce
+
+BEAT: Final = 16
+_HEADER: Final = struct.Struct("<8sQ")
+_COMPLETION: Final = struct.Struct("<B3xIQ")
+KEYS: Final = (MOST_PACKET - BEAT) // 8
+"""Keys of a packet whose answer fits a packet, too."""
+
+LINES: Final = (MOST_PACKET - BEAT) // 64
+"""Lines of a table in a packet."""
+
+
+class Answer(NamedTuple):
+    """What an engine answered; ``payload`` is padded to whole beats."""
+
+    status: Status
+    elements: int
+    payload: bytes
+
+
+def answer(packet: bytes) -> Answer | None:
+    """An answer packet taken apart; None where it is none."""
+    if len(packet) < BEAT or len(packet) % BEAT:
+        return None
+    status, count, _ = _COMPLETION.unpack_from(packet, len(packet) - BEAT)
+    try:
+        return Answer(Status(status), count, packet[:-BEAT])
+    except ValueError:
+        return None
+
+
+def lookups(keys: Sequence[bytes]) -> bytes:
+    """Of ``kvs.lookup``: up to ``KEYS`` keys of 8 bytes."""
+    return _HEADER.pack(struct.pack("<II", 0, len(keys)), 0) + b"".join(keys)
+
+
+def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
+    """Of ``control_port``: lines of the table, a register's value, or nothing."""
+    return _HEADER.pack(struct.pack("<II", what, place), 0) + content
+
+
+def sums(message: bytes, depth: int) -> list[bytes] | None:
+    """Of ``reduce``: packets whose answers, one after the other, are a request's; None if its length is wrong.
+
+    ``depth``: bytes of a vector that the engine holds, a multiple of 16.
+    """
+    if len(message) < reduce.HEADER.size:
+        return None
+    kind, vectors, zeros, count = struct.unpack_from("<BBHI", message)
+    size = 2 if kind == reduce.Type.BFLOAT16 else 4
+    whole = reduce.HEADER.size + vectors * count * size
+    if kind > reduce.Type.BFLOAT16 or zeros or not 1 <= vectors <= reduce.MOST or len(message) != whole:
+        return None
+    most = min(depth, (MOST_PACKET - BEAT) // vectors // BEAT * BEAT)
+    found = []
+    for at in range(0, max(count * size, 1), most):
+        length = min(most, count * size - at)
+        head = struct.pack("<BBHI", kind, vectors, 0, length // size)
+        starts = (reduce.HEADER.size + vector * count * size + at for vector in range(vectors))
+        parts = [message[start : start + length] for start in starts]
+        parts[:-1] = [part.ljust(-(-length // BEAT) * BEAT, b"\0") for part in parts[:-1]]
+        found.append(_HEADER.pack(head, 0) + b"".join(parts))
+    return found

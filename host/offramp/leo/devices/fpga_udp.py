@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The line to an FPGA card on Ethernet: what the device asks, as requests over UDP (``offramp.fpga.udp``)."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from offramp.device import Status
+from offramp.fpga import packets
+from offramp.fpga.session import Refused, Session
+from offramp.fpga.udp import PORT, Control, Counter, Target
+from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
+from offramp_base.errors import OfframpError
+
+ENGINES: Final = "kvs_lookup+reduce"
+"""What such a card has."""
+
+DEPTH: Final = 256
+"""Bytes of a vector that a card's ``reduce`` holds at least."""
+
+_MASK, _CONTROL, _SUMS = 0x18, 0x08, 0x100  # registers of kvs_lookup, and those of reduce above them
+_LINE: Final = 64
+_KEY: Final = 8
+
+
+class UdpLink:
+    """A card that serves one host, over an ordinary UDP socket.
+
+    Attributes:
+        lines: of the card's table.
+    """
+
+    def __init__(self, at: str, patience_s: float, heard: Heard, lost: Callable[[], None]) -> None:
+        """Open a session with the card ``at`` HOST or HOST:PORT; what does not answer for ``patience_s`` is lost.
+
+        Raises:
+            OfframpError: no such address, no answer, or the card serves another host.
+        """
+        self._at, self._patience_s = at, patience_s
+        self._heard, self._lost = heard, lost
+        self._session = Session(secrets.randbits(32), time.monotonic(), patience_s / 4)
+        self._lock = threading.Condition()
+        self._keys: deque[tuple[int, bytes]] = deque()  # look-ups that wait for a packet
+        self._writes = 0  # unanswered; look-ups wait for them
+        self._ends = False
+        self._asked_at = 0.0  # since when something is unanswered
+        self._table = bytearray()
+        self._line = self._connect(at)
+        self._bell, self._hears_bell = socket.socketpair()
+        self._bell.setblocking(False)
+        self._reader = threading.Thread(target=self._run, daemon=True)
+        try:
+            self._open()
+        except BaseException:
+            self._close_sockets()
+            raise
+        self.lines = self._session.lines
+        self._reader.start()
+
+    @staticmethod
+    def _connect(at: str) -> socket.socket:
+        host, colon, port = at.partition(":")
+        if not host or (colon and not (port.isdecimal() and 0 < int(port) < 1 << 16)):
+            raise OfframpError(f"device fpga:udp={at}: expected HOST or HOST:PORT")
+        line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            line.connect((host, int(port) if colon else PORT))
+        except OSError as error:
+            line.close()
+            raise OfframpError(f"device fpga:udp={at}: {error.strerror or error}") from None
+        line.setblocking(False)
+        return line
+
+    def _open(self) -> None:
+        begun = time.monotonic()
+        while not self._session.opened:
+            now = time.monotonic()
+            if now - begun >= self._patience_s:
+                raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._patience_s:g} s")
+            try:
+                self._send_due(now)
+                self._wait(min(self._session.wakes_at(), begun + self._patience_s))
+                self._receive()
+            except Refused as error:
+                raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
+
+    def send(self, operation: int, serial: int, message: bytes) -> None:
+        """Post a request; whether the card still lives is heard otherwise."""
+        with self._lock:
+            if self._session.idle and not self._keys:
+                self._asked_at = time.monotonic()
+            if operation == LOOKUP:
+                if len(message) == _KEY:
+                    self._keys.append((serial, message))
+                else:
+                    self._heard(serial, Status.BAD_LENGTH, 0, b"")
+            elif operation == REDUCE:
+                self._sum(serial, message)
+            elif operation == TABLE:
+                self._allocate(message)
+            elif operation == WRITE:
+                self._write(message)
+            elif operation == ABORT:
+                for engine in (0, _SUMS):
+                    self._control(packets.control(Control.SET, engine + _CONTROL, struct.pack("<I", 1)))
+            else:
+                self._heard(serial, Status.UNKNOWN_FUNCTION, 0, b"")
+        self._ring()
+
+    def counters(self, timeout_s: float = 1.0) -> dict[Counter, int]:
+        """What the card has counted since it was switched on, modulo 2^32.
+
+        Raises:
+            OfframpError: it does not answer in time.
+        """
+        found: list[bytes] = []
+        came = threading.Event()
+
+        def answered(_: int, packet: bytes) -> None:
+            found.append(packet)
+            came.set()
+
+        with self._lock:
+            self._session.request(Target.CONTROL, packets.control(Control.COUNT), answered)
+        self._ring()
+        if not came.wait(timeout_s) or len(found[0]) < 4 * len(Counter):
+            raise OfframpError(f"device fpga:udp={self._at}: no counters in {timeout_s:g} s")
+        return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
+
+    def _allocate(self, message: bytes) -> None:
+        """A table of so many buckets, all of them free."""
+        buckets = struct.unpack_from("<BI", message)[1]
+        self._table = bytearray(buckets * _LINE)
+        self._control(packets.control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
+        self._write_lines(0, buckets)
+
+    def _write(self, message: bytes) -> None:
+        at, content = struct.unpack_from("<Q", message, 1)[0], message[9:]
+        self._table[at : at + len(content)] = content
+        self._write_lines(at // _LINE, -(-(at + len(content)) // _LINE))
+
+    def _write_lines(self, first: int, end: int) -> None:
+        for line in range(first, end, packets.LINES):
+            content = bytes(self._table[line * _LINE : min(line + packets.LINES, end) * _LINE])
+            self._control(packets.control(Control.TABLE, line, content))
+
+    def _control(self, packet: bytes) -> None:
+        def answered(_: int, packet: bytes) -> None:
+            found = packets.answer(packet)
+            self._writes -= 1
+            if found is None or found.status != Status.OK:
+                raise Refused("the card refuses its table")
+
+        self._writes += 1
+        self._session.request(Target.CONTROL, packet, answered)
+
+    def _sum(self, serial: int, message: bytes) -> None:
+        parts = packets.sums(message, DEPTH)
+        if parts is None:
+            self._heard(serial, Status.BAD_LENGTH, 0, b"")
+            return
+        size = 2 if message[0] == 3 else 4
+        found: list[bytes] = [b""] * len(parts)
+        left, worked, status = len(parts), 0, Status.OK
+
+        def take(place: int, cycles: int, packet: bytes) -> None:
+            nonlocal left, worked, status
+            answer = packets.answer(packet)
+            left, worked = left - 1, worked + self._ns(cycles)
+            if answer is None or answer.status != Status.OK:
+                status = Status.FAILED if answer is None else answer.status
+            else:
+                found[place] = answer.payload[: answer.elements * size]
+            if not left:
+                self._heard(serial, status, worked, b"" if status else b"".join(found))
+
+        for place, part in enumerate(parts):
+            self._session.request(Target.REDUCE, part, partial(take, place))
+
+    def _look_up(self) -> None:
+        """Put look-ups that wait together into one packet, behind the table's writes."""
+        while self._keys and not self._writes and self._session.room:
+            asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
+            packet = packets.lookups([key for _, key in asked])
+
+            def answered(cycles: int, packet: bytes, asked: list[tuple[int, bytes]] = asked) -> None:
+                found, worked = packets.answer(packet), self._ns(cycles)
+                good = found is not None and found.status == Status.OK and found.elements == len(asked)
+                for place, (serial, _) in enumerate(asked):
+                    if good and found is not None:
+                        self._heard(serial, Status.OK, worked, found.payload[_KEY * place : _KEY * (place + 1)])
+                    else:
+                        self._heard(serial, Status.FAILED if found is None else found.status, worked, b"")
+
+            self._session.request(Target.KVS, packet, answered)
+            return
+
+    def _ns(self, cycles: int) -> int:
+        return cycles * 1_000_000_000 // self._session.clock_hz
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    now = time.monotonic()
+                    waits = bool(self._keys) or not self._session.idle
+                    if self._ends or (waits and now - max(self._asked_at, self._session.heard_at) > self._patience_s):
+                        break
+                    self._send_due(now)
+                    wakes = self._session.wakes_at()
+                self._wait(wakes)
+                with self._lock:
+                    self._receive()
+        except Refused:
+            pass
+        if not self._ends:
+            self._lost()
+
+    def _send_due(self, now: float) -> None:
+        while True:
+            self._look_up()
+            due = self._session.due(now)
+            for datagram in due:
+                with contextlib.suppress(OSError):  # what is not sent is sent again
+                    self._line.send(datagram)
+            if not (due and self._keys and not self._writes and self._session.room):
+                return
+
+    def _wait(self, until: float) -> None:
+        ready, _, _ = select.select([self._line, self._hears_bell], [], [], max(until - time.monotonic(), 0))
+        if self._hears_bell in ready:
+            self._hears_bell.recv(4096)
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                datagram = self._line.recv(2048)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP message about an earlier one: the port or the host is not there, yet
+            self._session.heard(datagram, time.monotonic())
+
+    def _ring(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._bell.send(b"!")
+
+    def close(self) -> None:
+        """Give the card back."""
+        with self._lock:
+            self._ends = True
+        self._ring()
+        self._reader.join()
+        with contextlib.suppress(OSError):
+            self._line.send(self._session.close())
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        for each in (self._line, self._bell, self._hears_bell):
+            each.close()

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole card at its RGMII pins, with frames as hosts send them, and as they should not."""
+
+import random
+import struct
+import zlib
+
+import cocotb
+from cocotb.triggers import ClockCycles, with_timeout
+from cocotb.utils import get_sim_time
+from offramp_pynq.packets import answer, request
+from offramp_pynq.registers import KVS_LOOKUP_REGS
+
+from offramp.device import Status
+from offramp.fpga.udp import Control, Counter, Kind, Outcome, Target
+from offramp.leo.functions import kvs
+from offramp.leo.memory import HostMemory
+from offramp_sim.rtl.bench import report, settings
+from rtl import ethernet as eth
+from rtl.ethernet import Pins, message, opened, udp_frame
+
+SESSION = 0x12345678
+
+
+class Host:
+    """A host that waits for each answer."""
+
+    def __init__(self, pins):
+        self.pins, self.sequence = pins, 0
+
+    async def ask(self, content, port=40000):
+        self.pins.send(udp_frame(content, port))
+        return opened(await with_timeout(self.pins.next(), 200, "us"))
+
+    async def open(self, session=SESSION, port=40000):
+        return (await self.ask(message(Kind.OPEN, session), port))[0]
+
+    async def request(self, target, packet):
+        head, found = await self.ask(message(Kind.REQUEST, SESSION, self.sequence, packet, target))
+        assert (head["kind"], head["outcome"], head["sequence"]) == (Kind.REQUEST, Outcome.DONE, self.sequence)
+        self.sequence += 1
+        return answer(found, 16)
+
+    async def control(self, what, place=0, content=b""):
+        return await self.request(
+            Target.CONTROL, request(struct.pack("<II", what, place), 1, [content] * bool(content), 16)
+        )
+
+    async def counters(self):
+        found = await self.control(Control.COUNT)
+        assert found.status == Status.OK
+        return struct.unpack("<16I", found.payload)
+
+    async def table(self, lines, keys, dice):
+        memory = HostMemory(lines * kvs.LINE)
+        index = kvs.Index(memory, lines)
+        for key in keys:
+            index.insert(key, dice.getrandbits(63) + 1)
+        assert (
+            await self.control(Control.SET, KVS_LOOKUP_REGS["MASK"], struct.pack("<I", lines - 1))
+        ).status == Status.OK
+        for line in range(lines):
+            content = memory.read(line * kvs.LINE, kvs.LINE)
+            if any(content):
+                assert (await self.control(Control.TABLE, line, content)).status == Status.OK
+        return index
+
+
+def lookup(number, keys):
+    return request(struct.pack("<II", 0, len(keys)), number, [b"".join(struct.pack("<Q", key) for key in keys)], 16)
+
+
+async def card(dut):
+    pins = Pins(dut, settings().get("clock_ns", 40))
+    await pins.reset()
+    return pins
+
+
+@cocotb.test()
+async def addresses_and_echo(dut):
+    pins = await card(dut)
+    ask = struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 1, eth.HOST, eth.HOST_IP, bytes(6), eth.ADDRESS)
+    pins.send(eth.ethernet(ask, 0x0806, b"\xff" * 6))
+    found = await with_timeout(pins.next(), 20, "us")
+    expected = struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 2, eth.CARD, eth.ADDRESS, eth.HOST, eth.HOST_IP)
+    assert found == eth.ethernet(expected, 0x0806, eth.HOST, eth.CARD)
+    dice = random.Random(1)
+    for size in (0, 1, 17, 18, 19, 22, 23, 64, 999, 1472):
+        content = dice.randbytes(size)
+        head = struct.pack(">BBHHH", 8, 0, 0, 77, size)
+        echo = head[:2] + struct.pack(">H", eth.checksum(head + content)) + head[4:] + content
+        pins.send(eth.ethernet(eth.ipv4(echo, 1)))
+        found = await with_timeout(pins.next(), 60, "us")
+        assert found[:12] == eth.HOST + eth.CARD
+        assert eth.checksum(found[14:34]) == 0
+        assert struct.unpack_from(">II", found, 26) == (eth.ADDRESS, eth.HOST_IP)
+        reply = found[34 : 34 + len(echo)]
+        assert reply[:2] == b"\0\0"
+        assert reply[4:] == echo[4:]
+        assert eth.checksum(reply) == 0
+
+
+@cocotb.test()
+async def sessions(dut):
+    """One host at a time: another one is told so, until the first one goes."""
+    pins = await card(dut)
+    host = Host(pins)
+    head, _ = await host.ask(message(Kind.REQUEST, SESSION, 0, bytes(32)))
+    assert head["outcome"] == Outcome.NO_SESSION
+    head = await host.open()
+    assert (head["outcome"], head["window"], head["session"], head["lines"]) == (Outcome.DONE, 8, SESSION, 64)
+    assert head["cycles"] == 25_000_000
+    assert (await host.counters())[Counter.STRANGER] == 1
+    assert (await host.open())["outcome"] == Outcome.DONE  # asked twice
+    assert (await host.open(SESSION + 1))["outcome"] == Outcome.BUSY
+    assert (await host.open(SESSION, 40001))["outcome"] == Outcome.BUSY
+    head, _ = await host.ask(message(Kind.CLOSE, SESSION), 40001)
+    assert head["outcome"] == Outcome.NO_SESSION
+    assert (await host.control(9)).status == Status.UNKNOWN_FUNCTION
+    head, _ = await host.ask(message(Kind.CLOSE, SESSION))
+    assert head["outcome"] == Outcome.DONE
+    assert (await host.open(SESSION + 1))["outcome"] == Outcome.DONE
+    # Numbers begin anew; after its patience the card takes another host.
+    head, found = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
+    assert head["outcome"] == Outcome.DONE
+    assert len(found) == 80
+    await ClockCycles(dut.clk, 3000)
+    assert (await host.open(SESSION + 2, 40001))["outcome"] == Outcome.DONE
+
+
+@cocotb.test()
+async def lookups(dut):
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(2)
+    await host.open()
+    keys = [dice.getrandbits(64) for _ in range(20)]
+    index = await host.table(64, keys, dice)
+    found = await host.control(Control.GET, KVS_LOOKUP_REGS["MASK"])
+    assert found.payload[:4] == struct.pack("<I", 63)
+    for count in (1, 2, 3, 8, 178):
+        wanted = [dice.choice((*keys, 99)) for _ in range(count)]
+        found = await host.request(Target.KVS, lookup(count, wanted))
+        assert (found.status, found.number, found.count) == (Status.OK, count, count)
+        assert struct.unpack_from(f"<{count}Q", found.payload) == tuple(map(index.lookup, wanted))
+    vectors = [struct.pack("<5i", *range(at, at + 5)) for at in (3, 40)]
+    found = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
+    assert (found.status, found.number) == (Status.OK, 6)
+    assert struct.unpack_from("<5i", found.payload) == (43, 45, 47, 49, 51)
+
+
+@cocotb.test()
+async def bad_frames(dut):
+    """Each is counted as what it is, answered by nothing, and changes nothing."""
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(3)
+    await host.open()
+    index = await host.table(64, [5, 6], dice)
+    good = udp_frame(message(Kind.REQUEST, SESSION, host.sequence + 1, lookup(1, [5])))
+    payload = good[42:]
+    fcs = struct.pack("<I", zlib.crc32(good))
+    pre = b"\x55" * 7 + b"\xd5"
+
+    def flipped(at, frame=good):
+        return frame[:at] + bytes([frame[at] ^ 0x10]) + frame[at + 1 :]
+
+    def checked(frame):
+        return pre + frame + struct.pack("<I", zlib.crc32(frame))
+
+    def packet(at, value):
+        """The good frame's IP packet with a changed header whose sum is right."""
+        head = bytearray(good[14:34])
+        head[at : at + len(value)] = value
+        head[10:12] = b"\0\0"
+        head[10:12] = struct.pack(">H", eth.checksum(bytes(head)))
+        return checked(good[:14] + bytes(head) + good[34:])
+
+    def udp(**changes):
+        return checked(eth.ethernet(eth.ipv4(eth.datagram(payload, **changes), 17)))
+
+    def layer(at, value):
+        return checked(udp_frame(payload[:at] + value + payload[at + len(value) :]))
+
+    no_sum = good[:40] + b"\0\0" + good[42:]
+    long = good + bytes(1515 - len(good))
+    bad = {
+        Counter.CORRUPT: [pre + flipped(at) + fcs for at in (0, 13, 30, 50, 80)]
+        + [pre + good + b"1234", pre + good[:-4] + fcs, b"\x12" * 80, (pre + good + fcs, 30)],
+        Counter.RUNT: [checked(good[:59]), checked(good[:20]), pre + b"12", pre, checked(b"")],
+        Counter.JUMBO: [checked(long), checked(good + bytes(3000)), checked(good + bytes(9000))],
+        Counter.MISADDRESSED: [
+            checked(flipped(5)), packet(16, b"\xc0\xa8\x01\x33"), udp(to_port=9), checked(b"\xff" * 6 + good[6:]),
+            checked(eth.ethernet(struct.pack(">HHBBH6sI6sI", 1, 0x800, 6, 4, 1, eth.HOST, 9, bytes(6), 10), 0x806)),
+        ],
+        Counter.UNKNOWN: [
+            packet(9, b"\x06"), checked(good[:12] + b"\x86\xdd" + good[14:]),
+            checked(good[:12] + b"\x81\x00" + good[14:]),
+            checked(eth.ethernet(eth.ipv4(b"\0\0\xff\xff" + bytes(30), 1))),
+        ],
+        Counter.FRAGMENT: [packet(6, b"\x20\x00"), packet(6, b"\x00\x10"), packet(6, b"\x3f\xff")],
+        Counter.BAD_HEADER: [
+            checked(flipped(22)), packet(0, b"\x46"), packet(0, b"\x65"), packet(2, b"\x05\xdc"),
+            packet(2, b"\x00\x15"),
+            checked(good + bytes(4)), checked(good[:38] + b"\x00\x20" + good[40:]),
+        ],
+        Counter.BAD_CHECKSUM: [
+            checked(flipped(44)), checked(flipped(len(good) - 1)), checked(flipped(40)), checked(no_sum),
+            checked(eth.ethernet(eth.ipv4(b"\x08\x00\x12\x34" + bytes(30), 1))),
+        ],
+        Counter.MALFORMED: [
+            layer(0, b"\0"), layer(2, b"\x09"), layer(3, b"\x03"),
+            checked(udp_frame(payload[:22])), checked(udp_frame(payload[:37])), checked(udp_frame(b"OF")),
+            checked(udp_frame(message(Kind.REQUEST, SESSION, 90, bytes(1441)))),
+            checked(udp_frame(message(Kind.OPEN, 5, 0, b"1"))),
+        ],
+    }  # fmt: skip
+    before = await host.counters()
+    wrong = [(counter, wire) for counter, wires in bad.items() for wire in wires]
+    dice.shuffle(wrong)
+    for _, wire in wrong:
+        wire, at = wire if isinstance(wire, tuple) else (wire, None)
+        pins.send_raw(wire, None if at is None else [int(place == at) for place in range(len(wire))])
+    await pins.source.wait()
+    after = await host.counters()
+    assert not pins.frames
+    changes = {counter: after[counter] - before[counter] for counter in Counter}
+    expected = dict.fromkeys(Counter, 0) | {counter: len(wires) for counter, wires in bad.items()}
+    expected[Counter.ACCEPTED] = len(bad[Counter.MALFORMED]) + 1
+    expected[Counter.EXECUTED] = expected[Counter.REPLIED] = 1
+    assert changes == expected, {c.name: (changes[c], expected[c]) for c in Counter if changes[c] != expected[c]}
+    found = await host.request(Target.KVS, lookup(3, [5, 6, 7]))
+    assert struct.unpack_from("<3Q", found.payload) == (index.lookup(5), index.lookup(6), 0)
+    report(bad=len(wrong))
+
+
+@cocotb.test()
+async def old_and_early_numbers(dut):
+    """A number is carried out once; its answer is given again as long as its place holds it."""
+    pins = await card(dut)
+    host = Host(pins)
+    await host.open()
+    seen = {}
+    for number in range(20):
+        packet = message(Kind.REQUEST, SESSION, number, request(struct.pack("<II", 3, 0), number, [], 16), 2)
+        seen[number] = await host.ask(packet)
+        again = await host.ask(packet)
+        assert again == seen[number]
+    before = await host_counters(host, 20)
+    old = message(Kind.REQUEST, SESSION, 3, request(struct.pack("<II", 3, 0), 3, [], 16), 2)
+    pins.send(udp_frame(old))
+    after = await host_counters(host, 21)
+    assert after[Counter.STALE] - before[Counter.STALE] == 1
+    assert after[Counter.DUPLICATE] == 20
+    assert not pins.frames
+
+
+async def host_counters(host, number):
+    host.sequence = number
+    return await host.counters()
+
+
+@cocotb.test()
+async def line_rate(dut):
+    """Requests of 64 to 1,400 bytes without a pause on the wire, in cycles of the PHY's clock for each.
+
+    A window of requests is sent back to back, and each answer is followed by the next request at once.
+    """
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(4)
+    await host.open()
+    keys = [dice.getrandbits(64) for _ in range(20)]
+    index = await host.table(64, keys, dice)
+    found = {}
+    for size in (64, 256, 512, 1024, 1400):
+        count = (size - 16) // 8
+        number, requests = host.sequence, 24
+        asked, frames = {}, []
+        for at in range(requests):
+            wanted = [dice.choice((*keys, 99)) for _ in range(count)]
+            asked[number + at] = wanted
+            packet = message(Kind.REQUEST, SESSION, number + at, lookup(at, wanted))
+            frames.append(udp_frame(packet))
+        pins.gaps.clear()
+        for frame in frames[:8]:
+            pins.send(frame)
+        times = []
+        for at in range(requests):
+            head, packet = opened(await with_timeout(pins.next(), 400, "us"))
+            times.append(get_sim_time("ns"))
+            if at + 8 < requests:
+                pins.send(frames[at + 8])
+            got = answer(packet, 16)
+            assert got.status == Status.OK
+            wanted = tuple(map(index.lookup, asked.pop(head["sequence"])))
+            assert struct.unpack_from(f"<{count}Q", got.payload) == wanted
+        host.sequence += requests
+        # Between the third answer and the last, when the window is full.
+        cycles = (times[-1] - times[2]) / 8 / (requests - 3)
+        wire = len(frames[0]) + 4 + 8 + 12
+        back = len(opened_frame(count)) + 4 + 8 + 12
+        found[size] = {"cycles": cycles, "wire": wire, "answer": back, "least_gap": min(pins.gaps)}
+    report(sizes=found)
+
+
+def opened_frame(count):
+    """As long as the card's frame with so many addresses."""
+    return bytes(64 + 16 * (-(-count // 2) + 1))

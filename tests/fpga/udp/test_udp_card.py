@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The card behind Gigabit Ethernet, driven at its RGMII pins; every frame that comes back has right sums and sequences.
+
+Blind spots: the chip's own DDR primitives (a behavioural pair stands in), delays of clock against data, negotiation.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from offramp_sim.rtl.bench import run_bench
+from offramp_sim.rtl.build import Design
+
+pytestmark = pytest.mark.rtl
+pytest.importorskip("cocotbext.eth")
+BENCH = Path(__file__).with_name("bench_udp_card.py")
+SMALL = {"LINES": 64, "PATIENCE": 2000}
+
+
+@pytest.mark.parametrize("case", ["addresses_and_echo", "sessions", "lookups", "bad_frames", "old_and_early_numbers"])
+def test_at_the_pins(case, tmp_path, simulator):
+    run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case=case)
+
+
+def test_the_line_is_full_at_every_size(tmp_path, simulator):
+    """Whichever of request and answer is longer on the wire leaves no byte between itself and the next one.
+
+    The two clocks' edges move against each other: a byte in twenty frames.
+    """
+    found = run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case="line_rate")["sizes"]
+    assert set(found) == {"64", "256", "512", "1024", "1400"}
+    for sizes in found.values():
+        assert sizes["cycles"] <= max(sizes["wire"], sizes["answer"]) + 0.1
+        assert sizes["least_gap"] >= 12

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's own sockets and LEO's device against the card at its RGMII pins, through a TAP device in a namespace.
+
+Blind spot: the machine's network stack is faster than simulated time, so nothing here is a rate.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from namespaces import Namespace, require
+from offramp_sim.rtl.build import Design, build
+
+pytestmark = [pytest.mark.rtl, pytest.mark.netns]
+pytest.importorskip("cocotbext.eth")
+HERE = Path(__file__).parent
+_RUN = """
+import json, sys
+from pathlib import Path
+from offramp_sim.rtl.bench import run_bench
+from offramp_sim.rtl.build import Design
+chosen = json.loads(sys.argv[1])
+found = run_bench(Design("udp_card", chosen["parameters"]), chosen["simulator"], Path(chosen["bench"]),
+                  Path(chosen["work"]), settings=chosen["settings"])
+print(json.dumps(found))
+"""
+
+
+class Card:
+    """A simulated card behind a TAP device of a namespace."""
+
+    def __init__(self, space, work, simulator, bad=0.0, lines=64):
+        self.space, self.work = space, work
+        parameters = {"LINES": lines}
+        build(Design("udp_card", parameters), simulator)
+        space.run("ip", "tuntap", "add", "card0", "mode", "tap")
+        space.run("sysctl", "-qw", "net.ipv6.conf.card0.disable_ipv6=1")
+        space.run("ip", "address", "add", "192.168.1.1/24", "dev", "card0")
+        space.run("ip", "link", "set", "card0", "up")
+        self.end, self.ready = work / "end", work / "ready"
+        settings = {"tap": "card0", "seed": 3, "bad": bad, "end": str(self.end), "ready": str(self.ready)}
+        chosen = {"parameters": parameters, "simulator": simulator, "bench": str(HERE / "bench_udp_tap.py")}
+        chosen |= {"work": str(work), "settings": settings}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [*space.command, sys.executable, "-c", _RUN, json.dumps(chosen)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        while not self.ready.exists():
+            assert self.process.poll() is None, "the simulation does not start"
+            time.sleep(0.05)
+
+    def host(self, *command, timeout=300):
+        """What a command in the namespace printed."""
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        words = [*self.space.command, *command]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def finish(self):
+        """What the wire and the card counted."""
+        self.end.touch()
+        said, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, said
+        return json.loads(said.splitlines()[-1])
+
+    def close(self):
+        """End the simulation if it still runs."""
+        self.end.touch()
+        if self.process.poll() is None:
+            self.process.wait(60)
+
+
+@pytest.fixture
+def card(tmp_path):
+    require()
+    with Namespace() as space:
+        made = []
+
+        def make(simulator, **options):
+            made.append(Card(space, tmp_path, simulator, **options))
+            return made[0]
+
+        try:
+            yield make
+        finally:
+            for each in made:
+                each.close()
+
+
+def drive(card, requests):
+    return json.loads(card.host(sys.executable, str(HERE / "drive_card.py"), str(requests), "1", timeout=3000))
+
+
+def test_requests_over_a_bad_wire_are_carried_out_once(card, simulator):
+    """Loss, duplicates and overtaking of five percent each, both ways."""
+    running = card(simulator, bad=0.05)
+    found = drive(running, 300)
+    wire = running.finish()
+    assert (found["done"], found["wrong"]) == (300, 0)
+    assert wire["lost"]
+    assert wire["twice"]
+    assert wire["overtaken"]
+    assert found["resent"] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
+    assert wire["duplicate"] == found["counters"]["DUPLICATE"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_100_000_requests_over_a_bad_wire(card, fast):
+    running = card(fast, bad=0.02)
+    found = drive(running, 100_000)
+    wire = running.finish()
+    assert (found["done"], found["wrong"]) == (100_000, 0)
+    assert wire["lost"]
+    assert wire["twice"]
+    assert wire["overtaken"]
+
+
+_PING = """
+import socket, struct, sys
+from rtl.ethernet import checksum
+with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as line:
+    line.settimeout(60)
+    for number in range(3):
+        content = struct.pack(">HH", 77, number) + bytes(range(200)) * 2
+        line.sendto(struct.pack(">BBH", 8, 0, checksum(bytes([8, 0, 0, 0]) + content)) + content, ("192.168.1.50", 0))
+        found, (sender, _) = line.recvfrom(2048)
+        assert sender == "192.168.1.50" and found[20:22] == bytes(2) and found[24:] == content, found
+print("answered")
+"""
+
+
+def test_the_machines_own_stack_resolves_the_card_and_hears_its_echoes(card, simulator):
+    running = card(simulator)
+    assert running.host(sys.executable, "-c", _PING).strip() == "answered"
+    assert "02:4f:c0:a8:01:32" in running.host("ip", "neighbour")
+
+
+def test_leo_runs_the_store_through_the_card(card, simulator, tmp_path):
+    """Every value is checked against what the store holds, whichever path found its address."""
+    running = card(simulator)
+    words = ["leo", "run", "kvs", "--keys", "40", "--policy", "uniform", "--seconds", "0.5", "--rounds", "1"]
+    words += [
+        "--json",
+        str(tmp_path / "numbers.json"),
+        "--paths",
+        "fpga",
+        "--device",
+        "fpga=fpga:udp=192.168.1.50,patience_s=60",
+    ]
+    running.host(sys.executable, "-c", "from offramp_cli import main; main()", *words)
+    row = json.loads((tmp_path / "numbers.json").read_text())["rows"][0]
+    assert (row["paths"], row["wrong"]) == (["fpga"], 0)
+    assert sum(loop["by_path"]["fpga"] for loop in row["closed_loop"]) > 0
+    assert running.finish()["executed"] > 4  # the table and its mask, then look-ups
+
+
+def test_a_card_that_is_not_there_or_stops_answering_is_one_line(card, simulator):
+    require()
+    running = card(simulator)
+    gone = [sys.executable, "-c", _GONE]
+    said = running.host(*gone, "192.168.1.51").splitlines()
+    assert said == ["device fpga:udp=192.168.1.51: no answer in 1 s"]
+    said = running.host(*gone, "192.168.1.50", str(running.end)).splitlines()
+    assert said == ["LOST", "device fpga is gone"]
+
+
+_GONE = """
+import sys, time
+from pathlib import Path
+from offramp.leo.devices import open_device
+from offramp_base.errors import OfframpError
+try:
+    patience = "" if len(sys.argv) < 3 else ",patience_s=20"
+    device = open_device(f"fpga:udp={sys.argv[1]}{patience}")
+    device.poll()
+    while not device._link._session.idle:
+        time.sleep(0.01)
+    Path(sys.argv[2]).touch()
+    device._link._patience_s = 3
+    time.sleep(3)
+    device.submit("kvs.lookup", 1, bytes(8))
+    found = []
+    while not found:
+        found = device.poll()
+        time.sleep(0.01)
+    print(found[0].status.name)
+    while True:
+        device.submit("kvs.lookup", 2, bytes(8))
+except OfframpError as error:
+    print(error)
+"""

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's side of the request layer against a model card, over a wire that loses, doubles and delays.
+
+Blind spot: the card here is a model; the RTL is driven in ``tests/fpga/udp``.
+"""
+
+import heapq
+import random
+
+import pytest
+
+from offramp.fpga.session import Refused, Session
+from offramp.fpga.udp import HEADER, MAGIC, Kind, Outcome, Target
+
+WINDOW = 8
+
+
+class ModelCard:
+    """Places that take only higher numbers."""
+
+    def __init__(self):
+        self.places, self.executed = {}, []
+
+    def take(self, datagram):
+        head = HEADER.decode(datagram[: HEADER.size])
+        reply = {"magic": MAGIC, "kind": head["kind"], "session": head["session"], "sequence": head["sequence"]}
+        if head["kind"] == Kind.OPEN:
+            return HEADER.encode(reply | {"window": WINDOW, "cycles": 25_000_000, "lines": 64})
+        number, packet = head["sequence"], datagram[HEADER.size :]
+        held = self.places.get(number % WINDOW)
+        if held is None or 0 < (number - held[0]) & 0xFFFFFFFF < 1 << 31:
+            self.executed.append(packet)
+            self.places[number % WINDOW] = number, packet[::-1]
+        elif held[0] != number:
+            return None
+        return HEADER.encode(reply) + self.places[number % WINDOW][1]
+
+
+@pytest.mark.parametrize("first", [0, 0xFFFFFFF0])
+@pytest.mark.parametrize("bad", [0.0, 0.1, 0.3])
+def test_each_request_is_carried_out_once_and_answered_once(bad, first):
+    dice, card, now = random.Random(7), ModelCard(), 0.0
+    session = Session(5, now)
+    session._next = first
+    found, wire, count = {}, [], 0
+
+    def post(way, datagram):
+        nonlocal count
+        for _ in range(0 if dice.random() < bad else 2 if dice.random() < bad else 1):
+            count += 1
+            late = dice.random() * 0.05 if dice.random() < bad else 0.0
+            heapq.heappush(wire, (now + 0.001 + late, count, way, datagram))
+
+    for number in range(500):
+        packet = number.to_bytes(4, "big")
+        session.request(
+            Target.KVS, packet, lambda _, answer, number=number: found.setdefault(number, []).append(answer)
+        )
+    while not session.idle:
+        for datagram in session.due(now):
+            post("card", datagram)
+        now = max(now, min([session.wakes_at() + 1e-6, *(entry[0] for entry in wire[:1])]))
+        while wire and wire[0][0] <= now:
+            _, _, way, datagram = heapq.heappop(wire)
+            if way == "host":
+                session.heard(datagram, now)
+            elif (reply := card.take(datagram)) is not None:
+                post("host", reply)
+        assert now < 1000
+    assert found == {number: [number.to_bytes(4, "big")[::-1]] for number in range(500)}
+    assert sorted(card.executed) == [number.to_bytes(4, "big") for number in range(500)]
+    assert bool(session.resent) == bool(bad)
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [(Kind.OPEN, Outcome.BUSY), (Kind.REQUEST, Outcome.NO_SESSION)])
+def test_a_card_of_another_host_is_refused(kind, outcome):
+    reply = {"magic": MAGIC, "kind": kind, "session": 5, "outcome": outcome}
+    with pytest.raises(Refused, match="the card"):
+        Session(5, 0.0).heard(HEADER.encode(reply), 0.1)
+
+
+def test_what_is_no_answer_of_the_session_changes_nothing():
+    session = Session(5, 0.0)
+    good = {"magic": MAGIC, "kind": Kind.OPEN, "session": 5, "window": 8, "cycles": 1}
+    for wrong in (good | {"magic": 1}, good | {"session": 6}, good | {"window": 0}, good | {"kind": 9}):
+        session.heard(HEADER.encode(wrong), 0.1)
+    session.heard(b"OF", 0.1)
+    assert not session.opened

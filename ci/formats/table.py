@@ -141,7 +141,7 @@ def udp_pkg() -> str:
             "What a message begins with (offramp.fpga.udp).": (16, {"MAGIC": udp.MAGIC, "PORT": udp.PORT}),
             "Bytes of an engine's packet in a message.": (16, {"MOST_PACKET": udp.MOST_PACKET}),
             "Kinds of messages.": (8, _values(udp.Kind)),
-            "Outcomes of messages.": (8, _values(udp.Outcome)),
+            "Outcomes of messages.": (8, _values(udp.Reply)),
             "What is counted.": (5, counters),
         },
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.fpga.udp import HEADER, MAGIC, Kind, Outcome, Target
+from offramp.fpga.udp import HEADER, MAGIC, Kind, Reply, Target
 
 LEAST_RTO_S: Final = 0.002
 FIRST_RTO_S: Final = 0.1
@@ -135,14 +135,14 @@ class Session:
         if head["kind"] == Kind.OPEN:
             self._heard_open(head, now)
         elif head["kind"] == Kind.REQUEST:
-            if head["outcome"] != Outcome.DONE:
+            if head["outcome"] != Reply.DONE:
                 raise Refused("the card has given the session up")
             self._heard_answer(head, datagram[HEADER.size :], now)
 
     def _heard_open(self, head: dict[str, int], now: float) -> None:
-        if head["outcome"] == Outcome.BUSY:
+        if head["outcome"] == Reply.BUSY:
             raise Refused("the card serves another host")
-        if not self.opened and head["outcome"] == Outcome.DONE and head["window"] and head["cycles"]:
+        if not self.opened and head["outcome"] == Reply.DONE and head["window"] and head["cycles"]:
             self.opened, self.window = True, head["window"]
             self.clock_hz, self.lines = head["cycles"], head["lines"]
             if self._opens == 1:

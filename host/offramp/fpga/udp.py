@@ -56,7 +56,7 @@ class Target(IntEnum):
     CONTROL = 2
 
 
-class Outcome(IntEnum):
+class Reply(IntEnum):
     """What became of a datagram."""
 
     DONE = 0

@@ -12,7 +12,7 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS
 
 from offramp.device import Status
-from offramp.fpga.udp import Control, Counter, Kind, Outcome, Target
+from offramp.fpga.udp import Control, Counter, Kind, Reply, Target
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
@@ -37,7 +37,7 @@ class Host:
 
     async def request(self, target, packet):
         head, found = await self.ask(message(Kind.REQUEST, SESSION, self.sequence, packet, target))
-        assert (head["kind"], head["outcome"], head["sequence"]) == (Kind.REQUEST, Outcome.DONE, self.sequence)
+        assert (head["kind"], head["outcome"], head["sequence"]) == (Kind.REQUEST, Reply.DONE, self.sequence)
         self.sequence += 1
         return answer(found, 16)
 
@@ -106,26 +106,26 @@ async def sessions(dut):
     pins = await card(dut)
     host = Host(pins)
     head, _ = await host.ask(message(Kind.REQUEST, SESSION, 0, bytes(32)))
-    assert head["outcome"] == Outcome.NO_SESSION
+    assert head["outcome"] == Reply.NO_SESSION
     head = await host.open()
-    assert (head["outcome"], head["window"], head["session"], head["lines"]) == (Outcome.DONE, 8, SESSION, 64)
+    assert (head["outcome"], head["window"], head["session"], head["lines"]) == (Reply.DONE, 8, SESSION, 64)
     assert head["cycles"] == 25_000_000
     assert (await host.counters())[Counter.STRANGER] == 1
-    assert (await host.open())["outcome"] == Outcome.DONE  # asked twice
-    assert (await host.open(SESSION + 1))["outcome"] == Outcome.BUSY
-    assert (await host.open(SESSION, 40001))["outcome"] == Outcome.BUSY
+    assert (await host.open())["outcome"] == Reply.DONE  # asked twice
+    assert (await host.open(SESSION + 1))["outcome"] == Reply.BUSY
+    assert (await host.open(SESSION, 40001))["outcome"] == Reply.BUSY
     head, _ = await host.ask(message(Kind.CLOSE, SESSION), 40001)
-    assert head["outcome"] == Outcome.NO_SESSION
+    assert head["outcome"] == Reply.NO_SESSION
     assert (await host.control(9)).status == Status.UNKNOWN_FUNCTION
     head, _ = await host.ask(message(Kind.CLOSE, SESSION))
-    assert head["outcome"] == Outcome.DONE
-    assert (await host.open(SESSION + 1))["outcome"] == Outcome.DONE
+    assert head["outcome"] == Reply.DONE
+    assert (await host.open(SESSION + 1))["outcome"] == Reply.DONE
     # Numbers begin anew; after its patience the card takes another host.
     head, found = await host.ask(message(Kind.REQUEST, SESSION + 1, 0, request(struct.pack("<II", 3, 0), 1, [], 16), 2))
-    assert head["outcome"] == Outcome.DONE
+    assert head["outcome"] == Reply.DONE
     assert len(found) == 80
     await ClockCycles(dut.clk, 3000)
-    assert (await host.open(SESSION + 2, 40001))["outcome"] == Outcome.DONE
+    assert (await host.open(SESSION + 2, 40001))["outcome"] == Reply.DONE
 
 
 @cocotb.test()

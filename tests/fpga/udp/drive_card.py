@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Look-ups and sums of a card through the host's own device, each compared with its model; prints what came."""
 
+import json
 import random
 import struct
+import sys
 import time
 
 import numpy as np
@@ -16,7 +18,7 @@ BUCKETS = 64
 
 def run(requests, seed):
     dice = random.Random(seed)
-    device = open_device("fpga:udp=192.168.1.50,patience_s=60")
+    device = open_device("fpga:udp=192.168.1.50,timeout_s=60")
     index = kvs.Index(device.memory(kvs.NAME), BUCKETS)
     keys = [dice.getrandbits(64) for _ in range(16)]
     for key in keys:
@@ -48,4 +50,4 @@ def run(requests, seed):
 
 
 if __name__ == "__main__":
-    pass
+    sys.stdout.write(json.dumps(run(int(sys.argv[1]), int(sys.argv[2]))) + "\n")

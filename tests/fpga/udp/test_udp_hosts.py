@@ -151,7 +151,7 @@ def test_leo_runs_the_store_through_the_card(card, simulator, tmp_path):
         "--paths",
         "fpga",
         "--device",
-        "fpga=fpga:udp=192.168.1.50,patience_s=60",
+        "fpga=fpga:udp=192.168.1.50,timeout_s=60",
     ]
     running.host(sys.executable, "-c", "from offramp_cli import main; main()", *words)
     row = json.loads((tmp_path / "numbers.json").read_text())["rows"][0]
@@ -176,13 +176,13 @@ from pathlib import Path
 from offramp.leo.devices import open_device
 from offramp_base.errors import OfframpError
 try:
-    patience = "" if len(sys.argv) < 3 else ",patience_s=20"
+    patience = "" if len(sys.argv) < 3 else ",timeout_s=20"
     device = open_device(f"fpga:udp={sys.argv[1]}{patience}")
     device.poll()
     while not device._link._session.idle:
         time.sleep(0.01)
     Path(sys.argv[2]).touch()
-    device._link._patience_s = 3
+    device._link._timeout_s = 3
     time.sleep(3)
     device.submit("kvs.lookup", 1, bytes(8))
     found = []

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from offramp.fpga.session import Refused, Session
-from offramp.fpga.udp import HEADER, MAGIC, Kind, Outcome, Target
+from offramp.fpga.udp import HEADER, MAGIC, Kind, Reply, Target
 
 WINDOW = 8
 
@@ -72,7 +72,7 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     assert bool(session.resent) == bool(bad)
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [(Kind.OPEN, Outcome.BUSY), (Kind.REQUEST, Outcome.NO_SESSION)])
+@pytest.mark.parametrize(("kind", "outcome"), [(Kind.OPEN, Reply.BUSY), (Kind.REQUEST, Reply.NO_SESSION)])
 def test_a_card_of_another_host_is_refused(kind, outcome):
     reply = {"magic": MAGIC, "kind": kind, "session": 5, "outcome": outcome}
     with pytest.raises(Refused, match="the card"):

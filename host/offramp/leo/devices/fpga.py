@@ -45,12 +45,12 @@ SIMULATED_S: Final = 60.0
 class Options:
     """A card: ``at`` an agent's address, on Ethernet at ``udp``, else one in ``simulator``.
 
-    ``engines`` have ``+`` between them; ``patience_s`` is how long a card on Ethernet may be silent.
+    ``engines`` have ``+`` between them; ``timeout_s`` is how long a card on Ethernet may be silent.
     """
 
     at: str = ""
     udp: str = ""
-    patience_s: float = DEVICE_TIMEOUT_S
+    timeout_s: float = DEVICE_TIMEOUT_S
     simulator: str = "icarus"
     depth: int = 256
     table_bytes: int = 1 << 22
@@ -69,7 +69,7 @@ def timeout_s(options: str) -> float:
 
 
 def _timeout_s(options: Options) -> float:
-    return options.patience_s if options.udp else DEVICE_TIMEOUT_S if options.at else SIMULATED_S
+    return options.timeout_s if options.udp else DEVICE_TIMEOUT_S if options.at else SIMULATED_S
 
 
 def _options(text: str) -> Options:
@@ -109,7 +109,7 @@ class FpgaDevice:
 
     def _start(self) -> Link | UdpLink:
         if self.options.udp:
-            return UdpLink(self.options.udp, self.options.patience_s, self._heard, self._lost)
+            return UdpLink(self.options.udp, self.options.timeout_s, self._heard, self._lost)
         card = ("--simulator", self.options.simulator, "--engines", self.options.engines)
         return Link(self.options.at, card, self._heard, self._lost)
 

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Final
 
 from offramp.device import Status
-from offramp.fpga import packets
 from offramp.fpga.session import Refused, Session
 from offramp.fpga.udp import PORT, Control, Counter, Target
+from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
 from offramp_base.errors import OfframpError
 
@@ -40,15 +40,15 @@ class UdpLink:
         lines: of the card's table.
     """
 
-    def __init__(self, at: str, patience_s: float, heard: Heard, lost: Callable[[], None]) -> None:
-        """Open a session with the card ``at`` HOST or HOST:PORT; what does not answer for ``patience_s`` is lost.
+    def __init__(self, at: str, timeout_s: float, heard: Heard, lost: Callable[[], None]) -> None:
+        """Open a session with the card ``at`` HOST or HOST:PORT; what does not answer for ``timeout_s`` is lost.
 
         Raises:
             OfframpError: no such address, no answer, or the card serves another host.
         """
-        self._at, self._patience_s = at, patience_s
+        self._at, self._timeout_s = at, timeout_s
         self._heard, self._lost = heard, lost
-        self._session = Session(secrets.randbits(32), time.monotonic(), patience_s / 4)
+        self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         self._lock = threading.Condition()
         self._keys: deque[tuple[int, bytes]] = deque()  # look-ups that wait for a packet
         self._writes = 0  # unanswered; look-ups wait for them
@@ -85,11 +85,11 @@ class UdpLink:
         begun = time.monotonic()
         while not self._session.opened:
             now = time.monotonic()
-            if now - begun >= self._patience_s:
-                raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._patience_s:g} s")
+            if now - begun >= self._timeout_s:
+                raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._timeout_s:g} s")
             try:
                 self._send_due(now)
-                self._wait(min(self._session.wakes_at(), begun + self._patience_s))
+                self._wait(min(self._session.wakes_at(), begun + self._timeout_s))
                 self._receive()
             except Refused as error:
                 raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
@@ -214,7 +214,7 @@ class UdpLink:
                 with self._lock:
                     now = time.monotonic()
                     waits = bool(self._keys) or not self._session.idle
-                    if self._ends or (waits and now - max(self._asked_at, self._session.heard_at) > self._patience_s):
+                    if self._ends or (waits and now - max(self._asked_at, self._session.heard_at) > self._timeout_s):
                         break
                     self._send_due(now)
                     wakes = self._session.wakes_at()

@@ -19,7 +19,7 @@ from typing import Any, Final
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, register_maps
 from offramp_base.errors import OfframpError
-from offramp_sim.rtl.runtime import verilator_runtime
+from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
 SIMULATORS: Final = ("icarus", "verilator")
 TIMESCALE: Final = ("1ns", "1ps")
@@ -178,7 +178,9 @@ def _runtime_digest() -> str:
 
 
 def _digest(design: Design, files: list[Path], blocks: list[str], simulator: str) -> str:
-    content = hashlib.sha256(repr((design.top, sorted(design.parameters.items()), blocks, _MAKE, TIMESCALE)).encode())
+    content = hashlib.sha256(
+        repr((design.top, sorted(design.parameters.items()), blocks, _MAKE, TIMESCALE, OBJECTS)).encode()
+    )
     content.update(f"{_tool_version(simulator)} {version('peakrdl-etana')}".encode())
     maps = register_maps()
     included = sorted(maps[blocks[0]].parent.glob("*.rdl")) if blocks else []

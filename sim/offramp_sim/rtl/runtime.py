@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verilator's and cocotb's own C++ files are compiled once, not for each design: they are more than half of a build."""
+"""Verilator's own C++ files are compiled once, not for each design: they are half of a build."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-OBJECTS: Final = ("verilator.o", "verilated.o", "verilated_dpi.o", "verilated_threads.o", "verilated_vpi.o")
-"""What the same options make of the same files, whatever the design."""
+OBJECTS: Final = ("verilated.o", "verilated_dpi.o", "verilated_threads.o", "verilated_vpi.o")
+"""What the same options make of the same files, whatever the design.
+
+cocotb's main program is none of them: it makes the design's object, whose size follows from its ports.
+"""
 
 
 @contextmanager

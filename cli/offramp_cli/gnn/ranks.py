@@ -9,6 +9,7 @@ from typing import Any
 
 from offramp.graph.store import read_manifest
 from offramp.workers.launch import open_launcher
+from offramp.workers.processes import expect_workers
 
 
 def on_ranks(work: Any, settings: Any, kind: type, told: Callable[[Any], None] = lambda _: None) -> Any:
@@ -18,6 +19,7 @@ def on_ranks(work: Any, settings: Any, kind: type, told: Callable[[Any], None] =
         OfframpError: no store, or a rank failed.
     """
     parts = read_manifest(Path(settings.store)).parts
+    expect_workers(parts)
     with open_launcher(parts, field="store", given=settings.store, timeout_s=settings.timeout_s) as launcher:
         done = launcher.run(work, [settings] * parts if launcher.leads else None, kind, told)
         return done if launcher.leads else None

@@ -31,6 +31,9 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
         raise SettingsError("execute", f"expected an all-reduce, not {case.collective}")
     if not 2 <= case.network.npus <= MOST_RANKS:
         raise SettingsError("execute", f"{case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
+    from offramp.workers.processes import expect_workers
+
+    expect_workers(case.network.npus)
     try:
         from offramp.themis.executor.trial import Trial, TrialResult, measure
     except ImportError:

@@ -40,6 +40,9 @@ class Outputs(Result):
 )
 def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
+    from offramp.workers.processes import expect_workers
+
+    expect_workers(settings.workers)
     console = show.console(one_rank=True)
     result = run(console, settings)
     if result is None:

@@ -29,9 +29,9 @@ def test_there_is_something_to_run() -> None:
 
 
 @pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{p}: {c[:50]}" for p, c in COMMANDS])
-def test_commands_run(page: str, command: str, tmp_path: Path) -> None:
+def test_commands_run(page: str, command: str, tmp_path: Path, warm_folder: Path) -> None:
     (tmp_path / "p4").symlink_to(ROOT / "p4")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(warm_folder), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command,
         shell=True,

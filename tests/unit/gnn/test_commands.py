@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -32,18 +31,26 @@ class Net(torch.nn.Module):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, offramp):
     path = tmp_path_factory.mktemp("gnn")
     (path / "net.py").write_text(textwrap.dedent(MODEL))
     assert offramp(path, "graph partition karate store --parts 2").returncode == 0
     return path
 
 
-def offramp(folder, line):
-    command = [sys.executable, "-m", "offramp", *line.split()]
-    return subprocess.run(
-        command, cwd=folder, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
-    )
+@pytest.fixture(scope="module")
+def offramp(warm_folder):
+    def run(folder, line):
+        return subprocess.run(
+            [warm_folder / "offramp", *line.split()],
+            cwd=folder,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
 
 
 def karate():
@@ -54,7 +61,7 @@ def karate():
     return torch.from_numpy(graph.features), torch.from_numpy(np.stack([graph.indices, rows]))
 
 
-def test_weights_predict_the_same_without_offramp(folder):
+def test_weights_predict_the_same_without_offramp(folder, offramp):
     done = offramp(
         folder,
         "gnn train store --model net.py:Net --epochs 12 --patience 4 --lr-schedule cosine --weight-decay 0.01 "
@@ -84,7 +91,7 @@ def test_weights_predict_the_same_without_offramp(folder):
     assert np.abs(embedded.detach().numpy() - np.load(folder / "embed.npy")).max() < 1e-5
 
 
-def test_safetensors_load_in_pyg(folder):
+def test_safetensors_load_in_pyg(folder, offramp):
     geometric = pytest.importorskip("torch_geometric.nn")
     safe = pytest.importorskip("safetensors.torch")
     x, edges = karate()
@@ -110,7 +117,7 @@ def test_safetensors_load_in_pyg(folder):
         ("gnn predict store net.py --out x.npy", "net.py: expected weights"),
     ],
 )
-def test_bad_input_is_one_line(folder, line, message):
+def test_bad_input_is_one_line(folder, offramp, line, message):
     done = offramp(folder, line)
     assert done.returncode == 2
     said = done.stderr.strip().splitlines()

@@ -56,7 +56,7 @@ def ip(draw: random.Random, size: int) -> bytes:
 @pytest.mark.parametrize("seed", range(30))
 def test_random_traffic(seed: int) -> None:
     draw = random.Random(seed)
-    pair = Pair(loaded("queues"), random_config(draw), max_passes=draw.choice([3, 10_000]))
+    pair = Pair(loaded("queues"), random_config(draw), max_passes=draw.choice([3, 400]))
     for node in pair.nodes:
         node.switch.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2), Replica(70_000, 3))
         node.switch.pre.clones[1] = CloneSession((Replica(4, 0), Replica(511, 1)), packet_length=40)

@@ -3,8 +3,8 @@
 
 Importing takes most of a small command's time. A warm server has no threads and has computed nothing; it forks for each
 command, which gets the caller's arguments, folder, environment and standard streams, and runs what is registered for
-its end. What is different: modules of the server are there already, and are not taken down. Tests about signals, imports
-and ends start real interpreters.
+its end. What is different: modules of the server are there already, and are not taken down. Tests about signals,
+imports and ends start real interpreters.
 """
 
 from __future__ import annotations

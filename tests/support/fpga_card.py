@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class CardOnLoopback:
         self.at = "{}:{}".format(*self._socket.getsockname())
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> CardOnLoopback:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

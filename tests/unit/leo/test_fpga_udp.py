@@ -52,6 +52,15 @@ def outcomes(opened, requests):
     return [found[number] for number in range(len(requests))]
 
 
+def submit_again_and_again(opened):
+    """Until the device refuses."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        opened.submit(kvs.NAME, 7, bytes(8))
+        opened.poll()
+        time.sleep(0.001)
+
+
 def sum_of(count):
     """A request of two vectors, and its answer."""
     vectors = np.arange(2 * count, dtype="<i4").reshape(2, count)
@@ -119,12 +128,8 @@ def test_a_card_that_garbles_its_control_port_is_gone_and_nobody_waits():
         outcomes(opened, [(kvs.NAME, bytes(8))])  # its table is written
         garbles = True
         opened.reset()
-        until = time.monotonic() + SECONDS
         with pytest.raises(OfframpError, match="is gone"):
-            while time.monotonic() < until:
-                opened.submit(kvs.NAME, 7, bytes(8))
-                opened.poll()
-                time.sleep(0.001)
+            submit_again_and_again(opened)
         opened.close()
 
 
@@ -144,6 +149,6 @@ def test_requests_are_lost_and_nobody_waits_where_the_reader_fails(monkeypatch):
 
 @pytest.mark.parametrize("lines", [0, 3, 0xFFFFFFFF])
 def test_a_table_of_no_power_of_two_is_refused(lines):
-    with CardOnLoopback(ModelCard(8, HonestEngines(), lines)) as card:
-        with pytest.raises(OfframpError, match=f"a table of {lines} lines: expected a power of two"):
-            open_device(f"fpga:udp={card.at}")
+    refused = pytest.raises(OfframpError, match=f"a table of {lines} lines: expected a power of two")
+    with CardOnLoopback(ModelCard(8, HonestEngines(), lines)) as card, refused:
+        open_device(f"fpga:udp={card.at}")

@@ -90,7 +90,7 @@ def _inside(beside: Path, name: str, folders: Sequence[str]) -> Path:
     """
     try:
         path = (beside / name).resolve()
-        allowed = any(path.is_relative_to(Path(folder).resolve()) for folder in (beside, *folders))
+        allowed = any(path.is_relative_to(Path(folder).resolve()) for folder in (str(beside), *folders))
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL
         raise OfframpError(f"{name}: cannot be read: {error}") from None
     if not allowed:

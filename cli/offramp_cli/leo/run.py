@@ -53,10 +53,22 @@ def run(settings: RunSettings, result: Result) -> None:
             show=stage.advance,
         )
     _report(console, found, application.request_bytes)
+    _report_energy(console, found)
     result.write("offramp.leo.run/1", found.numbers())
     wrong = sum(row.wrong for row in found.rows)
     if wrong:
         raise OfframpError(f"{wrong} requests were not answered as they should have been")
+
+
+def _report_energy(console: Console, found: Comparison) -> None:
+    from offramp.report.energy import energy_or_why
+
+    _, why = energy_or_why()
+    if why:
+        console.print(why, soft_wrap=True)
+        return
+    each = ", ".join(f"{'+'.join(row.paths)} {row.joules * 1e6:,.1f} uJ" for row in found.rows)
+    console.print(f"energy of the machine's processors for a request: {each}", soft_wrap=True)
 
 
 def _report(console: Console, found: Comparison, request_bytes: int) -> None:

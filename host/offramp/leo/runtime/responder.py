@@ -92,7 +92,6 @@ class _Connection:
         self.pending_bytes = 0
         """Bytes of messages that were handed to Python and are not answered in the ring."""
         self.served = np.zeros(at.Served.WORDS, np.int64)
-        """Its row in what compiled rounds go over."""
         arrays = {
             offset(at.Served.state): self.state,
             offset(at.Served.journal): journal,
@@ -105,8 +104,20 @@ class _Connection:
             self.served[word] = place_of(array)
         self.served[offset(at.Served.mover)] = 0 if link.mover is None else place_of(link.mover)
         self.served[at.Served.room] = len(self.buffer)
+        self._state = self.state.data
+        self.row = self.served.data
         self.running = running
         self.open = True
+
+    def place(self, row: Words) -> None:
+        """Make ``row`` its row in what compiled rounds go over."""
+        row[:] = self.served
+        self.row = row.data
+
+    @property
+    def escaped(self) -> int:
+        """Requests that the last compiled round has handed to Python."""
+        return self._state[at.ServeState.escaped]
 
     @property
     def room(self) -> int:
@@ -124,6 +135,7 @@ class Responder:
         self._native = functions()
         self._running: dict[int, dict[tuple[int, int], Words]] = {}
         self._listened_at = 0.0
+        self._place()
         self.served = 0
         """Requests that were taken."""
         self.faults: Counter[str] = Counter()
@@ -133,8 +145,6 @@ class Responder:
         """One round over all connections and devices; whether there was anything to do."""
         self._listen()
         worked = self._pump()
-        for connection in self._connections:
-            self._flush(connection)
         worked |= self._serve() > 0
         worked |= self._pump()
         for dispatcher in self.service.dispatchers.values():
@@ -220,6 +230,15 @@ class Responder:
         self._running = {owner: marks for owner, marks in self._running.items() if owner in owners}
         running = self._running.setdefault(hello.owner, {})
         self._connections.append(_Connection(link, hello, self.service, journal, running, self._clock))
+        self._place()
+
+    def _place(self) -> None:
+        """Lay out what compiled rounds go over, which stays until a connection comes or goes."""
+        self._rows = np.zeros((max(len(self._connections), 1), at.Served.WORDS), np.int64)
+        self._rows_at = place_of(self._rows)
+        for connection, row in zip(self._connections, self._rows, strict=False):
+            connection.place(row)
+        self._compiled = all(each.link.shared or each.link.mover is not None for each in self._connections)
 
     def _drop(self, connection: _Connection, reason: str = "") -> None:
         if fault := connection.link.received.fault or connection.link.sent.fault:
@@ -229,6 +248,7 @@ class Responder:
         connection.link.close()
         with contextlib.suppress(ValueError):
             self._connections.remove(connection)
+            self._place()
 
     # --- requests
 
@@ -238,14 +258,15 @@ class Responder:
         if not connections:
             return 0
         for connection in connections:
-            connection.served[at.Served.most] = connection.room
-        rows = np.stack([connection.served for connection in connections])
-        compiled = all(each.link.shared or each.link.mover is not None for each in connections)
-        lasts = ROUNDS_NS if compiled and self._clock.real and not self.busy else 0
-        served = self._native["serve_all"](rows, len(connections), 32 if self.busy else BUDGET, lasts)
+            if connection.answers:
+                self._flush(connection)
+            connection.row[at.Served.most] = connection.room
+        busy = self.busy
+        lasts = ROUNDS_NS if self._compiled and self._clock.real and not busy else 0
+        served = self._native["serve_all"](self._rows_at, len(connections), 32 if busy else BUDGET, lasts)
         self.served += served
         for connection in connections:
-            for i in range(int(connection.state[at.ServeState.escaped])):
+            for i in range(connection.escaped):
                 escape = connection.escapes[i].copy()
                 connection.pending_bytes += _cost(escape[at.Escape.length])
                 place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])

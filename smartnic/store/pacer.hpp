@@ -31,7 +31,7 @@ class Pacer {
         const std::int64_t processor_ns = processor_now_ns();
         const auto did = static_cast<double>(work - work_);
         const double took = static_cast<double>(now_ns - began_ns_), used = static_cast<double>(std::max<std::int64_t>(1, processor_ns - processor_ns_));
-        judge(did / took * (did / used));
+        evaluate(did / took * (did / used));
         began_ns_ = now_ns;
         processor_ns_ = processor_ns;
         work_ = work;
@@ -49,7 +49,7 @@ class Pacer {
     }
 
     // The first period after a change tells of both ways, so that it does not count.
-    void judge(double score) {
+    void evaluate(double score) {
         if (fresh_) {
             fresh_ = false;
             return;

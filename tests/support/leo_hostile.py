@@ -39,6 +39,7 @@ class Forged:
     """
 
     shared = True
+    mover = None
 
     def __init__(self, ring_bytes: int, longest: int | None) -> None:
         count = ring_words(ring_bytes)

@@ -351,6 +351,9 @@ class Expressions:
         kind = ll.FunctionType(I32, [PTR])
         return self.b.zext(self._call_pointer(kind, function, [self.b.inttoptr(argument, PTR)]), I64), "int"
 
+    def _call_call_foreign(self, function: Value, *words: Value) -> Typed:
+        return self._call_pointer(ll.FunctionType(I64, [I64] * len(words)), function, list(words)), "int"
+
     def _call_call_back(self, function: Value, buffer: Value, size: Value) -> Typed:
         return self._call_pointer(ll.FunctionType(ll.VoidType(), [I64, I64]), function, [buffer, size]), "None"
 

@@ -144,6 +144,14 @@ def call_word(function: int, argument: int) -> int:
     raise NotImplementedError
 
 
+def call_foreign(function: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+    """Call a C function of up to six integers and pointers, and return its word.
+
+    Those that it does not take are not looked at. A result of less than 64 bits has anything above them.
+    """
+    raise NotImplementedError
+
+
 def call_back(function: int, buffer: int, size: int) -> None:
     """Call a C function ``void (*)(int64_t, int64_t)``."""
     raise NotImplementedError

@@ -13,6 +13,7 @@ import typer
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
+from offramp_cli.leo.application import Code, DataFolder
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
     from offramp.leo.config import Resolved
     from offramp.leo.config.topology import Hop
     from offramp.leo.selection.capacity import Capacity
-
-
-def parse_pair(text: str) -> tuple[str, str]:
-    """``NAME=VALUE``.
-
-    Raises:
-        ValueError: something else.
-    """
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise ValueError("expected NAME=VALUE")
-    return name, value
 
 
 @dataclass(frozen=True)
@@ -60,10 +49,8 @@ class PlanSettings(Files):
 class Checked(Files):
     """What is checked."""
 
-    code: Annotated[
-        tuple[str, ...],
-        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
-    ] = ()
+    code: Code = ()
+    data_folder: DataFolder = ()
 
 
 @command(Checked, example="leo validate kvs on-path")
@@ -77,7 +64,7 @@ def validate(given: Checked) -> None:
     config = load_config(list(given.files))
     load_code(given.code)
     check_functions(config)
-    read_contents(config, 0)
+    read_contents(config, 0, given.data_folder)
     requests = ", ".join(config.application.requests)
     typer.echo(
         f"{config.application.name} on {config.hardware.name} ({config.hardware.model}): good; requests {requests}"

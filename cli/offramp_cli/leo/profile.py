@@ -13,7 +13,8 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.plan import Files, parse_pair
+from offramp_cli.leo.application import parse_pair
+from offramp_cli.leo.plan import Files
 from offramp_cli.result import OUTPUT, Result, write_file
 from offramp_cli.stages import stages
 

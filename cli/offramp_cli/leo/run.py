@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.plan import parse_pair
+from offramp_cli.leo.application import RequesterSettings
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
@@ -20,58 +19,27 @@ if TYPE_CHECKING:
     from offramp.leo.applications.compare import Comparison
 
 
-@dataclass(frozen=True)
-class RunSettings:
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(RequesterSettings):
     """What is run, over which paths, and how it is measured."""
 
-    names: Annotated[
-        tuple[str, ...],
-        Field(
-            "kvs, dfs, ebs, allreduce, or YAML files of an application and a host",
-            position=True,
-            metavar="NAME|FILE…",
-        ),
-    ]
-    paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
-    device: Annotated[
-        Mapping[str, str],
-        Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
-    ] = field(default_factory=dict)
-    code: Annotated[
-        tuple[str, ...],
-        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
-    ] = ()
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
     load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
-    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
-    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
-    keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
-    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
     seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
+    keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
 
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
 def run(settings: RunSettings, result: Result) -> None:
     """Run an application between two processes: every path alone, then all, with a path for each request."""
     from offramp.leo.applications.compare import compare
-    from offramp.leo.applications.named import open_application
     from offramp.leo.selection import named
     from offramp_cli.stages import stages
 
     rule = named(settings.policy)
-    application = open_application(
-        list(settings.names),
-        devices=dict(settings.device),
-        paths=tuple(filter(None, settings.paths.split(","))),
-        transport=settings.transport,
-        workload=settings.workload,
-        seed=settings.seed,
-        window=settings.window,
-        code=settings.code,
-        keys=settings.keys,
-    )
+    application = settings.open(settings.transport, keys=settings.keys, seed=settings.seed)
     console = show.console()
     with stages(console) as stage:
         stage(f"{application.name}: starting")
@@ -85,10 +53,22 @@ def run(settings: RunSettings, result: Result) -> None:
             show=stage.advance,
         )
     _report(console, found, application.request_bytes)
+    _report_energy(console, found)
     result.write("offramp.leo.run/1", found.numbers())
     wrong = sum(row.wrong for row in found.rows)
     if wrong:
         raise OfframpError(f"{wrong} requests were not answered as they should have been")
+
+
+def _report_energy(console: Console, found: Comparison) -> None:
+    from offramp.report.energy import energy_or_why
+
+    _, why = energy_or_why()
+    if why:
+        console.print(why, soft_wrap=True)
+        return
+    each = ", ".join(f"{'+'.join(row.paths)} {row.joules * 1e6:,.1f} uJ" for row in found.rows)
+    console.print(f"energy of the machine's processors for a request: {each}", soft_wrap=True)
 
 
 def _report(console: Console, found: Comparison, request_bytes: int) -> None:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
@@ -12,7 +11,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.plan import parse_pair
+from offramp_cli.leo.application import ApplicationSettings
 
 if TYPE_CHECKING:
     from offramp.leo.store.settings import StoreSettings
@@ -23,8 +22,8 @@ class NoSettings:
     """A command without options."""
 
 
-@dataclass(frozen=True)
-class Served:
+@dataclass(frozen=True, kw_only=True)
+class Served(ApplicationSettings):
     """An application that is served; none: the key-value store."""
 
     names: Annotated[
@@ -34,14 +33,6 @@ class Served:
             position=True,
             metavar="NAME|FILE…",
         ),
-    ] = ()
-    device: Annotated[
-        Mapping[str, str],
-        Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
-    ] = field(default_factory=dict)
-    code: Annotated[
-        tuple[str, ...],
-        Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
     ] = ()
     requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
     restarts: Annotated[int, Field("How often a responder that has died is started again", least=0)] = 1000
@@ -59,13 +50,13 @@ def serve(served: Served, settings: object) -> None:
     if served.names:
         _serve_application(served, settings)
     else:
-        if served.device:
-            raise SettingsError("device", "expected with an application", ", ".join(served.device))
+        for name in ("device", "code", "data_folder"):
+            if given := getattr(served, name):
+                raise SettingsError(name, "expected with an application", ", ".join(given))
         _serve_store(settings)
 
 
 def _serve_application(served: Served, settings: StoreSettings) -> None:
-    from offramp.leo.applications.named import open_application
     from offramp.leo.applications.remote import open_responder, serve_application
 
     usual = type(settings)()
@@ -74,9 +65,7 @@ def _serve_application(served: Served, settings: StoreSettings) -> None:
             raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
     out = show.console(wrap=False)
     with out.status("starting"):
-        application = open_application(
-            list(served.names), devices=dict(served.device), transport="tcp", code=served.code
-        )
+        application = served.open("tcp")
         process = open_responder(
             application,
             settings.listen,

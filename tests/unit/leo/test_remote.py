@@ -29,6 +29,7 @@ from offramp.leo.applications.remote import Load, open_responder, request_from, 
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.native.functions import ADD, READ
 from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.transports.ucx import library
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_cli.app import app
@@ -91,11 +92,11 @@ def machines():
         yield one, other, "10.79.0.1:7878"
 
 
-def four_requesters(requests, listen=None, transport="tcp"):
+def four_requesters(requests, listen=None, transport="tcp", *serve_more):
     """Four requesters of one machine at a responder of the other; the seconds that they took."""
     with (
         machines() as (one, other, address),
-        serving(listen or address, *DEVICES, before=one.command) as (_, where, _),
+        serving(listen or address, *DEVICES, *serve_more, before=one.command) as (_, where, _),
     ):
         begun = time.monotonic()
         more = [*DEVICES, "--workload", "B", "--transport", transport]
@@ -118,6 +119,17 @@ def test_four_requesters_on_another_machine(token):
 @pytest.mark.netns
 def test_four_requesters_over_shared_memory_in_a_folder_of_both_machines(token, tmp_path):
     four_requesters(4000, f"unix:{tmp_path / 'leo'}", "shm")
+
+
+@pytest.mark.netns
+def test_four_requesters_over_ucx(token, monkeypatch):
+    """UCX itself proves nothing, so a responder for other machines takes it with --insecure alone."""
+    try:
+        library()
+    except OfframpError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("UCX_TLS", "tcp,self")
+    four_requesters(4000, None, "ucx", "--insecure")
 
 
 @pytest.mark.slow
@@ -173,8 +185,8 @@ def test_a_responder_that_dies_is_named_within_a_second_and_comes_back(token):
                 killed.append((time.monotonic(), pids[-1]))
                 os.kill(pids[-1], signal.SIGKILL)
 
-        outcome, _, away = request_from(application, address, Load(requests=200_000), say, advance)
-    assert (outcome.sent, outcome.wrong, int(outcome.by_path.sum())) == (200_000, 0, 200_000)
+        outcome, _, away = request_from(application, address, Load(requests=1_000_000), say, advance)
+    assert (outcome.sent, outcome.wrong, int(outcome.by_path.sum())) == (1_000_000, 0, 1_000_000)
     assert away == len(killed) == 3
     for (at, pid), (named, line), (_, back) in zip(killed, said[::2], said[1::2], strict=True):
         assert line.startswith(f"responder at {address} (pid {pid}) is gone: ")

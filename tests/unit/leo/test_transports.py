@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import time
+
 import numpy as np
 import pytest
 
-from leo_lab import ROWS, batch, lab, program
+from leo_lab import ROWS, batch, lab, program, serve_while
 from offramp.device import Status
 from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS, connect
-from offramp.leo.transports.link import LinkDown
+from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.transports.tcp import TcpLink
 from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)
@@ -75,6 +80,91 @@ def test_a_peer_that_vanishes_is_noticed(transport):
             made.requester.step()
         assert made.requester._links == [None]
         assert made.requester.in_flight == 1
+
+
+def test_two_requesters_have_their_turns_in_compiled_rounds(transport):
+    """What the CPU has compiled and what Python answers, of both: each gets its own answers, in whatever order."""
+    flows = [[ECHO], [(Trip("back"),)]]
+    made_of = program(flows)
+    listen = listen_of(transport)
+    with lab(made_of, python={"back": lambda m: m[::-1]}, transport=transport, listen=listen) as made:
+        settings, address = made.requester.settings, made.responder.listener.address
+        other = serve_while(made.responder, lambda: Requester(made_of, [address], settings=settings))
+        requesters = [made.requester, other]
+        asked = [[f"{number} of {name}".encode() for number in range(600)] for name in ("one", "two")]
+        sent, found = [0, 0], [{}, {}]
+        while any(len(answers) < 600 for answers in found):
+            made.responder.step()
+            for which, requester in enumerate(requesters):
+                end = min(sent[which] + 24, 600)
+                numbers = np.arange(sent[which], end)
+                some = batch(asked[which][sent[which] : end], kinds=(numbers % 7 == 0).astype(int))
+                sent[which] += requester.admit(some, numbers)
+                requester.step()
+                done = requester.collect()
+                for i in range(done.count):
+                    found[which][int(done.users[i])] = done.answer(i)
+        for which, answers in enumerate(found):
+            turned = {n: m[::-1] if n % 7 == 0 else m for n, m in enumerate(asked[which])}
+            assert answers == turned
+        assert made.responder.connected == 2
+        other.close()
+
+
+def pair_of_sockets():
+    """Two ends of a TCP connection on loopback."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        near = socket.create_connection(listener.getsockname())
+        return near, listener.accept()[0]
+
+
+def pump_for_a_while(link):
+    for _ in range(20_000):
+        link.pump()
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(("lingers", "said"), [(None, "the peer has closed the connection"), (0, "Connection reset")])
+def test_what_ends_a_connection_is_said(lingers, said):
+    near, far = pair_of_sockets()
+    link = TcpLink(Control(near), 4096, None)
+    assert not link.pump()
+    if lingers is not None:
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, lingers))
+    far.close()
+    with pytest.raises(LinkDown, match=said):
+        pump_for_a_while(link)
+    link.close()
+    assert not link._moving(), "a closed link moves nothing: its descriptor may be another file's by now"
+
+
+def test_bytes_keep_their_places_through_full_buffers():
+    """A ring of 64 KiB through sockets that take little at a time, round and round: the same bytes, in their places."""
+    near, far = socket.socketpair()  # TCP would wait for its acknowledgements
+    for end in (near, far):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    links = [TcpLink(Control(end), 1 << 16, None) for end in (near, far)]
+    sent, received = links[0].sent, links[1].received
+    rng = np.random.default_rng(3)
+    stream = rng.integers(0, 256, 1 << 20, np.uint8)
+    out, into = sent.content.view(np.uint8), received.content.view(np.uint8)
+    got = []
+    while sum(map(len, got)) < len(stream):
+        head = int(sent.head[0])
+        room = min(int(rng.integers(0, 30000)), len(out) - (head - int(sent.tail[0])), len(stream) - head)
+        out[np.arange(head, head + room) % len(out)] = stream[head : head + room]
+        sent.head[0] = head + room
+        for link in links:
+            link.pump()
+        tail, end = int(received.tail[0]), int(received.head[0])
+        taken = min(end - tail, int(rng.integers(0, 30000)))
+        got.append(into[np.arange(tail, tail + taken) % len(into)])
+        received.tail[0] = tail + taken
+    assert (np.concatenate(got) == stream).all()
+    for link in links:
+        link.close()
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:port", "127.0.0.1:70000"])

@@ -170,6 +170,29 @@ def test_validate_refuses(folder, change, line):
     assert line in result.output + str(result.exception)
 
 
+@pytest.mark.parametrize("name", ["../secret.npy", "{outside}/secret.npy", "link.npy", "below/../../secret.npy"])
+@pytest.mark.parametrize("field", ["file: corpus.txt", "array: table.npy"])
+def test_data_outside_of_the_folder_are_refused_unless_one_is_named(tmp_path_factory, folder, name, field):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "words").mkdir()
+    for file in folder.iterdir():
+        file.rename(outside / "words" / file.name)
+    inside = outside / "words"
+    np.save(outside / "secret.npy", np.arange(300, dtype=np.int64))
+    (inside / "link.npy").symlink_to(outside / "secret.npy")
+    (inside / "below").mkdir()
+    named = name.format(outside=outside)
+    text = (inside / "words.yaml").read_text()
+    (inside / "words.yaml").write_text(text.replace(field, f"{field.split()[0]} {named}"))
+    with pytest.raises(OfframpError, match=rf"application\.data\.\w+: {named}: lies outside of the folder of the YAML"):
+        open_application(files(inside), devices={}, code=codes(inside))
+    given = [word for path in codes(inside) for word in ("--code", path)]
+    refused = CliRunner().invoke(app, ["leo", "serve", *files(inside), *given, "--listen", "127.0.0.1:0"])
+    assert "lies outside of the folder" in refused.output + str(refused.exception)
+    taken = CliRunner().invoke(app, ["leo", "validate", *files(inside), *given, "--data-folder", str(outside)])
+    assert taken.exit_code == 0, (taken.output, taken.exception)
+
+
 def test_functions_are_unknown_without_their_code(folder):
     result = CliRunner().invoke(app, ["leo", "validate", *files(folder)])
     assert result.exit_code != 0
@@ -201,6 +224,9 @@ def test_code_that_cannot_be_loaded(tmp_path, name, text, line):
         load_code([tmp_path / name])
 
 
-def test_named_applications_take_no_code():
-    result = CliRunner().invoke(app, ["leo", "run", "kvs", "--code", "x.py"])
-    assert "--code x.py: kvs has functions of its own" in result.output + str(result.exception)
+@pytest.mark.parametrize("words", [["--code", "x.py"], ["--data-folder", "x.py"]])
+def test_named_applications_take_no_code_and_no_data(words):
+    result = CliRunner().invoke(app, ["leo", "run", "kvs", *words])
+    assert f"{words[0]} x.py: kvs has " in result.output + str(result.exception)
+    result = CliRunner().invoke(app, ["leo", "serve", *words])
+    assert f"{words[0]} x.py: expected with an application" in result.output + str(result.exception)

@@ -16,6 +16,7 @@ from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.selection import AnyPolicy, Policy
+from offramp.report.energy import energy_or_why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,12 @@ class Row:
     def median_us(self) -> float:
         """Median latency at part of the rate, the median of the rounds."""
         return float(np.median([o.latency_us() for o in self.part])) if self.part else float("nan")
+
+    @property
+    def joules(self) -> float:
+        """Energy of a request in the closed loop, J, the median of the rounds; NaN where it cannot be read."""
+        each = [o.joules / o.sent for o in self.most if o.joules is not None and o.sent]
+        return float(np.median(each)) if each else float("nan")
 
     @property
     def wrong(self) -> int:
@@ -196,9 +203,13 @@ class Run:
         try:
             workload = application.workload(seed)
             closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)
+            energy, _ = energy_or_why()
             if rate is None:
-                return closed_loop(requester, workload, seconds, application.window), program.paths
-            return open_loop(requester, workload, seconds, rate, seed), program.paths
+                outcome = closed_loop(requester, workload, seconds, application.window)
+            else:
+                outcome = open_loop(requester, workload, seconds, rate, seed)
+            outcome.joules = None if energy is None else energy.joules()
+            return outcome, program.paths
         finally:
             requester.close()
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,16 +43,19 @@ class Contents:
         return self.image[begin : begin + size]
 
 
-def read_contents(config: Config, longest_read: int) -> Contents:
+def read_contents(config: Config, longest_read: int, folders: Sequence[str] = ()) -> Contents:
     """Read the files and arrays of an application; unnamed data have ``longest_read`` bytes or more.
 
+    Files lie below the folder of the YAML file that names them, or below one of ``folders``, links followed: whoever
+    is given a YAML file does not serve what else this user can read.
+
     Raises:
-        OfframpError: one line with file and line: a file that cannot be read, or too many bytes.
+        OfframpError: one line with file and line: a file that cannot be read or lies elsewhere, or too many bytes.
     """
     image, places = bytearray(), {}
     for name, data in config.application.data.items():
         try:
-            content = _content(config, data)
+            content = _content(config, data, folders)
         except OfframpError as error:
             raise config.error("application", ("data", name), str(error)) from None
         if not content:
@@ -66,13 +70,29 @@ def read_contents(config: Config, longest_read: int) -> Contents:
     return Contents(bytes(image), places)
 
 
-def _content(config: Config, data: Data) -> bytes:
+def _content(config: Config, data: Data, folders: Sequence[str]) -> bytes:
     beside = config.folder("application")
     if data.file is not None:
-        return read_bytes(beside / data.file, MOST)
+        return read_bytes(_inside(beside, data.file, folders), MOST)
     if data.array is not None:
-        return read_array(Path(beside / data.array)).tobytes()
+        return read_array(_inside(beside, data.array, folders)).tobytes()
     try:
         return np.array(data.values, data.type).tobytes()
     except OverflowError:
         raise OfframpError(f"values beyond {data.type}") from None
+
+
+def _inside(beside: Path, name: str, folders: Sequence[str]) -> Path:
+    """The file of this name, with no link left in its path.
+
+    Raises:
+        OfframpError: it lies outside of ``beside`` and of all ``folders``.
+    """
+    try:
+        path = (beside / name).resolve()
+        allowed = any(path.is_relative_to(Path(folder).resolve()) for folder in (str(beside), *folders))
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL
+        raise OfframpError(f"{name}: cannot be read: {error}") from None
+    if not allowed:
+        raise OfframpError(f"{name}: lies outside of the folder of the YAML file; --data-folder allows another one")
+    return path

@@ -96,12 +96,12 @@ class _Segment:
 class Mapped:
     """A resolved configuration as the runtime needs it."""
 
-    def __init__(self, resolved: Resolved) -> None:
+    def __init__(self, resolved: Resolved, data_folders: Sequence[str] = ()) -> None:
         self.resolved, self.config = resolved, resolved.config
         self.cpu = resolved.topology.cpu
         self.types = list(self.config.application.requests)
         self.segments: dict[str, dict[tuple[int, _Segment], int]] = {name: {} for name in self.types}
-        self.contents = read_contents(self.config, self.longest_answer())
+        self.contents = read_contents(self.config, self.longest_answer(), data_folders)
         self.moves: set[tuple[int, int]] = set()
         self.remote: dict[str, set[str]] = {}
         self.local: dict[str, set[str]] = {}
@@ -331,22 +331,36 @@ class Mixed:
 
 
 def application(
-    names: Sequence[str], devices: Mapping[str, str], *, seed: int = 1, code: Sequence[str] = ()
+    names: Sequence[str],
+    devices: Mapping[str, str],
+    *,
+    seed: int = 1,
+    code: Sequence[str] = (),
+    data_folders: Sequence[str] = (),
 ) -> Application:
     """What the files describe; ``code``: files with functions of the user's, which run here and at the responder.
+
+    ``data_folders``: whose files may be data, besides the folder of the YAML file.
 
     Raises:
         OfframpError: they are wrong, a device is not of the host, or a function is not of this installation.
     """
     load_code(code)
-    return from_config(load_config(names), devices, seed=seed, code=code)
+    return from_config(load_config(names), devices, seed=seed, code=code, data_folders=data_folders)
 
 
-def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1, code: Sequence[str] = ()) -> Application:
+def from_config(
+    config: Config,
+    devices: Mapping[str, str],
+    *,
+    seed: int = 1,
+    code: Sequence[str] = (),
+    data_folders: Sequence[str] = (),
+) -> Application:
     """What a configuration describes; see :func:`application`."""
     check_functions(config)
     resolved = resolve(config, guess=True)
-    mapped = Mapped(resolved)
+    mapped = Mapped(resolved, data_folders)
     trips = mapped.trips()
     used = {*mapped.local, *mapped.remote} - {CPU}
     for name in devices:

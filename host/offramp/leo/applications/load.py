@@ -37,6 +37,7 @@ class LoadResult:
         latency_ns: of each request: in an open loop from the moment at which it was to be sent.
         jct_ns: the intra-host part as the selector learns it.
         by_path: requests that ended on each path.
+        joules: what the machine's processors took meanwhile, with whatever else they did; None where nobody can tell.
     """
 
     seconds: float = 0.0
@@ -46,6 +47,7 @@ class LoadResult:
     by_path: Words = field(default_factory=lambda: np.zeros(0, np.int64))
     latency_ns: Words = field(default_factory=lambda: np.zeros(0, np.int64))
     jct_ns: Words = field(default_factory=lambda: np.zeros(0, np.int64))
+    joules: float | None = None
 
     @property
     def rate(self) -> float:
@@ -66,6 +68,7 @@ class LoadResult:
             "rate": self.rate,
             "median_us": self.latency_us(),
             "p99_us": self.latency_us(99),
+            "joules": self.joules,
             "by_path": dict(zip(paths, self.by_path.tolist(), strict=True)),
         }
 

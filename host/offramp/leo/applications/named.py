@@ -74,12 +74,13 @@ def open_application(
     window: int = 0,
     code: Sequence[str] = (),
     keys: int = 0,
+    data_folders: Sequence[str] = (),
 ) -> Application:
     """One of the four by its name, or what YAML files describe, on devices by name.
 
     ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
     is RTL in simulation. ``code``: files with functions of the user's, for YAML files. ``keys``: of the store of kvs;
-    0: as many as it has by itself.
+    0: as many as it has by itself. ``data_folders``: whose files may be data, besides the folder of the YAML file.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.
@@ -89,6 +90,8 @@ def open_application(
     named = len(names) == 1 and names[0] in NAMED
     if named and code:
         raise SettingsError("code", f"{names[0]} has functions of its own", ", ".join(code))
+    if named and data_folders:
+        raise SettingsError("data_folder", f"{names[0]} has data of its own", ", ".join(data_folders))
     if list(names) == ["kvs"]:
         made = _kvs(devices, workload, seed, keys)
     elif keys:
@@ -98,7 +101,7 @@ def open_application(
     else:
         from offramp.leo.applications.generic import application
 
-        made = application(names, devices, seed=seed, code=code)
+        made = application(names, devices, seed=seed, code=code, data_folders=data_folders)
     for path in paths:
         if path not in made.paths:
             raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)

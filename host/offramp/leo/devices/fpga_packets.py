@@ -14,6 +14,7 @@ from offramp.leo.functions import reduce
 BEAT: Final = 16
 _HEADER: Final = struct.Struct("<8sQ")
 _COMPLETION: Final = struct.Struct("<B3xIQ")
+_ELEMENTS: Final = struct.Struct("<I")
 KEYS: Final = (MOST_PACKET - BEAT) // 8
 """Keys of a packet whose answer fits a packet, too."""
 
@@ -38,6 +39,23 @@ def answer(packet: bytes) -> Answer | None:
         return Answer(Status(status), count, packet[:-BEAT])
     except ValueError:
         return None
+
+
+def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
+    """Status and content of the answer to a packet of :func:`lookups` or :func:`sums`.
+
+    FAILED, without content, where ``packet`` is no answer, or one of another number of elements of ``size`` bytes.
+    """
+    found = answer(packet)
+    if found is None:
+        return Status.FAILED, b""
+    if found.status != Status.OK:
+        return found.status, b""
+    elements = _ELEMENTS.unpack_from(request, 4)[0]
+    length = elements * size
+    if found.elements != elements or len(found.payload) != -(-length // BEAT) * BEAT:
+        return Status.FAILED, b""
+    return Status.OK, found.payload[:length]
 
 
 def lookups(keys: Sequence[bytes]) -> bytes:

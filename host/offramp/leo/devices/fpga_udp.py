@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import select
 import socket
@@ -20,6 +21,7 @@ from offramp.fpga.session import Refused, Session
 from offramp.fpga.udp import PORT, Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
+from offramp.leo.functions import reduce
 from offramp_base.errors import OfframpError
 
 ENGINES: Final = "kvs_lookup+reduce"
@@ -31,6 +33,7 @@ DEPTH: Final = 256
 _MASK, _CONTROL, _SUMS = 0x18, 0x08, 0x100  # registers of kvs_lookup, and those of reduce above them
 _LINE: Final = 64
 _KEY: Final = 8
+_LOG: Final = logging.getLogger(__name__)
 
 
 class UdpLink:
@@ -93,6 +96,9 @@ class UdpLink:
                 self._receive()
             except Refused as error:
                 raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
+        lines = self._session.lines
+        if lines < 1 or lines & (lines - 1):
+            raise OfframpError(f"device fpga:udp={self._at}: a table of {lines} lines: expected a power of two")
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Post a request; whether the card still lives is heard otherwise."""
@@ -169,23 +175,20 @@ class UdpLink:
         if parts is None:
             self._heard(serial, Status.BAD_LENGTH, 0, b"")
             return
-        size = 2 if message[0] == 3 else 4
+        size = reduce.DTYPE[message[0]].itemsize
         found: list[bytes] = [b""] * len(parts)
         left, worked, status = len(parts), 0, Status.OK
 
-        def take(place: int, cycles: int, packet: bytes) -> None:
+        def take(place: int, part: bytes, cycles: int, packet: bytes) -> None:
             nonlocal left, worked, status
-            answer = packets.answer(packet)
             left, worked = left - 1, worked + self._ns(cycles)
-            if answer is None or answer.status != Status.OK:
-                status = Status.FAILED if answer is None else answer.status
-            else:
-                found[place] = answer.payload[: answer.elements * size]
+            said, found[place] = packets.result(part, packet, size)
+            status = said or status
             if not left:
                 self._heard(serial, status, worked, b"" if status else b"".join(found))
 
         for place, part in enumerate(parts):
-            self._session.request(Target.REDUCE, part, partial(take, place))
+            self._session.request(Target.REDUCE, part, partial(take, place, part))
 
     def _look_up(self) -> None:
         """Put look-ups that wait together into one packet, behind the table's writes."""
@@ -193,14 +196,12 @@ class UdpLink:
             asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
             packet = packets.lookups([key for _, key in asked])
 
-            def answered(cycles: int, packet: bytes, asked: list[tuple[int, bytes]] = asked) -> None:
-                found, worked = packets.answer(packet), self._ns(cycles)
-                good = found is not None and found.status == Status.OK and found.elements == len(asked)
+            def answered(
+                cycles: int, reply: bytes, asked: list[tuple[int, bytes]] = asked, packet: bytes = packet
+            ) -> None:
+                (status, found), worked = packets.result(packet, reply, _KEY), self._ns(cycles)
                 for place, (serial, _) in enumerate(asked):
-                    if good and found is not None:
-                        self._heard(serial, Status.OK, worked, found.payload[_KEY * place : _KEY * (place + 1)])
-                    else:
-                        self._heard(serial, Status.FAILED if found is None else found.status, worked, b"")
+                    self._heard(serial, status, worked, found[_KEY * place : _KEY * (place + 1)])
 
             self._session.request(Target.KVS, packet, answered)
             return
@@ -221,10 +222,13 @@ class UdpLink:
                 self._wait(wakes)
                 with self._lock:
                     self._receive()
-        except Refused:
-            pass
-        if not self._ends:
-            self._lost()
+        except Refused as error:
+            _LOG.warning("device fpga:udp=%s: %s", self._at, error)
+        except Exception:
+            _LOG.exception("device fpga:udp=%s: its line has failed", self._at)
+        finally:  # whatever ended this thread: nobody waits for answers that it does not read
+            if not self._ends:
+                self._lost()
 
     def _send_due(self, now: float) -> None:
         while True:

@@ -13,13 +13,14 @@ from typing import Final
 from offramp.leo.native.act import act
 from offramp.leo.native.clock import now_ns
 from offramp.leo.native.engine import EngineState
+from offramp.leo.native.mover import Mover, move, push
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.request import admit, collect, receive, send
 from offramp.leo.native.ring import RingEnd
 from offramp.leo.native.state import RequestTable
 from offramp.leo.native.submission import Submissions
 from offramp.leo.selection.layout import SelectorState
-from offramp_base.native.records import Record
+from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Words, native
 
 
@@ -35,6 +36,15 @@ class FlowCall(Record):
     worked: int  # whether there was anything to do
 
 
+class FlowLink(Record):
+    """A link; zeros while it is down."""
+
+    sent: At[RingEnd]
+    received: At[RingEnd]
+    mover: At[Mover]  # 0: the rings are shared
+    reserved: int
+
+
 NOBODY: Final = -1
 RECEIVED: Final = 1000
 """Responses of a round, and requests that are collected at a time."""
@@ -42,15 +52,38 @@ RECEIVED: Final = 1000
 
 @native
 def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
-    """Send and receive on the links that are up, whose sending and receiving rings follow one another in ``links``."""
+    """Send and receive on the links that are up."""
     worked = 0
     for i in range(table.links):
-        if links[2 * i] != 0:
-            worked += send(table, i, RingEnd(links[2 * i]))
-            received = receive(table, selector, RingEnd(links[2 * i + 1]), RECEIVED)
-            if received > 0:
-                worked += received + send(table, i, RingEnd(links[2 * i]))
+        link = FlowLink(links) + i
+        if int(link.sent) != 0:
+            worked += _link(table, selector, i, link)
     return worked
+
+
+@native
+def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowLink) -> int:
+    """Send and receive on one link, and move its bytes where nobody else does."""
+    worked = send(table, number, link.sent)
+    if int(link.mover) != 0:
+        worked += move(link.mover, link.sent, link.received)
+    received = receive(table, selector, link.received, RECEIVED)
+    if received > 0:
+        worked += received + send(table, number, link.sent)
+        if int(link.mover) != 0:
+            push(link.mover, link.sent, link.received)
+    return worked
+
+
+@native
+def _failures(table: RequestTable, links: Words) -> int:
+    """How many links have failed."""
+    found = 0
+    for i in range(table.links):
+        link = FlowLink(links) + i
+        if int(link.sent) != 0 and int(link.mover) != 0 and link.mover.fault != 0:
+            found += 1
+    return found
 
 
 @native
@@ -106,7 +139,7 @@ def flow(
         more = collected(table, room, ended, call.room - ended)
         ended += more
         call.worked = call.worked | worked | more
-        if call.escaped_from != NOBODY or table.failed != 0 or ended == call.room:
+        if call.escaped_from != NOBODY or table.failed != 0 or ended == call.room or _failures(table, links) > 0:
             return ended
         if submissions.next == submissions.count and table.in_flight < call.window:
             return ended

@@ -32,6 +32,7 @@ from offramp.leo.native.journal import (
     kept,
     redo,
 )
+from offramp.leo.native.mover import Mover, pull, push
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.ring import (
     BAD_ROW,
@@ -51,7 +52,7 @@ from offramp.leo.native.ring import (
     reserve,
     take_words,
 )
-from offramp_base.native.records import Record
+from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 MOST_TAKEN: Final = MOST_WRITE + 8
@@ -361,30 +362,64 @@ def serve(
     return taken + ended
 
 
+class Served(Record):
+    """A connection as :func:`serve_all` takes it: the arguments of :func:`serve`."""
+
+    state: At[ServeState]
+    journal: At[Journal]
+    received: At[RingEnd]
+    sent: At[RingEnd]
+    mover: At[Mover]  # 0: the rings are shared
+    escapes: At[Escape]
+    most: int
+    buffer: Bytes
+    room: int
+    reserved: Annotated[Words, 7]
+
+
 @native
-def serve_on(
-    state: ServeState,
-    journal: Journal,
-    received: RingEnd,
-    sent: RingEnd,
-    budget: int,
-    escapes: Escape,
-    most: int,
-    buffer: Bytes,
-    room: int,
-    lasts: int,
-) -> int:
-    """:func:`serve` for ``lasts`` ns, or until something escapes, or there was nothing to do for a while."""
-    begun = now_ns(state)
+def _serve_one(one: Served, budget: int) -> int:
+    """A round of one connection; returns how many requests were taken or answered."""
+    mover = one.mover
+    if int(mover) != 0:
+        pull(mover, one.received)
+    count = serve(one.state, one.journal, one.received, one.sent, budget, one.escapes, one.most, one.buffer, one.room)
+    if int(mover) != 0:
+        push(mover, one.sent, one.received)
+    return count
+
+
+@native
+def _stops(one: Served) -> int:
+    """Whether Python is needed: something has escaped, or the link has failed."""
+    if one.state.escaped != 0:
+        return 1
+    if int(one.mover) != 0 and one.mover.fault != 0:
+        return 1
+    return 0
+
+
+@native
+def serve_all(connections: Served, count: int, budget: int, lasts: int) -> int:
+    """Rounds over ``count`` connections for ``lasts`` ns, or until Python is needed, or while there is something to do.
+
+    Each has its turn in a round, of at most ``budget`` requests. Returns how many were taken or answered.
+    """
+    clock = connections.state
+    begun = now_ns(clock)
     worked_at = begun
     total = 0
     while True:
-        count = serve(state, journal, received, sent, budget, escapes, most, buffer, room)
-        total += count
-        if state.escaped != 0:
+        taken = 0
+        stops = 0
+        for i in range(count):
+            taken += _serve_one(connections + i, budget)
+            stops += _stops(connections + i)
+        total += taken
+        if stops > 0:
             return total
-        now = after_round(state, lasts, count)
-        if count > 0:
+        now = after_round(clock, lasts, taken)
+        if taken > 0:
             worked_at = now
         if now - begun >= lasts or now - worked_at >= IDLE_NS:
             return total

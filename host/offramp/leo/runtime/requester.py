@@ -161,7 +161,7 @@ class Requester:
         self._collected = 0
         self._submissions = SubmissionQueue(rows, len(program.types), self.stride)
         self._composed = np.zeros(2 * self.stride, np.uint8)
-        self._rings = np.zeros((len(responders), 2), np.int64)
+        self._rings = np.zeros((len(responders), flow.FlowLink.WORDS), np.int64)
         self._prepare_flow(local or {})
         self.retries = 0
         """Attempts that were made because others had failed."""
@@ -264,7 +264,8 @@ class Requester:
             Whether there was anything to do, and the requests that have ended, as :meth:`collect` does.
         """
         self._release()
-        alone = self.settings.clock.real and all(link is None or link.shared for link in self._links)
+        compiled = all(link is None or link.shared or link.mover is not None for link in self._links)
+        alone = self.settings.clock.real and compiled
         waits = any(dispatcher.unfinished for dispatcher in self._dispatchers.values())
         worked = self._rounds(window, 0 if waits or not alone else ROUNDS_NS, RECEIVED)
         return worked, Completions(self._room[:, : self._collected].copy(), self._memory)
@@ -514,6 +515,7 @@ class Requester:
             link, answer = connect(peer.address, self.settings.transport, hello, peer.token)
         else:
             link, answer = self._opener(peer.address, self.settings.transport, hello)
-        self._rings[number] = address(link.sent.words), address(link.received.words)
+        mover = 0 if link.mover is None else address(link.mover)
+        self._rings[number] = address(link.sent.words), address(link.received.words), mover, 0
         peer.connected(answer.get("pid"))
         return link

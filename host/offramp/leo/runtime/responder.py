@@ -48,7 +48,7 @@ _LOG: Final = logging.getLogger(__name__)
 @cache
 def functions() -> dict[str, Callable[..., int]]:
     """The compiled part."""
-    return machine(at.serve_on, at.respond, at.note, at_journal.recover)
+    return machine(at.serve_all, at.respond, at.note, at_journal.recover)
 
 
 class _Connection:
@@ -91,10 +91,33 @@ class _Connection:
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
         """Bytes of messages that were handed to Python and are not answered in the ring."""
-        words = self.state, journal, link.received.words, link.sent.words, self.escapes, self.buffer
-        self.addresses = [place_of(array) for array in words]
+        self.served = np.zeros(at.Served.WORDS, np.int64)
+        arrays = {
+            offset(at.Served.state): self.state,
+            offset(at.Served.journal): journal,
+            offset(at.Served.received): link.received.words,
+            offset(at.Served.sent): link.sent.words,
+            offset(at.Served.escapes): self.escapes,
+            offset(at.Served.buffer): self.buffer,
+        }
+        for word, array in arrays.items():
+            self.served[word] = place_of(array)
+        self.served[offset(at.Served.mover)] = 0 if link.mover is None else place_of(link.mover)
+        self.served[at.Served.room] = len(self.buffer)
+        self._state = self.state.data
+        self.row = self.served.data
         self.running = running
         self.open = True
+
+    def place(self, row: Words) -> None:
+        """Make ``row`` its row in what compiled rounds go over."""
+        row[:] = self.served
+        self.row = row.data
+
+    @property
+    def escaped(self) -> int:
+        """Requests that the last compiled round has handed to Python."""
+        return self._state[at.ServeState.escaped]
 
     @property
     def room(self) -> int:
@@ -112,6 +135,7 @@ class Responder:
         self._native = functions()
         self._running: dict[int, dict[tuple[int, int], Words]] = {}
         self._listened_at = 0.0
+        self._place()
         self.served = 0
         """Requests that were taken."""
         self.faults: Counter[str] = Counter()
@@ -120,18 +144,23 @@ class Responder:
     def step(self) -> bool:
         """One round over all connections and devices; whether there was anything to do."""
         self._listen()
-        worked = False
-        for connection in list(self._connections):
-            try:
-                worked |= connection.link.pump()
-                worked |= self._serve(connection) > 0
-                worked |= connection.link.pump()
-            except LinkDown as error:
-                self._drop(connection, str(error))
+        worked = self._pump()
+        worked |= self._serve() > 0
+        worked |= self._pump()
         for dispatcher in self.service.dispatchers.values():
             worked |= dispatcher.poll() > 0
         for connection in self._connections:
             self._flush(connection)
+        return worked
+
+    def _pump(self) -> bool:
+        """Move bytes on links that do not share memory; whether there were any."""
+        worked = False
+        for connection in list(self._connections):
+            try:
+                worked |= connection.link.pump()
+            except LinkDown as error:
+                self._drop(connection, str(error))
         return worked
 
     @property
@@ -201,6 +230,15 @@ class Responder:
         self._running = {owner: marks for owner, marks in self._running.items() if owner in owners}
         running = self._running.setdefault(hello.owner, {})
         self._connections.append(_Connection(link, hello, self.service, journal, running, self._clock))
+        self._place()
+
+    def _place(self) -> None:
+        """Lay out what compiled rounds go over, which stays until a connection comes or goes."""
+        self._rows = np.zeros((max(len(self._connections), 1), at.Served.WORDS), np.int64)
+        self._rows_at = place_of(self._rows)
+        for connection, row in zip(self._connections, self._rows, strict=False):
+            connection.place(row)
+        self._compiled = all(each.link.shared or each.link.mover is not None for each in self._connections)
 
     def _drop(self, connection: _Connection, reason: str = "") -> None:
         if fault := connection.link.received.fault or connection.link.sent.fault:
@@ -210,31 +248,30 @@ class Responder:
         connection.link.close()
         with contextlib.suppress(ValueError):
             self._connections.remove(connection)
+            self._place()
 
     # --- requests
 
-    def _serve(self, connection: _Connection) -> int:
-        if connection.answers:
-            self._flush(connection)
-        budget = 32 if self.busy else BUDGET
-        buffer = connection.buffer
-        alone = connection.link.shared and len(self._connections) == 1 and not self.busy
-        taken = self._native["serve_on"](
-            *connection.addresses[:4],
-            budget,
-            connection.addresses[4],
-            connection.room,
-            connection.addresses[5],
-            len(buffer),
-            ROUNDS_NS if alone and self._clock.real else 0,
-        )
-        self.served += taken
-        for i in range(int(connection.state[at.ServeState.escaped])):
-            escape = connection.escapes[i].copy()
-            connection.pending_bytes += _cost(escape[at.Escape.length])
-            place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])
-            self._dispatch(connection, escape, buffer[place : place + length].tobytes())
-        return taken
+    def _serve(self) -> int:
+        """Let compiled code serve all connections, each in turn, and hand on what it cannot; how many it served."""
+        connections = self._connections
+        if not connections:
+            return 0
+        for connection in connections:
+            if connection.answers:
+                self._flush(connection)
+            connection.row[at.Served.most] = connection.room
+        busy = self.busy
+        lasts = ROUNDS_NS if self._compiled and self._clock.real and not busy else 0
+        served = self._native["serve_all"](self._rows_at, len(connections), 32 if busy else BUDGET, lasts)
+        self.served += served
+        for connection in connections:
+            for i in range(connection.escaped):
+                escape = connection.escapes[i].copy()
+                connection.pending_bytes += _cost(escape[at.Escape.length])
+                place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])
+                self._dispatch(connection, escape, connection.buffer[place : place + length].tobytes())
+        return served
 
     def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
         info = int(escape[at.Escape.info])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from offramp.leo.native.end import End
+from offramp.leo.native.end import End, Words
 from offramp_base import listening
 from offramp_base.listening import Address, Greeting, Token
 from offramp_base.registry import Registry
@@ -38,6 +38,13 @@ class Link(Protocol):
     sent: End
     received: End
     shared: bool
+
+    @property
+    def mover(self) -> Words | None:
+        """With what compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
+
+        None where :meth:`pump` alone does, or where the rings are shared.
+        """
 
     @classmethod
     def connect(cls, call: Call) -> tuple[Self, Fields]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from offramp.leo.native.end import make_end, ring_words
+from offramp.leo.native.end import Words, make_end, ring_words
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
@@ -28,6 +28,7 @@ class SharedLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
     shared = True
+    mover: Words | None = None
 
     def __init__(
         self, control: Control, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool

@@ -16,22 +16,20 @@ import ctypes
 import ctypes.util
 import os
 import struct
-import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Self
 
 import numpy as np
 
-from offramp.leo.native import ring
-from offramp.leo.native.end import RING_HEADER_WORDS, End, ring_words
+from offramp.leo.native.end import RING_HEADER_WORDS, End, Words, ring_words
+from offramp.leo.native.mover import CLOSED, UCX, Mover
 from offramp.leo.transports.greeting import parse_memory
 from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
+from offramp.leo.transports.moving import Moving, function_address
 from offramp_base.errors import OfframpError
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
-_IN_PROGRESS: Final = 1
-_LAST_ERROR: Final = -100
 _RMA: Final = 1 << 1
 _SERIALIZED: Final = 1
 _PEER_ERRORS: Final = 1
@@ -54,12 +52,7 @@ def library() -> Any:
         found = ctypes.CDLL(name)
     except OSError:
         raise OfframpError("transport ucx needs the library UCX: apt install libucx0") from None
-    pointers = ("ucp_put_nbx", "ucp_ep_close_nbx")
-    for function in pointers:
-        getattr(found, function).restype = ctypes.c_void_p
-    found.ucp_put_nbx.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_size_t, ctypes.c_uint64] + [ctypes.c_void_p] * 2
-    for function in ("ucp_request_check_status", "ucp_request_free", "ucp_worker_progress", "ucp_worker_fence"):
-        getattr(found, function).argtypes = [ctypes.c_void_p]
+    found.ucp_ep_close_nbx.restype = ctypes.c_void_p
     return found
 
 
@@ -91,14 +84,11 @@ class UcxLink:
         own = np.zeros(2, np.int64)
         self.sent = End(own[:1], tail, np.zeros(ring_bytes // 8, np.int64))
         self.received = End(self._inbox[:1], own[1:], self._inbox[RING_HEADER_WORDS:], longest)
-        self._base, self._out = self._inbox.ctypes.data, self.sent.content.ctypes.data
-        self._put_sent = self._put_tail = 0
-        self._outbox = np.zeros(2, np.int64)
-        self._pending: list[int] = []
-        self._calls = 0
+        self._base, self._calls = self._inbox.ctypes.data, 0
+        self._moving: Moving | None = None
         self._closing: list[tuple[str, list[Any]]] = []
         self._no_options = ctypes.create_string_buffer(256)
-        self._peer, self._key, self._there = ctypes.c_void_p(), ctypes.c_void_p(), 0
+        self._peer, self._key = ctypes.c_void_p(), ctypes.c_void_p()
         try:
             self._open()
         except BaseException:
@@ -179,7 +169,7 @@ class UcxLink:
         Raises:
             OfframpError: UCX cannot reach it.
         """
-        worker, rkey, self._there = offered["worker"], offered["rkey"], offered["base"]
+        worker, rkey = offered["worker"], offered["rkey"]
         kept = ctypes.create_string_buffer(worker, len(worker) + _PADDING)
         where = _params(mask=3, address=ctypes.addressof(kept), errors=_PEER_ERRORS)
         _check("peer", self._ucp.ucp_ep_create(self._worker, where, ctypes.byref(self._peer)))
@@ -187,6 +177,27 @@ class UcxLink:
         key = ctypes.create_string_buffer(rkey, len(rkey) + _PADDING)
         _check("key", self._ucp.ucp_ep_rkey_unpack(self._peer, key, ctypes.byref(self._key)))
         self._closing.append(("ucp_rkey_destroy", [self._key]))
+        functions = {
+            Mover.progress: self._ucp.ucp_worker_progress,
+            Mover.put: self._ucp.ucp_put_nbx,
+            Mover.fence: self._ucp.ucp_worker_fence,
+            Mover.check: self._ucp.ucp_request_check_status,
+            Mover.free: self._ucp.ucp_request_free,
+        }
+        objects = {
+            Mover.worker: self._worker.value or 0,
+            Mover.peer: self._peer.value or 0,
+            Mover.key: self._key.value or 0,
+            Mover.options: ctypes.addressof(self._no_options),
+            Mover.inbox: offered["base"],
+        }
+        numbers = {word: function_address(function) for word, function in functions.items()} | objects
+        self._moving = Moving(UCX, self.sent, self.received, numbers)
+
+    @property
+    def mover(self) -> Words | None:
+        """For compiled loops, once the peer's memory is reached."""
+        return None if self._moving is None else self._moving.words
 
     def pump(self) -> bool:
         """Put what is new to the peer, and let UCX work."""
@@ -194,55 +205,16 @@ class UcxLink:
         check_ends(self.sent, self.received)
         if self._calls % _CHECKED == 0 and self.control is not None and not self.control.alive():
             raise LinkDown("the peer has ended")
-        moved = bool(self._ucp.ucp_worker_progress(self._worker))
-        self._pending = [request for request in self._pending if not self._finished(request)]
-        if not self._pending:
-            moved |= self._push()
-        if moved:
-            self.received.words[ring.RingEnd.arrived] = time.monotonic_ns()
+        assert self._moving is not None
+        moved = self._moving()
+        if fault := self._moving.fault:
+            raise LinkDown(f"ucx: put failed ({fault})")
         return moved
-
-    def _push(self) -> bool:
-        """New bytes, then, behind a fence, how far they and what was taken go."""
-        head, tail = int(self.sent.head[0]), int(self.received.tail[0])
-        if head == self._put_sent and tail == self._put_tail:
-            return False
-        at = self._put_sent
-        while at < head:
-            place = at & self._size - 1
-            count = min(head - at, self._size - place)
-            self._put(self._out + place, count, self._there + 8 * RING_HEADER_WORDS + place)
-            at += count
-        self._outbox[:] = head, tail
-        words = self._outbox.ctypes.data
-        if head != self._put_sent:
-            _check("fence", self._ucp.ucp_worker_fence(self._worker))
-            self._put(words, 8, self._there)
-        if tail != self._put_tail:
-            self._put(words + 8, 8, self._there + 8 * _TAIL_WORD)
-        self._put_sent, self._put_tail = head, tail
-        return True
-
-    def _put(self, source: int, count: int, target: int) -> None:
-        request = self._ucp.ucp_put_nbx(self._peer, source, count, target, self._key, self._no_options)
-        if request is None:
-            return
-        signed = ctypes.c_int64(request).value
-        if _LAST_ERROR <= signed < 0:
-            raise LinkDown(f"ucx: put failed ({signed})")
-        self._pending.append(request)
-
-    def _finished(self, request: int) -> bool:
-        status = self._ucp.ucp_request_check_status(request)
-        if status == _IN_PROGRESS:
-            return False
-        self._ucp.ucp_request_free(request)
-        if status:
-            raise LinkDown(f"ucx: put failed ({status})")
-        return True
 
     def close(self) -> None:
         """Give back memory, worker and socket."""
+        if self._moving is not None:
+            self._moving.stop(CLOSED)
         while self._closing:
             name, args = self._closing.pop()
             getattr(self._ucp, name)(*args)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands that run an application are told: which one, on which devices, with whose code and data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from offramp_base.settings.field import Field
+
+if TYPE_CHECKING:
+    from offramp.leo.applications.application import Application
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """``NAME=VALUE``.
+
+    Raises:
+        ValueError: something else.
+    """
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise ValueError("expected NAME=VALUE")
+    return name, value
+
+
+Code = Annotated[
+    tuple[str, ...],
+    Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+]
+DataFolder = Annotated[
+    tuple[str, ...],
+    Field("Folder whose files may be data, besides the folder of the YAML file; repeat"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationSettings:
+    """An application, by name or as files describe it."""
+
+    names: Annotated[
+        tuple[str, ...],
+        Field(
+            "kvs, dfs, ebs, allreduce, or YAML files of an application and a host",
+            position=True,
+            metavar="NAME|FILE…",
+        ),
+    ]
+    device: Annotated[
+        Mapping[str, str],
+        Field(
+            "NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET, the same for leo serve and leo "
+            "connect; repeat",
+            item=parse_pair,
+        ),
+    ] = field(default_factory=dict)
+    code: Code = ()
+    data_folder: DataFolder = ()
+
+    def open(self, transport: str, **more: Any) -> Application:
+        """The application; ``more`` as :func:`offramp.leo.applications.named.open_application` takes it.
+
+        Raises:
+            OfframpError: no such application or transport, or the files are wrong.
+        """
+        from offramp.leo.applications.named import open_application
+
+        return open_application(
+            list(self.names),
+            devices=dict(self.device),
+            transport=transport,
+            code=self.code,
+            data_folders=self.data_folder,
+            **more,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequesterSettings(ApplicationSettings):
+    """What is asked of an application, and over which paths."""
+
+    paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
+    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
+    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
+    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
+
+    def open(self, transport: str, **more: Any) -> Application:
+        """The application, with its load; see :meth:`ApplicationSettings.open`.
+
+        What both ends make of a seed (the store's values) comes of ``seed`` in ``more``, the same at both.
+        """
+        return super().open(
+            transport,
+            paths=tuple(filter(None, self.paths.split(","))),
+            workload=self.workload,
+            window=self.window,
+            **more,
+        )

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What links whose bytes travel share: the record with which compiled code moves them, and a round of it for Python."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.end import End, Words
+from offramp.leo.native.machine import address, machine
+from offramp.leo.native.mover import Mover, move
+
+
+@cache
+def _native() -> dict[str, Callable[..., int]]:
+    return machine(move)
+
+
+class Moving:
+    """A :class:`~offramp.leo.native.mover.Mover`, and the rings whose bytes it moves.
+
+    Attributes:
+        words: the record, for compiled loops.
+    """
+
+    def __init__(self, kind: int, sent: End, received: End, numbers: Mapping[int, int]) -> None:
+        """``numbers``: what the record holds, by word."""
+        self.words: Words = np.zeros(Mover.WORDS, np.int64)
+        Clock().install(self.words)
+        self.words[Mover.kind] = kind
+        for word, number in numbers.items():
+            self.words[word] = number
+        self._keep = sent, received
+        self._arguments = [address(each) for each in (self.words, sent.words, received.words)]
+        self._move = _native()["move"]
+
+    def __call__(self) -> bool:
+        """Move what can be moved without waiting; whether anything was."""
+        return self._move(*self._arguments) != 0
+
+    @property
+    def fault(self) -> int:
+        """What went wrong, as :mod:`offramp.leo.native.mover` has it, or 0."""
+        return int(self.words[Mover.fault])
+
+    def stop(self, fault: int) -> None:
+        """Move nothing any more: what the record names is about to be closed."""
+        self.words[Mover.fault] = fault
+
+
+def function_address(function: Any) -> int:
+    """Where a function of a library that ctypes has loaded is."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

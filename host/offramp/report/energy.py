@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy of the processor packages by RAPL, as Linux's powercap interface has it (Intel and AMD).
+
+It counts what the whole package takes, whoever uses it. Counters wrap at ``max_energy_range_uj``; they have to be read
+at least once before they come around, which takes minutes at full load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+POWERCAP: Final = Path("/sys/class/powercap")
+
+
+@dataclass(frozen=True)
+class _Zone:
+    folder: Path
+    range_uj: int
+
+    def read(self) -> int:
+        return int((self.folder / "energy_uj").read_text())
+
+
+class Energy:
+    """The packages' counters, from the moment at which this was made."""
+
+    def __init__(self, root: Path = POWERCAP) -> None:
+        """Find them below ``root``.
+
+        Raises:
+            OfframpError: there are none, or this user may not read them; says which.
+        """
+        self._zones = []
+        for folder in sorted(root.glob("intel-rapl:*")):
+            if folder.name.count(":") != 1:  # intel-rapl:0:1 is a part of intel-rapl:0
+                continue
+            try:
+                self._zones.append(_Zone(folder, int((folder / "max_energy_range_uj").read_text())))
+                self._zones[-1].read()
+            except PermissionError:
+                raise OfframpError(f"energy is not readable: {folder}/energy_uj is root's alone") from None
+            except (OSError, ValueError) as error:
+                raise OfframpError(f"energy is not readable: {folder}: {error}") from None
+        if not self._zones:
+            raise OfframpError(f"energy is not readable: no {root}/intel-rapl:0, as in most virtual machines")
+        self._last = [zone.read() for zone in self._zones]
+
+    def joules(self) -> float:
+        """What the packages have taken since the last call, or since this was made.
+
+        Raises:
+            OfframpError: the counters cannot be read any more.
+        """
+        try:
+            now = [zone.read() for zone in self._zones]
+        except (OSError, ValueError) as error:
+            raise OfframpError(f"energy is not readable any more: {error}") from None
+        rows = zip(self._zones, self._last, now, strict=True)
+        taken = sum(end - begun if end >= begun else end - begun + zone.range_uj for zone, begun, end in rows)
+        self._last = now
+        return taken / 1e6
+
+
+def energy_or_why(root: Path = POWERCAP) -> tuple[Energy | None, str]:
+    """The counters, or None and why there are none, in a line."""
+    try:
+        return Energy(root), ""
+    except OfframpError as error:
+        return None, str(error)

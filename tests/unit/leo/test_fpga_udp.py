@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``fpga:udp=…`` against a card on loopback that answers rightly, or lies: short, long, other counts, garbage.
+
+Blind spot: the card here is a model; the RTL is driven in ``tests/fpga/udp``.
+"""
+
+import contextlib
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from fpga_card import CardOnLoopback, HonestEngines, ModelCard, completed
+from offramp.device import Status
+from offramp.fpga.udp import Control, Target
+from offramp.leo.devices import open_device
+from offramp.leo.devices.fpga_packets import BEAT
+from offramp.leo.devices.fpga_udp import UdpLink
+from offramp.leo.functions import kvs, reduce
+from offramp_base.errors import OfframpError
+
+LINES, SECONDS = 64, 20.0
+
+
+@contextlib.contextmanager
+def device(lie=None, lies_to=None):
+    """A device at a card whose answers to ``lies_to`` go through ``lie``."""
+    honest = HonestEngines(LINES)
+
+    def engines(target, packet):
+        reply = honest(target, packet)
+        return reply if lie is None or target != lies_to else lie(reply)
+
+    with CardOnLoopback(ModelCard(8, engines, LINES)) as card:
+        opened = open_device(f"fpga:udp={card.at},timeout_s={SECONDS}")
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def outcomes(opened, requests):
+    """Completions by request, all of them."""
+    for number, (function, message) in enumerate(requests):
+        assert opened.submit(function, number, message)
+    found, until = {}, time.monotonic() + SECONDS
+    while len(found) < len(requests):
+        assert time.monotonic() < until
+        found |= {done.request: done for done in opened.poll()}
+        time.sleep(0.001)
+    return [found[number] for number in range(len(requests))]
+
+
+def submit_again_and_again(opened):
+    """Until the device refuses."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        opened.submit(kvs.NAME, 7, bytes(8))
+        opened.poll()
+        time.sleep(0.001)
+
+
+def sum_of(count):
+    """A request of two vectors, and its answer."""
+    vectors = np.arange(2 * count, dtype="<i4").reshape(2, count)
+    message = struct.pack("<BBHI", reduce.Type.INT32, 2, 0, count) + vectors.tobytes()
+    return message, reduce.total(reduce.Type.INT32, vectors).tobytes()
+
+
+LIES = {
+    "short": lambda reply: reply[BEAT:],
+    "long": lambda reply: bytes(BEAT) + reply,
+    "empty": lambda reply: b"",
+    "one element more": lambda reply: completed(reply[:-BEAT], struct.unpack_from("<I", reply, len(reply) - 12)[0] + 1),
+    "one element less": lambda reply: completed(reply[:-BEAT], struct.unpack_from("<I", reply, len(reply) - 12)[0] - 1),
+    "odd": lambda reply: reply + b"x",
+    "no status": lambda reply: completed(reply[:-BEAT], 1, 99),
+    "noise": lambda reply: bytes(range(160)),
+}
+
+
+def test_look_ups_and_sums_are_the_models():
+    with device() as opened:
+        index = kvs.Index(opened.memory(kvs.NAME), LINES)
+        for key in range(1, 40):
+            index.insert(key, key << 32)
+        asked = [(kvs.NAME, struct.pack("<Q", key)) for key in range(1, 60)]
+        sums = [sum_of(count) for count in (0, 1, 3, 16, 65, 700)]
+        found = outcomes(opened, asked + [(reduce.NAME, message) for message, _ in sums])
+        assert {done.status for done in found} == {Status.OK}
+        assert [done.message for done in found[:59]] == [struct.pack("<Q", index.lookup(key)) for key in range(1, 60)]
+        assert [done.message for done in found[59:]] == [answer for _, answer in sums]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_look_ups_of_a_card_that_lies_fail_and_others_go_on(lie):
+    with device(LIES[lie], Target.KVS) as opened:
+        message, answer = sum_of(16)
+        asked = [(kvs.NAME, struct.pack("<Q", key)) for key in (1, 2, 3)]
+        found = outcomes(opened, [*asked, (reduce.NAME, message)])
+        assert [(done.status, done.message) for done in found] == [(Status.FAILED, b"")] * 3 + [(Status.OK, answer)]
+
+
+@pytest.mark.parametrize("count", [16, 700])
+@pytest.mark.parametrize("lie", LIES)
+def test_sums_of_a_card_that_lies_fail_whole_and_others_go_on(lie, count):
+    with device(LIES[lie], Target.REDUCE) as opened:
+        found = outcomes(opened, [(reduce.NAME, sum_of(count)[0]), (kvs.NAME, bytes(8))])
+        assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
+
+
+def test_what_an_engine_refuses_keeps_its_status():
+    with device(lambda _: completed(b"", 0, Status.BAD_LENGTH), Target.REDUCE) as opened:
+        assert outcomes(opened, [(reduce.NAME, sum_of(700)[0])])[0].status is Status.BAD_LENGTH
+
+
+def test_a_card_that_garbles_its_control_port_is_gone_and_nobody_waits():
+    garbles = False
+    honest = HonestEngines(LINES)
+
+    def engines(target, packet):
+        set_register = target == Target.CONTROL and packet[0] == Control.SET
+        return b"garbage" if garbles and set_register else honest(target, packet)
+
+    with CardOnLoopback(ModelCard(8, engines, LINES)) as card:
+        opened = open_device(f"fpga:udp={card.at},timeout_s={SECONDS}")
+        outcomes(opened, [(kvs.NAME, bytes(8))])  # its table is written
+        garbles = True
+        opened.reset()
+        with pytest.raises(OfframpError, match="is gone"):
+            submit_again_and_again(opened)
+        opened.close()
+
+
+def test_requests_are_lost_and_nobody_waits_where_the_reader_fails(monkeypatch):
+    """Whatever ends the thread that reads, the device says that the card is gone."""
+    with device() as opened:
+        outcomes(opened, [(kvs.NAME, bytes(8))])
+
+        def broken(self):
+            raise RuntimeError("a fault of ours")
+
+        monkeypatch.setattr(UdpLink, "_receive", broken)
+        assert outcomes(opened, [(kvs.NAME, bytes(8))])[0].status is Status.LOST
+        with pytest.raises(OfframpError, match="is gone"):
+            opened.submit(kvs.NAME, 1, bytes(8))
+
+
+@pytest.mark.parametrize("lines", [0, 3, 0xFFFFFFFF])
+def test_a_table_of_no_power_of_two_is_refused(lines):
+    refused = pytest.raises(OfframpError, match=f"a table of {lines} lines: expected a power of two")
+    with CardOnLoopback(ModelCard(8, HonestEngines(), lines)) as card, refused:
+        open_device(f"fpga:udp={card.at}")

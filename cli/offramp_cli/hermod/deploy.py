@@ -102,6 +102,7 @@ class DeploySettings:
         tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
     ] = (48,)
     scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("Of a job: leave queue 0 to everybody else, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
@@ -195,7 +196,8 @@ def _planned(settings: DeploySettings) -> DeployPlan:
     from offramp.hermod.deploy.plan import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
-    plan = load_plan(settings.plan, settings.queues, classes=settings.classes, control=control, scheme=scheme)
+    told: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
+    plan = load_plan(settings.plan, settings.queues, control=control, scheme=scheme, **told)
     sizes: dict[int, int] = {}
     for queue, size in settings.ecn_bytes:
         sizes |= dict.fromkeys([q for q in range(plan.count) if q not in sizes] if queue is None else [queue], size)

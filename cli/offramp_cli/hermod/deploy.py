@@ -148,6 +148,10 @@ class DeploySettings:
         Field("linux: interfaces; sonic: ports, all by default; repeat", short="-i", group="Targets linux and sonic"),
     ] = ()
     qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
+    job_cgroup: Annotated[
+        tuple[Path, ...],
+        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeat"),
+    ] = ()
     config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
     name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
     out: Annotated[
@@ -160,6 +164,8 @@ class DeploySettings:
             raise SettingsError(given[0], f"expected without {{{given[1]}}}")
         if self.police and self.rate_bps is None and self.target != "linux":
             raise SettingsError("police", "expected {rate} of the line too")
+        if self.job_cgroup and self.target != "linux":
+            raise SettingsError("job_cgroup", "expected with {target} linux")
         if self.target == "linux" and (not self.interface or len(set(self.interface)) != len(self.interface)):
             raise SettingsError("interface", "expected one or more, each once", ", ".join(self.interface) or "none")
 
@@ -310,7 +316,8 @@ def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
 
 
 def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
-    from offramp.hermod.deploy.linux.several import LinuxTargets
+    from offramp.hermod.deploy.linux.guard import GuardTarget
+    from offramp.hermod.deploy.linux.several import HostTarget, LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget
 
     limits: dict[str, Any] = {
@@ -320,5 +327,12 @@ def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
         "lowest": settings.lowest_share,
         "police": dict(settings.police),
     }
-    targets = [LinuxTarget(interface, plan, **limits) for interface in settings.interface]
+    targets: list[HostTarget] = []
+    for interface in settings.interface:
+        queues = LinuxTarget(interface, plan, **limits)
+        guard = GuardTarget(interface, plan, list(settings.job_cgroup))
+        looks = settings.action in ("undo", "read_back", "check")
+        if settings.job_cgroup or (looks and guard.state() is not None):
+            targets.append(guard)
+        targets.append(queues)
     return targets[0] if len(targets) == 1 else LinuxTargets(targets)

@@ -32,9 +32,9 @@ def make_policy(name: str, problem: Problem) -> Policy:
 
     ``fifo``: each sender serves its oldest flow only; receivers share equally. ``fifo-greedy``: oldest first, each
     takes what is left. ``mrtf``: least time left first, each takes what is left; ``mrtf-exclusive``: one flow for each
-    card; ``mrtf-shortest``: a flow sends only where it is the shortest at both of its cards. ``omcoflow``: in proportion
-    to 1 / finish time as if the coflow were alone. ``maxmin``: water-filling. ``hermod``: strict priorities of
-    :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
+    card; ``mrtf-shortest``: a flow sends only where it is the shortest at both of its cards. ``omcoflow``: in
+    proportion to 1 / finish time as if the coflow were alone. ``maxmin``: water-filling. ``hermod``: strict priorities
+    of :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
 
     Raises:
         OfframpError: there is none of that name.

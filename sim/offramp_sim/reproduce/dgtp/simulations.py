@@ -141,8 +141,7 @@ def figure10(scale: float, seed: int) -> Reproduction:
         ("papers100m", "DistDGL"): "29 %",
         ("products", "OMCoflow"): "18 %, more than 30 % at best",
         ("papers100m", "OMCoflow"): "23 %",
-        ("products", "MRTF"): "up to 67 %",
-        ("papers100m", "MRTF"): "up to 67 %",
+        **{(name, scheme): "up to 67 %" for name in _DATASETS for scheme in _SCHEMES if scheme.startswith("MRTF")},
     }
     panels = _panels(times, _BATCHES, "batch of a sampler", "training, s")
     note = (

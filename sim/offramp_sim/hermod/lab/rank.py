@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LATE_S: Final = 120.0
 _WARM_UP: Final = 1000
+_Spans = dict[str, tuple[float, float]]
 
 
 def priorities(scenario: Scenario) -> Priorities:
@@ -89,9 +90,7 @@ def _await(ready: Path) -> None:
         time.sleep(0.01)
 
 
-def _run(
-    group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path
-) -> tuple[dict[str, tuple[float, float]], list[str]]:
+def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> tuple[_Spans, list[str]]:
     """Spans of the coflows at this rank, and those whose contents were wrong."""
     import torch
 
@@ -115,9 +114,7 @@ def _run(
         for k in range(2):
             sums.start(few, scenario.factors(f"DP-{k}")).result(_LATE_S)
         group.sum(torch.zeros(1))
-        if rank == 0:
-            begins.touch()
-        zero = time.monotonic()
+        zero = _begin(rank, begins)
         waits: list[Callable[[], Any]] = []
         for kind in sorted(KINDS, key=scenario.start_s):
             time.sleep(max(0.0, zero + scenario.start_s(kind) - time.monotonic()))
@@ -150,6 +147,13 @@ def _run(
     if rank >= size // 2 and not torch.equal(received, activation):
         wrong.append(f"PP at rank {rank}")
     return {kind: (begun[kind], ends[kind]) for kind in KINDS}, wrong
+
+
+def _begin(rank: int, begins: Path) -> float:
+    """Now, when rank 0 also says so."""
+    if rank == 0:
+        begins.touch()
+    return time.monotonic()
 
 
 def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:

@@ -49,7 +49,7 @@ SIMULATE: Final = Group(
     aliases={"placement": "dgtp", "collective": "themis"},
 )
 HERMOD: Final = Group(
-    "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan deploy match export demo")
+    "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan compose deploy match export demo")
 )
 FPGA: Final = Group(
     "FPGA engines: lint, test, synthesis, bitstreams, boards.",

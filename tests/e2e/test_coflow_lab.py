@@ -91,6 +91,33 @@ def test_priorities_show_in_completion_times_and_counters(tmp_path: Path):
     assert gains[1] > 1
 
 
+@pytest.mark.netns
+def test_an_abuser_starves_the_job_only_where_the_switch_trusts_everybody(tmp_path: Path):
+    """Without protection the job ends after the abuser, who goes on for three times the job's time; with it before.
+
+    How much before is the machine's matter; in virtual time tests/p4/hermod/test_strangers.py says it to the frame.
+    """
+    namespaces.require()
+    json_path = tmp_path / "numbers.json"
+    words = ["--abuse", "--ranks", "2", "--busy", "0.3", "--json", str(json_path)]
+    result = CliRunner().invoke(app, ["hermod", "demo", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    alone, *abused = json.loads(json_path.read_text())["runs"]
+    assert alone["abuse"] is None
+    assert [(run["abuse"]["dscp"], run["abuse"]["member"]) for run in abused[::2]] == [
+        (63, False),
+        (48, False),
+        (48, True),
+    ]
+    for trusting, guarded in zip(abused[::2], abused[1::2], strict=True):
+        assert not trusting["abuse"]["guarded"]
+        assert guarded["abuse"]["guarded"]
+        job = [max(row["end_s"] for row in run["coflows"]) for run in (trusting, guarded)]
+        assert job[0] > trusting["abuse"]["lasts_s"] > job[1]
+        assert trusting["demoted_frames"] == 0
+        assert guarded["demoted_frames"] > 0.9 * guarded["abuse_frames"] > 0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -60,7 +60,8 @@ WITHOUT: dict[str, str] = {
         (
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
             "switch compile", "switch shims",
-            "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod match", "hermod export",
+            "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod compose",
+            "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "leo password",
             "nic stats", "nic doctor", "transport list",
             "token", "schema", "cluster check", "cluster show", "cluster import", "cluster export", "lab status",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.tm import QueueConfig
@@ -35,12 +36,14 @@ class Frame:
 class Port:
     queues: list[list[Frame]]
     weights: list[int | None]
+    shares: list[int | None]
     busy: int = 0
     sending: Frame | None = None
     active: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.turns = self._deficit_round_robin()
+        self.owed = [Fraction()] * len(self.queues)
 
     def append(self, frame: Frame) -> None:
         queue = self.queues[frame.queue]
@@ -49,10 +52,27 @@ class Port:
         queue.append(frame)
 
     def choose(self) -> int:
+        highest = self._highest()
+        owed = [n for n, queue in enumerate(self.queues) if queue and self.shares[n] and highest is not None]
+        due = [n for n in owed if self.owed[n] >= wire_bytes(self.queues[n][0].size)]
+        chosen = max(due) if due else highest
+        if chosen is None:
+            return next(self.turns)
+        size = wire_bytes(self.queues[chosen][0].size)
+        for n in owed:
+            share = Fraction(self.shares[n] or 0, 100)
+            self.owed[n] = (
+                max(Fraction(), self.owed[n] - size) if n == chosen else self.owed[n] + size * share / (1 - share)
+            )
+        if len(self.queues[chosen]) == 1:
+            self.owed[chosen] = Fraction()
+        return chosen
+
+    def _highest(self) -> int | None:
         for number in range(len(self.queues) - 1, -1, -1):
             if self.weights[number] is None and self.queues[number]:
                 return number
-        return next(self.turns)
+        return None
 
     def _deficit_round_robin(self) -> Iterator[int]:
         deficit = [0] * len(self.queues)
@@ -75,7 +95,9 @@ def simulate(
     frames: Sequence[Frame], queues: Sequence[QueueConfig], buffer: int | None, ports: int
 ) -> dict[tuple[int, int], int]:
     """Fill in the fate of ``frames`` (ascending ``arrives``); returns the most bytes each (port, queue) held."""
-    state = [Port([[] for _ in queues], [queue.weight for queue in queues]) for _ in range(ports)]
+    state = [
+        Port([[] for _ in queues], [q.weight for q in queues], [q.least_percent for q in queues]) for _ in range(ports)
+    ]
     peak: dict[tuple[int, int], int] = {}
     coming = list(frames)
     now = 0

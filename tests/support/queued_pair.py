@@ -72,7 +72,8 @@ def random_config(draw: random.Random) -> TmConfig:
 
         def queue() -> QueueConfig:
             marks, weight = draw.choice([None, draw.randrange(500)]), draw.choice([None, None, 1, 3])
-            return QueueConfig(limit(2000), limit(8), marks, weight)
+            share = draw.choice([None, 1, 10]) if weight is None else None
+            return QueueConfig(limit(2000), limit(8), marks, weight, share)
 
         queues = tuple(queue() for _ in range(draw.choice([1, 3, 8])))
         return PortConfig(draw.choice([None, draw.randrange(10**6, 10**9), 10**7]), queues)

@@ -102,6 +102,7 @@ class DeploySettings:
         tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
     ] = (48,)
     scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("Of a job: leave queue 0 to everybody else, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
@@ -147,6 +148,10 @@ class DeploySettings:
         Field("linux: interfaces; sonic: ports, all by default; repeat", short="-i", group="Targets linux and sonic"),
     ] = ()
     qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
+    job_cgroup: Annotated[
+        tuple[Path, ...],
+        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeat"),
+    ] = ()
     config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
     name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
     out: Annotated[
@@ -159,6 +164,8 @@ class DeploySettings:
             raise SettingsError(given[0], f"expected without {{{given[1]}}}")
         if self.police and self.rate_bps is None and self.target != "linux":
             raise SettingsError("police", "expected {rate} of the line too")
+        if self.job_cgroup and self.target != "linux":
+            raise SettingsError("job_cgroup", "expected with {target} linux")
         if self.target == "linux" and (not self.interface or len(set(self.interface)) != len(self.interface)):
             raise SettingsError("interface", "expected one or more, each once", ", ".join(self.interface) or "none")
 
@@ -195,7 +202,8 @@ def _planned(settings: DeploySettings) -> DeployPlan:
     from offramp.hermod.deploy.plan import load_plan
 
     scheme, control = settings.scheme, list(settings.control)
-    plan = load_plan(settings.plan, settings.queues, classes=settings.classes, control=control, scheme=scheme)
+    told: dict[str, Any] = {"classes": settings.classes, "apart": settings.apart}
+    plan = load_plan(settings.plan, settings.queues, control=control, scheme=scheme, **told)
     sizes: dict[int, int] = {}
     for queue, size in settings.ecn_bytes:
         sizes |= dict.fromkeys([q for q in range(plan.count) if q not in sizes] if queue is None else [queue], size)
@@ -308,7 +316,8 @@ def _sonic(plan: DeployPlan, settings: DeploySettings) -> SonicTarget:
 
 
 def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
-    from offramp.hermod.deploy.linux.several import LinuxTargets
+    from offramp.hermod.deploy.linux.guard import GuardTarget
+    from offramp.hermod.deploy.linux.several import HostTarget, LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget
 
     limits: dict[str, Any] = {
@@ -318,5 +327,12 @@ def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
         "lowest": settings.lowest_share,
         "police": dict(settings.police),
     }
-    targets = [LinuxTarget(interface, plan, **limits) for interface in settings.interface]
+    targets: list[HostTarget] = []
+    for interface in settings.interface:
+        queues = LinuxTarget(interface, plan, **limits)
+        guard = GuardTarget(interface, plan, list(settings.job_cgroup))
+        looks = settings.action in ("undo", "read_back", "check")
+        if settings.job_cgroup or (looks and guard.state() is not None):
+            targets.append(guard)
+        targets.append(queues)
     return targets[0] if len(targets) == 1 else LinuxTargets(targets)

@@ -35,6 +35,7 @@ class QueueSettings:
     classes: Annotated[int | None, Field("Of them for data; all but control's by default")] = None
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
+    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0 to everybody else, below all of the job")] = False
     plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
 
 
@@ -48,7 +49,8 @@ def plan(settings: QueueSettings, result: Result) -> None:
 
     described = load_job(settings.job)
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
-    made = plan_queues(codec, settings.queues, settings.classes, list(settings.control), settings.scheme)
+    control, apart = list(settings.control), settings.apart
+    made = plan_queues(codec, settings.queues, settings.classes, control, settings.scheme, apart=apart)
     document = plan_document(described.as_json(), codec, settings.queues, made)
     table = show.table("code", "DSCP", "queue", "microbatch", "type", "layers", left=("type",))
     for row in document["priorities"]:

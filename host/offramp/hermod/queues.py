@@ -25,12 +25,14 @@ class QueuePlan:
         queue: by DSCP, all 64; what the job does not use goes into queue 0, control into the highest.
         classes: queues for data.
         control: DSCPs kept free.
+        lowest: the lowest queue for data; 1 where queue 0 is left to everybody else.
     """
 
     dscp: dict[int, int]
     queue: tuple[int, ...]
     classes: int
     control: frozenset[int]
+    lowest: int = 0
 
     def queue_of(self, codec: Codec, factors: Factors) -> int:
         """The queue of a coflow."""
@@ -43,12 +45,17 @@ def plan_queues(
     classes: int | None = None,
     control: Collection[int] = CONTROL,
     scheme: str = "split",
+    *,
+    apart: bool = False,
 ) -> QueuePlan:
     """The map for a switch with ``queues`` queues.
 
     ``split`` gives the lowest queues to DP (two of them from three on) and shares the others among the microbatches:
     the order of the thesis survives. ``msb`` takes the upper bits of the DSCP as usual defaults do: DP shares a queue
     with the last microbatch and the gain of case II is lost.
+
+    ``apart`` leaves queue 0 and DSCP 0 to everybody else: best effort then waits behind all of the job, and does not
+    share a queue with its lowest class.
 
     Raises:
         OfframpError: more classes than queues, a DSCP outside 0 to 63, too few free DSCPs.
@@ -59,21 +66,25 @@ def plan_queues(
             raise OfframpError(f"control DSCP {value}: expected 0 to {CODES - 1}")
     if not 1 <= queues <= MOST_QUEUES:
         raise OfframpError(f"queues {queues}: expected 1 to {MOST_QUEUES}")
-    room = queues - 1 if kept and queues > 1 else queues
+    for_control = 1 if kept and queues > 1 else 0
+    room = queues - for_control - apart
     wanted = room if classes is None else classes
     if not 1 <= wanted <= room:
-        own = ", one of them for control" if room < queues else ""
+        own = ", one of them for control" if for_control else ""
+        own += ", one for everybody else" if apart else ""
+        if room < 1:
+            raise OfframpError(f"queues {queues}{own}: none is left for the job")
         raise OfframpError(f"classes {wanted}: the switch has {queues} queues{own}, expected 1 to {room}")
     if scheme not in _SCHEMES:
         raise OfframpError(f"scheme {scheme}: expected one of {', '.join(_SCHEMES)}")
-    dscp = _free(list(codec.meanings), kept)
+    dscp = _free(list(codec.meanings), kept | {0} if apart else kept)
     levels = _SCHEMES[scheme](codec, dscp, wanted)
     queue = [0] * CODES
     for code, value in dscp.items():
-        queue[value] = levels[code]
+        queue[value] = levels[code] + apart
     for value in kept:
         queue[value] = queues - 1
-    return QueuePlan(dscp, tuple(queue), wanted, kept)
+    return QueuePlan(dscp, tuple(queue), wanted, kept, int(apart))
 
 
 def _free(codes: list[int], kept: frozenset[int]) -> dict[int, int]:

@@ -67,11 +67,11 @@ def expect_workers(count: int) -> None:
     torchrun or srun, and for a single worker, which is no process of its own, nothing happens.
     """
     if count > 1 and find_place() is None:
-        _server()
+        server()
         fork_now(PRELOAD, servers_folder())
 
 
-def _server() -> ForkServerContext:
+def server() -> ForkServerContext:
     """A process that imports PyTorch once, and of which the workers are forks; it has no threads and no gRPC."""
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
     _keep_compiled()
@@ -101,7 +101,7 @@ def run_workers(
         OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
             behind.
     """
-    context = _server()
+    context = server()
     token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
     with temporary_folder() as folder:
         processes: list[BaseProcess] = []

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from offramp.dgtp.coflows import priority, ranks
@@ -13,7 +13,17 @@ from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.engine import Policy
 from offramp_sim.water_filling import water_filling
 
-POLICIES: Final = ("oes", "fifo", "fifo-greedy", "mrtf", "mrtf-exclusive", "omcoflow", "maxmin", "hermod")
+POLICIES: Final = (
+    "oes",
+    "fifo",
+    "fifo-greedy",
+    "mrtf",
+    "mrtf-exclusive",
+    "omcoflow",
+    "maxmin",
+    "hermod",
+    "mrtf-shortest",
+)
 """Names, in the order of their numbers in the fast engine."""
 
 
@@ -22,8 +32,9 @@ def make_policy(name: str, problem: Problem) -> Policy:
 
     ``fifo``: each sender serves its oldest flow only; receivers share equally. ``fifo-greedy``: oldest first, each
     takes what is left. ``mrtf``: least time left first, each takes what is left; ``mrtf-exclusive``: one flow for each
-    card. ``omcoflow``: in proportion to 1 / finish time as if the coflow were alone. ``maxmin``: water-filling.
-    ``hermod``: strict priorities of :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
+    card; ``mrtf-shortest``: a flow sends only where it is the shortest at both of its cards. ``omcoflow``: in
+    proportion to 1 / finish time as if the coflow were alone. ``maxmin``: water-filling. ``hermod``: strict priorities
+    of :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
 
     Raises:
         OfframpError: there is none of that name.
@@ -38,8 +49,9 @@ def make_policy(name: str, problem: Problem) -> Policy:
         "oes": equal_shares,
         "fifo": _oldest_only,
         "fifo-greedy": lambda flows, ingress, egress: _greedy(flows, ingress, egress, range(len(flows))),
-        "mrtf": _least_time(exclusive=False),
-        "mrtf-exclusive": _least_time(exclusive=True),
+        "mrtf": _least_time(_greedy),
+        "mrtf-exclusive": _least_time(_exclusive),
+        "mrtf-shortest": _least_time(_shortest),
         "maxmin": _water_filling,
     }[name]
 
@@ -62,8 +74,6 @@ def _greedy(
     ingress: Sequence[float],
     egress: Sequence[float],
     order: Sequence[int],
-    *,
-    exclusive: bool = False,
 ) -> list[float]:
     into, out_of = list(ingress), list(egress)
     rates: list[float] = [0] * len(flows)
@@ -71,15 +81,46 @@ def _greedy(
         flow = flows[i]
         rate = rates[i] = min(out_of[flow.source], into[flow.target])
         if rate > 0:
-            out_of[flow.source] = 0 if exclusive else out_of[flow.source] - rate
-            into[flow.target] = 0 if exclusive else into[flow.target] - rate
+            out_of[flow.source] -= rate
+            into[flow.target] -= rate
     return rates
 
 
-def _least_time(*, exclusive: bool) -> Policy:
+def _exclusive(
+    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
+) -> list[float]:
+    """Each flow whose cards are both free takes them."""
+    return _claimed(flows, ingress, egress, order, waits=False)
+
+
+def _shortest(
+    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
+) -> list[float]:
+    """A flow that waits for one of its cards keeps the other from those behind it."""
+    return _claimed(flows, ingress, egress, order, waits=True)
+
+
+def _claimed(
+    flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int], *, waits: bool
+) -> list[float]:
+    into: set[int] = set()
+    out_of: set[int] = set()
+    rates: list[float] = [0] * len(flows)
+    for i in order:
+        flow = flows[i]
+        free = flow.source not in out_of and flow.target not in into
+        if free:
+            rates[i] = min(egress[flow.source], ingress[flow.target])
+        if free or waits:
+            out_of.add(flow.source)
+            into.add(flow.target)
+    return rates
+
+
+def _least_time(share: Callable[..., list[float]]) -> Policy:
     def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
         left = [f.left / min(egress[f.source], ingress[f.target]) for f in flows]
-        return _greedy(flows, ingress, egress, sorted(range(len(flows)), key=left.__getitem__), exclusive=exclusive)
+        return share(flows, ingress, egress, sorted(range(len(flows)), key=left.__getitem__))
 
     return rates
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from offramp_base.errors import OfframpError
 
 QUEUES = 8
 """Queues of a port unless said otherwise: what v1model's three bits of priority can name."""
+ALL_PERCENT = 100
 MAX_PORT = 510
 """Port 511 of v1model drops."""
 
@@ -27,27 +28,32 @@ def check(what: str, value: float | None, *, least: int = 1) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
-    """One queue; None means without limit, without marks, strict priority.
+    """One queue; None means without limit, without marks, strict priority, nothing guaranteed.
 
     Attributes:
         limit_bytes, limit_packets: what it holds; a frame that does not fit is dropped.
         ecn_bytes: a frame that finds more bytes than these before it is marked.
         weight: share in deficit round robin among the weighted queues of the port.
+        least_percent: of the line's bytes, that a strict queue is guaranteed while it holds something.
 
     Raises:
-        OfframpError: a number is below its least value.
+        OfframpError: a number is below its least value, or a share is guaranteed to a weighted queue or is all.
     """
 
     limit_bytes: int | None = None
     limit_packets: int | None = None
     ecn_bytes: int | None = None
     weight: int | None = None
+    least_percent: int | None = None
 
     def __post_init__(self) -> None:
         check("queue limit_bytes", self.limit_bytes)
         check("queue limit_packets", self.limit_packets)
         check("queue ecn_bytes", self.ecn_bytes, least=0)
         check("queue weight", self.weight)
+        check("queue least_percent", self.least_percent)
+        if self.least_percent is not None and self.weight is not None:
+            raise OfframpError("queue with a weight and a guaranteed share: expected one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,9 @@ class PortConfig:
         check("port rate_bps", self.rate_bps)
         if not self.queues:
             raise OfframpError("port without queues: expected 1 up")
+        guaranteed = sum(queue.least_percent or 0 for queue in self.queues)
+        if guaranteed >= ALL_PERCENT:
+            raise OfframpError(f"queues are guaranteed {guaranteed} % of a port: expected less than {ALL_PERCENT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ class TmConfig:
         rate_bps: int | None = None,
         rates: Mapping[int, int] | None = None,
         weights: Mapping[int, int] | None = None,
+        shares: Mapping[int, int] | None = None,
         queue: QueueConfig | None = None,
         buffer_bytes: int | None = None,
         recirculation_bps: int | None = None,
@@ -114,21 +124,23 @@ class TmConfig:
             rate_bps: of every port that ``rates`` does not name.
             rates: by port.
             weights: by queue.
+            shares: by queue, percent of the line that it is guaranteed.
             queue: limits and marks of every queue.
             buffer_bytes: shared by all.
             recirculation_bps: rate of recirculation.
 
         Raises:
-            OfframpError: a number out of range, or a weight for a queue that there is not.
+            OfframpError: a number out of range, or a weight or share for a queue that there is not.
         """
         check("queues", queues)
         base = queue or QueueConfig()
-        weights = weights or {}
-        for number in weights:
-            if not 0 <= number < queues:
-                raise OfframpError(f"weight of queue {number}: expected a queue of 0..{queues - 1}")
+        weights, shares = weights or {}, shares or {}
+        for what, given in (("weight", weights), ("share", shares)):
+            for number in given:
+                if not 0 <= number < queues:
+                    raise OfframpError(f"{what} of queue {number}: expected a queue of 0..{queues - 1}")
         made = tuple(
-            QueueConfig(base.limit_bytes, base.limit_packets, base.ecn_bytes, weights.get(n, base.weight))
+            replace(base, weight=weights.get(n, base.weight), least_percent=shares.get(n, base.least_percent))
             for n in range(queues)
         )
         return cls(

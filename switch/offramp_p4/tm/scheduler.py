@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm.config import ALL_PERCENT
 from offramp_p4.tm.queue import Queue
 
 QUANTUM_BYTES = wire_bytes(1514)
@@ -19,6 +20,10 @@ class Scheduler:
 
     Deficit round robin as Shreedhar and Varghese, SIGCOMM 1995, describe it, in bytes of the line: after any number
     of rounds a queue that was never empty has sent its quanta less a deficit smaller than one frame.
+
+    A strict queue with a guaranteed share goes before all others as soon as these have sent so much, since it has had
+    something to send, that its next frame is due: what it sends falls short of its share by less than a frame of its
+    own and one of theirs.
     """
 
     def __init__(self, queues: Sequence[Queue[Any]]) -> None:
@@ -27,6 +32,8 @@ class Scheduler:
         self._round: deque[int] = deque()  # weighted queues that hold something; the first one's turn it is
         self._deficit = [0] * len(queues)
         self._turn_begins = True
+        self._shares = {n: q.config.least_percent for n, q in reversed([*enumerate(queues)]) if q.config.least_percent}
+        self._due = [0] * len(queues)  # bytes times percent that a queue with a share may send at once
 
     def fill(self, number: int) -> None:
         """A queue that was empty holds a frame."""
@@ -41,8 +48,27 @@ class Scheduler:
 
     def _next_strict(self) -> int:
         number = self._strict.bit_length() - 1
+        if self._shares:
+            number = self._keep_shares(number)
         if len(self._queues[number]) == 1:
             self._strict &= ~(1 << number)
+        return number
+
+    def _keep_shares(self, number: int) -> int:
+        """The first queue whose guaranteed share is due, else ``number``; accounts for what is sent."""
+        waiting = [n for n in self._shares if self._strict >> n & 1]
+        for n in waiting:
+            if self._due[n] >= wire_bytes(self._queues[n].head_bytes) * (ALL_PERCENT - self._shares[n]):
+                number = n
+                break
+        sent = wire_bytes(self._queues[number].head_bytes)
+        for n in waiting:
+            if n != number:
+                self._due[n] += sent * self._shares[n]
+            elif len(self._queues[n]) == 1:
+                self._due[n] = 0
+            else:
+                self._due[n] = max(self._due[n] - sent * (ALL_PERCENT - self._shares[n]), 0)
         return number
 
     def _next_weighted(self) -> int:

@@ -25,6 +25,13 @@ def _rate(text: str) -> tuple[int | None, int]:
     return port, BITS_PER_SECOND.parse(rate)
 
 
+def _share(text: str) -> tuple[int, int]:
+    queue, percent = map(whole_number, text.removesuffix("%").partition("=")[::2])
+    if queue is None or percent is None:
+        raise ValueError("expected QUEUE=PERCENT, such as 0=5")
+    return queue, percent
+
+
 def _weight(text: str) -> tuple[int, int]:
     queue, weight = map(whole_number, text.partition("=")[::2])
     if queue is None or weight is None:
@@ -58,6 +65,10 @@ class TrafficSettings:
         Mapping[int, int],
         Field("QUEUE=WEIGHT: deficit round robin among these, after the others; repeat", item=_weight),
     ] = field(default_factory=dict)
+    queue_share: Annotated[
+        Mapping[int, int],
+        Field("QUEUE=PERCENT of the line that it is guaranteed, whatever waits in others; repeat", item=_share),
+    ] = field(default_factory=dict)
     buffer: Annotated[
         int | None, Field("Bytes that all queues share", unit=BYTES, least=1, shown_default=BYTES.shown(BUFFER_BYTES))
     ] = None
@@ -75,7 +86,7 @@ class TrafficSettings:
         """The traffic manager; None where nothing is set.
 
         Raises:
-            OfframpError: a weight below 1, or of a queue that there is not.
+            OfframpError: a weight or share below 1, or of a queue that there is not.
         """
         if self == TrafficSettings():
             return None
@@ -85,6 +96,7 @@ class TrafficSettings:
             rates=rates,
             rate_bps=self.port_rate.get(None),
             weights=self.queue_weight,
+            shares=self.queue_share,
             queue=QueueConfig(self.queue_buffer, self.queue_packets, self.ecn_threshold),
             buffer_bytes=self.buffer or BUFFER_BYTES,
             recirculation_bps=self.recirculation_rate,

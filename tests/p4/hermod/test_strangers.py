@@ -149,6 +149,49 @@ def test_a_flood_of_control_costs_the_coflow_what_the_meter_lets_pass(flood_port
     assert share > 0.1
 
 
+APART = SwitchPlan({CONTROL: 7, 63: 6, 40: 5, 8: 1}, 0, 7, {}, HOSTS, PORTS)
+GUARDED_APART = replace(APART, members=(1, 2), police=POLICED_JOB.police)
+GUEST_PERCENT = 5
+
+
+def abused(plan: SwitchPlan, dscp: int, burst: int, times: int, frames: int = 400) -> tuple[float, int]:
+    """Port 2 sends a coflow to port 1 at the rate of the line; port 3 floods it, with addresses of port 2.
+
+    Returns when the coflow's last frame left, in times of what the line takes for it alone, and how many of the
+    flood's frames got through until then.
+    """
+    switch: PlainSwitch = make_switch(load(p4_source("hermod/v1model.p4")), "python")
+    direct.load(switch, plan)
+    guests = QueueConfig(limit_packets=64, least_percent=GUEST_PERCENT if plan.members is not None else None)
+    queues = (guests, *(QueueConfig(limit_packets=2 * frames),) * 7)
+    queued = QueuedSwitch(switch, TmConfig(default=PortConfig(rate_bps=LINE_BPS, queues=queues)))
+    step = WIRE * 8 * PS // LINE_BPS
+    coflow = ip_frame(1, 2, 40)
+    flows = [ip_frame(1, 2, dscp)[:-2] + bytes([1, flow]) for flow in range(16)]
+    own = flooded = at = 0
+    while own < frames and at < 5 * frames:
+        at += 1
+        if at % burst == 0:
+            for number in range(burst * times):
+                queued.receive(at * step, 3, flows[number % len(flows)])
+        if at <= frames:
+            queued.receive(at * step, 2, coflow)
+        left = [departed.frame for departed in queued.advance(at * step) if departed.port == 1]
+        own += left.count(coflow)
+        flooded += len(left) - left.count(coflow)
+    return at / frames if own == frames else float("inf"), flooded
+
+
+@pytest.mark.parametrize("dscp", [63, CONTROL])
+@pytest.mark.parametrize(("burst", "times"), [(1, 1), (1, 4), (64, 2)])
+def test_an_abuser_with_the_jobs_addresses_costs_it_a_tenth_at_most(dscp: int, burst: int, times: int) -> None:
+    """Without protection it gets next to nothing; with it what the lowest queue keeps, which the abuser gets."""
+    assert abused(APART, dscp, burst, times)[0] == float("inf")
+    ended, flooded = abused(GUARDED_APART, dscp, burst, times)
+    assert 1.03 < ended <= 1.1  # the first burst comes late
+    assert 0.03 * 400 < flooded < 0.07 * 400
+
+
 def test_the_lowest_queue_keeps_its_share_of_a_line_that_the_job_fills() -> None:
     """A worker that sends its data at twice the line: a tenth is left for the lowest."""
     plan = replace(POLICED_JOB, upper=Rate(LINE_BPS // 8 * 9 * BYTES // (10 * WIRE), 8 * BYTES))

@@ -44,11 +44,9 @@ def line(*queues: QueueConfig, rate: int | None = RATE, buffer: int | None = Non
     return TmConfig(default=PortConfig(rate, queues), buffer_bytes=buffer)
 
 
-queue_configs = st.builds(
-    QueueConfig,
-    limit_bytes=st.none() | st.integers(1, 6000),
-    limit_packets=st.none() | st.integers(1, 6),
-    weight=st.none() | st.integers(1, 3),
+limits = {"limit_bytes": st.none() | st.integers(1, 6000), "limit_packets": st.none() | st.integers(1, 6)}
+queue_configs = st.builds(QueueConfig, **limits, weight=st.none() | st.integers(1, 3)) | st.builds(
+    QueueConfig, **limits, least_percent=st.integers(1, 24)
 )
 
 
@@ -150,6 +148,32 @@ def test_weights_share_what_strict_queues_leave_within_one_frame() -> None:
     assert rounds > 30
 
 
+@pytest.mark.parametrize("low", [60, 700, 1514])
+@pytest.mark.parametrize("percent", [1, 5, 50, 98])
+def test_a_strict_queue_keeps_its_share_within_a_frame_of_each(percent: int, low: int) -> None:
+    high = 1000
+    frames = [Frame(0, 0, queue, size) for _ in range(3000) for queue, size in ((0, low), (2, high))]
+    started = drive(TrafficManager(line(QueueConfig(least_percent=percent), QueueConfig(), QueueConfig())), frames)
+    sent = {0: 0, 2: 0}
+    for frame in started:
+        sent[frame.queue] += wire_bytes(frame.size)
+        total = sent[0] + sent[2]
+        if max(sent[0] / wire_bytes(low), sent[2] / wire_bytes(high)) >= 3000:
+            break  # from here on one of them is alone
+        assert abs(sent[0] - total * percent / 100) < wire_bytes(low) + wire_bytes(high)
+    assert sent[0] > 0
+
+
+def test_a_share_is_not_saved_up() -> None:
+    """Who had nothing to send for long has no more of the line than who always had."""
+    frames = [Frame(0, 0, 1, 1000) for _ in range(200)]
+    frames += [Frame(100 * wire_bytes(1000), 0, 0, 1000) for _ in range(100)]
+    frames.sort(key=lambda frame: frame.arrives)
+    started = drive(TrafficManager(line(QueueConfig(least_percent=10), QueueConfig())), frames)
+    after = [frame.queue for frame in started if frame.starts > 100 * wire_bytes(1000)][:100]
+    assert 9 <= after.count(0) <= 11
+
+
 @pytest.mark.parametrize("rate", [1, 3, 7 * 10**6, 10**9 + 7, 4 * 10**11 + 1])
 def test_a_busy_line_is_exact_to_the_picosecond(rate: int) -> None:
     tm: TrafficManager[int] = TrafficManager(line(QueueConfig(), rate=rate))
@@ -212,6 +236,16 @@ def test_uniform_configuration() -> None:
         (lambda: PortConfig(rate_bps=0), "port rate_bps is 0: expected 1 up"),
         (lambda: PortConfig(queues=()), "port without queues: expected 1 up"),
         (lambda: TmConfig(buffer_bytes=0), "buffer_bytes is 0: expected 1 up"),
+        (lambda: QueueConfig(least_percent=0), "queue least_percent is 0: expected 1 up"),
+        (
+            lambda: QueueConfig(least_percent=5, weight=1),
+            "queue with a weight and a guaranteed share: expected one of them",
+        ),
+        (
+            lambda: TmConfig.uniform(queues=2, shares={0: 50, 1: 50}),
+            "queues are guaranteed 100 % of a port: expected less than 100",
+        ),
+        (lambda: TmConfig.uniform(queues=2, shares={2: 1}), "share of queue 2: expected a queue of 0..1"),
         (lambda: TmConfig.uniform(queues=2, weights={2: 1}), "weight of queue 2: expected a queue of 0..1"),
     ],
 )

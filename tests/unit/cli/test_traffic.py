@@ -64,6 +64,8 @@ def test_sizes_without_a_unit_are_mebibytes_as_ever(monkeypatch: pytest.MonkeyPa
         (["--port-rate", "511=1mbit"], "--port-rate 511=1mbit: expected PORT=RATE or RATE, ports 0 to 510"),
         (["--port-rate", "1mbit", "--port-rate", "2mbit"], "--port-rate: given twice: 1000000 and 2000000"),
         (["--queue-weight", "3"], "--queue-weight 3: expected QUEUE=WEIGHT, such as 0=3"),
+        (["--queue-share", "x"], "--queue-share x: expected QUEUE=PERCENT, such as 0=5"),
+        (["--queue-share", "8=1"], "share of queue 8: expected a queue of 0..7"),
         (["--queue-weight", "8=1"], "weight of queue 8: expected a queue of 0..7"),
         (["--queue-weight", "1=0"], "queue weight is 0: expected 1 up"),
         (["--priority-queues", "9"], "--priority-queues 9: expected 1 to 8"),

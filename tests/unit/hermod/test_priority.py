@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from offramp.hermod.dscp import Codec, dscp_of
+from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.factors import CType, Factors, hermod_policy, key
 from offramp.hermod.queues import plan_queues
 from offramp_base.errors import OfframpError
@@ -113,9 +114,33 @@ def test_the_upper_bits_put_dp_with_the_last_microbatch() -> None:
     assert plan.queue_of(codec, Factors(0, EP, 0)) == 7
 
 
+@pytest.mark.parametrize("queues", range(3, 9))
+@pytest.mark.parametrize("micro_batches", [4, 8, 16])
+def test_a_plan_apart_leaves_the_lowest_queue_to_everybody_else(queues: int, micro_batches: int) -> None:
+    codec = Codec(micro_batches, 32)
+    plan, whole = plan_queues(codec, queues, apart=True), plan_queues(codec, queues - 1)
+    assert 0 not in plan.dscp.values()
+    assert min(plan.queue[dscp] for dscp in plan.dscp.values()) == plan.lowest == 1
+    assert plan.queue[48] == queues - 1
+    for factors in codec.every():
+        assert plan.queue_of(codec, factors) == whole.queue_of(codec, factors) + 1
+    place = [Priorities.of_job(micro_batches, 32, queues=n, apart=n == queues) for n in (queues, queues - 1)]
+    assert [place[0].mark(f).so_priority for f in codec.every()] == [
+        place[1].mark(f).so_priority for f in codec.every()
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            {"apart": True, "classes": 7},
+            "classes 7: the switch has 8 queues, one of them for control, one for everybody else, expected 1 to 6",
+        ),
+        (
+            {"apart": True, "queues": 2},
+            "queues 2, one of them for control, one for everybody else: none is left for the job",
+        ),
         ({"classes": 8}, "classes 8: the switch has 8 queues, one of them for control, expected 1 to 7"),
         ({"queues": 4, "classes": 5, "control": ()}, "classes 5: the switch has 4 queues, expected 1 to 4"),
         ({"queues": 9}, "queues 9: expected 1 to 8"),

@@ -86,6 +86,7 @@ def load_plan(
     classes: int | None = None,
     control: Collection[int] = CONTROL,
     scheme: str = "split",
+    apart: bool = False,
     ecn_bytes: Mapping[int, int] | None = None,
 ) -> DeployPlan:
     """A plan's file (``.json``), or a job, which is planned with the other arguments.
@@ -96,6 +97,7 @@ def load_plan(
         classes: as the next two in :func:`~offramp.hermod.queues.plan_queues`; of jobs only.
         control: DSCPs that are kept free.
         scheme: code points to queues.
+        apart: the same.
         ecn_bytes: by queue.
 
     Raises:
@@ -109,6 +111,5 @@ def load_plan(
     job = load_job(source)
     codec = Codec(job.micro_batches, job.model.layers, job.interleaved)
     count = MOST_QUEUES if queues is None else queues
-    return plan_of(
-        plan_document(job.as_json(), codec, count, plan_queues(codec, count, classes, control, scheme)), ecn_bytes
-    )
+    made = plan_queues(codec, count, classes, control, scheme, apart=apart)
+    return plan_of(plan_document(job.as_json(), codec, count, made), ecn_bytes)

@@ -54,14 +54,17 @@ class Priorities:
         interleaved: bool = False,
         queues: int = MOST_QUEUES,
         control: Collection[int] = CONTROL,
+        apart: bool = False,
     ) -> Self:
-        """The thesis' order, and the split map for switches with ``queues`` queues.
+        """The thesis' order, and the split map for switches with ``queues`` queues; ``apart``: not the lowest of them.
 
         Raises:
             OfframpError: as :class:`~offramp.hermod.dscp.Codec` and :func:`~offramp.hermod.queues.plan_queues`.
         """
         codec = Codec(micro_batches, layers, interleaved)
-        return cls(codec, plan_queues(codec, queues, control=control), hermod_policy(interleaved=interleaved))
+        return cls(
+            codec, plan_queues(codec, queues, control=control, apart=apart), hermod_policy(interleaved=interleaved)
+        )
 
     @classmethod
     def off(cls) -> Self:
@@ -80,7 +83,7 @@ class Priorities:
             return Mark(_LAST, 0, _SO_PRIORITIES[-1])
         code = self.codec.code(factors)
         dscp = self.plan.dscp[code]
-        place = self.plan.classes - 1 - self.plan.queue[dscp]
+        place = self.plan.lowest + self.plan.classes - 1 - self.plan.queue[dscp]
         return Mark(key(self.policy, factors), dscp, _SO_PRIORITIES[place * len(_SO_PRIORITIES) // self.plan.classes])
 
     @property

@@ -12,6 +12,7 @@ MRTF = 3
 MRTF_EXCLUSIVE = 4
 OMCOFLOW = 5
 HERMOD = 7
+MRTF_SHORTEST = 8
 
 
 @native
@@ -58,7 +59,7 @@ def before(ctx: Context, edge: int, other: int) -> bool:
 def sort(ctx: Context) -> None:
     """Put the list in order; it nearly is."""
     flows = ctx.list
-    if ctx.policy == MRTF or ctx.policy == MRTF_EXCLUSIVE:
+    if ctx.policy == MRTF or ctx.policy == MRTF_EXCLUSIVE or ctx.policy == MRTF_SHORTEST:
         for i in range(ctx.flows):
             edge = flows[i]
             alone = min(

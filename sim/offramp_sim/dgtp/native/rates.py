@@ -8,7 +8,7 @@ from offramp_sim.dgtp.native.layout import (
     NEVER,
     Context,
 )
-from offramp_sim.dgtp.native.listed import HERMOD, MRTF_EXCLUSIVE, OMCOFLOW, sort, source_of, target_of
+from offramp_sim.dgtp.native.listed import HERMOD, MRTF_EXCLUSIVE, MRTF_SHORTEST, OMCOFLOW, sort, source_of, target_of
 
 FIFO = 1
 MAXMIN = 6
@@ -57,7 +57,7 @@ def oldest_only(ctx: Context) -> None:
 
 @native
 def greedy(ctx: Context) -> None:
-    """In order, each takes what is left; exclusively: all of both network cards."""
+    """In order, each takes what is left; exclusively: all of both network cards; the shortest: also if it waits."""
     free_in = ctx.free_in
     free_out = ctx.free_out
     for i in range(ctx.flows):
@@ -66,7 +66,10 @@ def greedy(ctx: Context) -> None:
         target = target_of(ctx, edge)
         rate = min(free_out[source], free_in[target])
         ctx.speed[edge] = rate
-        if rate > 0.0:
+        if ctx.policy == MRTF_SHORTEST:
+            free_out[source] = 0.0
+            free_in[target] = 0.0
+        elif rate > 0.0:
             if ctx.policy == MRTF_EXCLUSIVE:
                 free_out[source] = 0.0
                 free_in[target] = 0.0

@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from offramp.hermod.dscp import CODES
+from offramp.hermod.queues import CONTROL
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
+from offramp_sim.hermod.lab.abuser import Abuser, Signals
 from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
-from offramp_sim.hermod.lab.scenario import KINDS, Scenario
+from offramp_sim.hermod.lab.scenario import KINDS, Abuse, Scenario
 from offramp_sim.hermod.lab.switch import LabSwitch
+
+_TIMES: Final = 3
+"""How much longer than the job takes alone somebody abuses its DSCPs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,8 @@ class LabResult:
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
         host_bytes: by DSCP, as the endpoints of all ranks count what they hand to the kernel.
+        abused: frames that somebody else sent meanwhile.
+        demoted: of them and of the job's, as best effort: they came in by others' ports, or were more than allowed.
     """
 
     scenario: Scenario
@@ -37,6 +47,13 @@ class LabResult:
     sent: dict[tuple[int, int], tuple[int, int]]
     queues: list[dict[str, int]]
     host_bytes: dict[int, int]
+    abused: int = 0
+    demoted: int = 0
+
+    @property
+    def end(self) -> float:
+        """When the last coflow ended, in seconds."""
+        return max(self.end_s.values())
 
     def seconds(self, kind: str) -> float:
         """How long a coflow took."""
@@ -68,7 +85,21 @@ class LabResult:
             ],
             "switch_queues": self.queues,
             "host_bytes_by_dscp": self.host_bytes,
+            "abuse": None if self.scenario.abuse is None else asdict(self.scenario.abuse),
+            "abuse_frames": self.abused,
+            "demoted_frames": self.demoted,
         }
+
+
+def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
+    """What somebody may do to a job that has been measured alone, each without protection and with it.
+
+    He sends at the highest DSCP and at control's from a port of his own, and at control's from one of the job's. There
+    the highest DSCP is the job's own to use: what a host sends is not policed unless the plan says how much.
+    """
+    made = partial(Abuse, lasts_s=_TIMES * alone.end, lowest_percent=lowest_percent)
+    kinds = ((CODES - 1, False), (max(CONTROL), False), (max(CONTROL), True))
+    return [made(dscp, member=member, guarded=guarded) for dscp, member in kinds for guarded in (False, True)]
 
 
 def measure(scenario: Scenario) -> LabResult:
@@ -82,17 +113,28 @@ def measure(scenario: Scenario) -> LabResult:
         raise OfframpError("coflows of processes need the package torch: pip install 'offramp[gnn]'")
     from offramp.workers.processes import run_workers
 
-    marks = priorities(scenario)
-    with temporary_folder() as folder, LabSwitch(scenario, marks, Path(folder)) as switch:
-        place = Place(scenario, str(Path(folder) / "ready"))
+    marks, abuse, abused = priorities(scenario), scenario.abuse, 0
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(temporary_folder()))
+        switch = stack.enter_context(LabSwitch(scenario, marks, folder))
+        signals = Signals(folder / "begun", folder / "ended")
+        place = Place(scenario, str(folder / "ready"), str(signals.begun))
+        abuser = None if abuse is None else stack.enter_context(Abuser(scenario, abuse, signals))
+        if abuser is not None and abuse is not None and not abuse.member:
+            switch.connect(scenario.ranks, abuser.start(None))
 
         def hear(news: tuple[int, int]) -> None:
             rank, thread = news
+            if abuser is not None and abuse is not None and abuse.member and rank == 0:
+                abuser.start(thread)
             if switch.connect(rank, thread):
                 Path(place.ready).touch()
 
         ranks = run_workers(rank_work, [place] * scenario.ranks, hear)
-        sent, queues = switch.counters(), switch.queues()
+        signals.ended.touch()
+        if abuser is not None:
+            abused = abuser.sent()
+        sent, queues, demoted = switch.counters(), switch.queues(), switch.demoted()
     wrong = [fault for rank in ranks for fault in rank.wrong]
     if wrong:
         raise OfframpError(f"coflows arrived with other contents: {', '.join(wrong)}")
@@ -111,4 +153,6 @@ def measure(scenario: Scenario) -> LabResult:
         sent,
         queues,
         host_bytes,
+        abused,
+        demoted,
     )

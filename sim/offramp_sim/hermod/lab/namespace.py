@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
+from pathlib import Path
 from typing import Final
 
 from offramp_base.errors import OfframpError
@@ -40,6 +41,21 @@ def enter_new() -> None:
     if libc.unshare(_CLONE_NEWNET):
         raise OfframpError(f"network namespace: {os.strerror(ctypes.get_errno())}")
     ip("link", "set", "lo", "up")
+
+
+def enter_of(thread: int) -> None:
+    """Put the calling thread into the namespace of another, which may be of another process.
+
+    Raises:
+        OfframpError: the thread is gone, or the kernel refuses.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        with Path(f"/proc/{thread}/ns/net").open("rb") as namespace:
+            if libc.setns(namespace.fileno(), _CLONE_NEWNET):
+                raise OfframpError(f"network namespace of thread {thread}: {os.strerror(ctypes.get_errno())}")
+    except OSError as error:
+        raise OfframpError(f"network namespace of thread {thread}: {error.strerror}") from None
 
 
 def ip(*words: str) -> None:

@@ -30,7 +30,7 @@ def draw(outcomes: list[LabResult], path: Path) -> None:
             axes.barh(row, seconds, left=start, color=_COLOURS[kind], height=0.7)
             axes.text(start + seconds, row, f" {seconds:.2f} s", va="center", fontsize=9)
         axes.set_yticks(range(len(KINDS)), [_LABELS[kind] for kind in reversed(KINDS)])
-        axes.set_title("with priorities" if outcome.scenario.priorities else "one queue", loc="left", fontsize=10)
+        axes.set_title(outcome.scenario.title, loc="left", fontsize=10)
         axes.margins(x=0.1)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)

@@ -15,6 +15,7 @@ from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.endhost.tuning import Tuning
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
+from offramp_sim.hermod.lab.addresses import INTERFACE, address, mac
 from offramp_sim.hermod.lab.namespace import bring_up, enter_new
 from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
 
@@ -24,34 +25,25 @@ if TYPE_CHECKING:
     from offramp.hermod.endhost.endpoint import Endpoint
     from offramp.workers.group import Group
 
-INTERFACE: Final = "coflow0"
 _LATE_S: Final = 120.0
 _WARM_UP: Final = 1000
-
-
-def mac(rank: int) -> int:
-    """A locally administered address."""
-    return 0x02_0F_F0_00_00_00 | rank + 1
-
-
-def address(rank: int) -> str:
-    """Address of a rank in the ranks' network, which nothing else is in."""
-    return f"10.77.0.{rank + 1}"
+_Spans = dict[str, tuple[float, float]]
 
 
 def priorities(scenario: Scenario) -> Priorities:
     """Priorities that hosts and switch share."""
     if not scenario.priorities:
         return Priorities.off()
-    return Priorities.of_job(MICRO_BATCHES, LAYERS, queues=scenario.queues)
+    return Priorities.of_job(MICRO_BATCHES, LAYERS, queues=scenario.queues, apart=scenario.apart)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a rank is told: what to run, and the file that appears when the switch works."""
+    """What a rank is told: what to run, and the files that say that the switch works and that the coflows begin."""
 
     scenario: Scenario
     ready: str
+    begun: str
 
 
 @sendable
@@ -84,7 +76,7 @@ def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list
     # Small buffers: bytes in the kernel can no longer be overtaken at this host.
     tuning = Tuning(chunk=1 << 15, unsent=1 << 14, congestion=scenario.congestion, timeout_s=_LATE_S, dead_s=_LATE_S)
     with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning, token=group.token) as endpoint:
-        spans, wrong = _run(group, endpoint, scenario)
+        spans, wrong = _run(group, endpoint, scenario, Path(place.begun))
         group.sum(torch.zeros(1))  # nobody leaves before all have what they wait for
         seen = Observation(spans, wrong, endpoint.sent_bytes)
     return group.gather(seen, Observation)
@@ -98,7 +90,7 @@ def _await(ready: Path) -> None:
         time.sleep(0.01)
 
 
-def _run(group: Group, endpoint: Endpoint, scenario: Scenario) -> tuple[dict[str, tuple[float, float]], list[str]]:
+def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> tuple[_Spans, list[str]]:
     """Spans of the coflows at this rank, and those whose contents were wrong."""
     import torch
 
@@ -122,7 +114,7 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario) -> tuple[dict[str
         for k in range(2):
             sums.start(few, scenario.factors(f"DP-{k}")).result(_LATE_S)
         group.sum(torch.zeros(1))
-        zero = time.monotonic()
+        zero = _begin(rank, begins)
         waits: list[Callable[[], Any]] = []
         for kind in sorted(KINDS, key=scenario.start_s):
             time.sleep(max(0.0, zero + scenario.start_s(kind) - time.monotonic()))
@@ -155,6 +147,13 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario) -> tuple[dict[str
     if rank >= size // 2 and not torch.equal(received, activation):
         wrong.append(f"PP at rank {rank}")
     return {kind: (begun[kind], ends[kind]) for kind in KINDS}, wrong
+
+
+def _begin(rank: int, begins: Path) -> float:
+    """Now, when rank 0 also says so."""
+    if rank == 0:
+        begins.touch()
+    return time.monotonic()
 
 
 def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:

@@ -20,6 +20,42 @@ KINDS: Final = ("EP", "PP", "DP-0", "DP-1")
 
 
 @dataclass(frozen=True, slots=True)
+class Abuse:
+    """Somebody who sends as if he were the job.
+
+    Attributes:
+        dscp: of his frames.
+        lasts_s: how long, unless the coflows end before.
+        member: whether he is behind the port of rank 0, one of the job's, and not behind one of his own.
+        guarded: whether the switch knows the job's ports, polices control traffic and keeps the lowest queue's share.
+        load: bits that he sends to each rank, in units of a port's rate.
+        burst: frames to each rank that he sends at once.
+        flows: UDP ports and sources that he pretends, for each rank.
+        lowest_percent: of a port, what everybody but the job keeps where it is guarded.
+    """
+
+    dscp: int
+    lasts_s: float
+    member: bool = False
+    guarded: bool = True
+    load: float = 1.5
+    burst: int = 32
+    flows: int = 64
+    lowest_percent: int = 5
+
+    @property
+    def title(self) -> str:
+        """What a run with it is called."""
+        where = "a port of the job" if self.member else "another port"
+        return f"DSCP {self.dscp} from {where}, {'protected' if self.guarded else 'unprotected'}"
+
+    @property
+    def spared(self) -> tuple[int, ...]:
+        """Ranks that he does not send to: nothing goes back to the port that it came in by."""
+        return (0,) if self.member else ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """Four coflows among some ranks, each started while those before it are on their way.
 
@@ -27,7 +63,8 @@ class Scenario:
     the upper half (PP), then an uneven all-to-all (EP).
 
     The tokens keep a port busy a quarter of ``busy_s``, each bucket two fifths. With ``priorities`` hosts and switch
-    keep to them; else it is first come, first served, in one queue.
+    keep to them; else it is first come, first served, in one queue. ``apart`` leaves the lowest queue to others, one of
+    whom may be ``abuse``.
     """
 
     ranks: Annotated[
@@ -46,6 +83,8 @@ class Scenario:
     priorities: bool = True
     queues: Annotated[int, Field("Queues of each port, the highest for control", least=2, most=MOST_QUEUES)] = 8
     congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
+    apart: bool = False
+    abuse: Abuse | None = None
     seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all")] = 0
 
     def __post_init__(self) -> None:
@@ -57,6 +96,15 @@ class Scenario:
     def unit(self) -> int:
         """Bytes that a port carries in ``busy_s``, headers aside."""
         return int(self.rate_bps * self.busy_s / 8 * 0.93)
+
+    @property
+    def title(self) -> str:
+        """What a run is called."""
+        if self.abuse is not None:
+            return self.abuse.title
+        if self.apart:
+            return "alone"
+        return "by priority" if self.priorities else "one queue"
 
     def factors(self, kind: str) -> Factors:
         """What the priorities are made of; the gradients are those of the last microbatch."""

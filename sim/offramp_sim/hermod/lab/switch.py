@@ -13,7 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.p4 import switch_plan as deployed_plan
+from offramp.hermod.deploy.plan import plan_of
 from offramp.hermod.endhost.priorities import Priorities
+from offramp.hermod.plan_file import plan_document
 from offramp.hermod.switch.control import HermodControl
 from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
@@ -23,8 +27,8 @@ from offramp_p4.paced import PacedSwitch
 from offramp_p4.serve import Running, build
 from offramp_p4.settings import Settings
 from offramp_p4.tm import QueueConfig, TmConfig
+from offramp_sim.hermod.lab.addresses import INTERFACE, mac
 from offramp_sim.hermod.lab.namespace import enter_new, veth
-from offramp_sim.hermod.lab.rank import INTERFACE, mac
 from offramp_sim.hermod.lab.scenario import Scenario
 
 _QUEUE_PACKETS: Final = 256
@@ -33,14 +37,22 @@ _SETTLED_S: Final = 0.1
 _PORTS: Final = logging.getLogger("offramp_p4.ports.interface")
 
 
-def switch_plan(priorities: Priorities, ranks: int) -> SwitchPlan:
-    """The queues of the job's plan, or one queue for all; where each rank is."""
-    hosts = {mac(rank): rank for rank in range(ranks)}
-    plan = priorities.plan
-    if plan is None:
-        return SwitchPlan({}, 0, 0, hosts=hosts, ports=range(ranks))
-    used = {*plan.dscp.values(), *plan.control}
-    return SwitchPlan({dscp: plan.queue[dscp] for dscp in used}, 0, max(plan.queue), hosts=hosts, ports=range(ranks))
+def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
+    """The queues of the job's plan as they are deployed, or one queue for all; where each rank is."""
+    hosts, ports = {mac(rank): rank for rank in range(scenario.ranks)}, range(ports_of(scenario))
+    plan, codec = priorities.plan, priorities.codec
+    if plan is None or codec is None:
+        return SwitchPlan({}, 0, 0, hosts=hosts, ports=ports)
+    told = plan_of(plan_document({}, codec, scenario.queues, plan))
+    if scenario.abuse is None or not scenario.abuse.guarded:
+        return deployed_plan(told, ports, hosts)
+    limits = Limits(scenario.rate_bps, lowest=0)  # the traffic manager keeps the lowest queue's share: it drops nothing
+    return deployed_plan(told, ports, hosts, members=range(scenario.ranks), limits=limits)
+
+
+def ports_of(scenario: Scenario) -> int:
+    """Ports of the switch: one for each rank, and one for somebody else who has his own."""
+    return scenario.ranks + (scenario.abuse is not None and not scenario.abuse.member)
 
 
 class LabSwitch:
@@ -54,6 +66,7 @@ class LabSwitch:
 
     def __init__(self, scenario: Scenario, priorities: Priorities, folder: Path) -> None:
         self._scenario, self._priorities = scenario, priorities
+        self._ports = ports_of(scenario)
         self._address = f"unix:{folder / 'p4runtime'}"
         self._threads: queue.SimpleQueue[dict[int, int] | None] = queue.SimpleQueue()
         self._running: Future[Running] = Future()
@@ -71,7 +84,7 @@ class LabSwitch:
         self._threads.put(None)
         if self._session is not None:
             self._session.close()
-        if len(self._known) == self._scenario.ranks:
+        if len(self._known) == self._ports:
             with contextlib.suppress(OfframpError):
                 self._running.result().stop()
         self._thread.join()
@@ -84,25 +97,31 @@ class LabSwitch:
             OfframpError: the switch does not start.
         """
         self._known[rank] = thread
-        if len(self._known) < self._scenario.ranks:
+        if len(self._known) < self._ports:
             return False
         self._threads.put(dict(self._known))
         self._running.result(_STARTS_S)
         self._session = Session(self._address).__enter__()
         self._control = HermodControl(self._session)
-        plan = switch_plan(self._priorities, self._scenario.ranks)
+        plan = switch_plan(self._scenario, self._priorities)
         self._control.write(self._control.wanted(plan), self._control.read())
         return True
 
     def counters(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Packets and bytes that have left, by port and queue, as the program counts them, when nothing more leaves."""
         assert self._control is not None
-        ports = range(self._scenario.ranks)
+        ports = range(self._ports)
         last, found = None, self._control.sent(ports)
         while found != last:
             time.sleep(_SETTLED_S)
             last, found = found, self._control.sent(ports)
         return found
+
+    def demoted(self) -> int:
+        """Packets that were treated as best effort, whatever they said."""
+        assert self._control is not None
+        policed = self._control.policed(range(self._ports)).values()
+        return sum(packets for packets, _ in [*self._control.strangers().values(), *policed])
 
     def queues(self) -> list[dict[str, int]]:
         """What the queues of the traffic manager have seen."""
@@ -136,9 +155,11 @@ class LabSwitch:
     def _settings(self) -> Settings:
         scenario = self._scenario
         limits = QueueConfig(limit_packets=_QUEUE_PACKETS)
+        abuse = scenario.abuse
+        shares = {0: abuse.lowest_percent} if abuse is not None and abuse.guarded else None
         return Settings(
             program=str(p4_source("hermod/v1model.p4")),
-            ports={rank: f"af_packet:port{rank}" for rank in range(scenario.ranks)},
+            ports={rank: f"af_packet:port{rank}" for rank in range(self._ports)},
             address=self._address,
-            tm=TmConfig.uniform(queues=scenario.queues, rate_bps=scenario.rate_bps, queue=limits),
+            tm=TmConfig.uniform(queues=scenario.queues, rate_bps=scenario.rate_bps, shares=shares, queue=limits),
         )

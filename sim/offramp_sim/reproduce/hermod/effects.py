@@ -54,6 +54,8 @@ CHANGES: Final = (
     Change("GPUs twice as fast", {"gpu_tflops": 624.0}),
     Change("4 microbatches", {"micro_batches": 4}),
     Change("32 microbatches", {"micro_batches": 32}),
+    Change("4 sequences a microbatch", {"micro_batch": 4}),
+    Change("4 sequences a microbatch, 400 Gb/s", {"micro_batch": 4, "nic_gbps": 400.0}),
     Change("gradients of 2 bytes", {"gradient_bytes": 2}),
     Change("clip by norm: a barrier", {"iteration_barrier": True}),
     Change("computation varies by 10 %", {"jitter": 0.1}),

@@ -13,6 +13,7 @@ from offramp_p4.native.runtime.context import (
     Context,
 )
 from offramp_p4.native.runtime.heap import push
+from offramp_p4.tm.config import ALL_PERCENT
 from offramp_p4.tm.scheduler import QUANTUM_BYTES
 
 
@@ -36,11 +37,12 @@ class Queue(Record):
     limit_packets: int
     ecn_bytes: int
     weight: int  # 0: strict
+    least: int  # percent that it is guaranteed; 0: none
     bytes: int
     packets: int
     head: At[Held]  # address of the first block
     tail: At[Held]
-    deficit: int
+    deficit: int  # of a queue with a guaranteed share: bytes times percent that it may send at once
     enqueued: int  # from here on in the order of QueueStats
     enqueued_bytes: int
     dequeued: int
@@ -68,7 +70,8 @@ class Port(Record):
     turn_begins: int
     queues: At[Queue]  # address
     queue_count: int
-    reserved: Annotated[Words, 3]
+    shares: int  # bit n: queue n is guaranteed a share
+    reserved: Annotated[Words, 2]
 
 
 UNLIMITED: Final = 1 << 62
@@ -151,7 +154,7 @@ def _fill(port: Port, queue: Queue, number: int) -> None:
 @native
 def dequeue(ctx: Context, port: Port) -> int:
     """Take out the frame whose turn it is; its block, which now has the address of the queue for NEXT."""
-    number = highest_bit(port.strict) if port.strict != 0 else _choose_weighted(port)
+    number = _choose_strict(port) if port.strict != 0 else _choose_weighted(port)
     queue = port.queues[number]
     held = queue.head
     queue.head = Held(held.next)
@@ -166,6 +169,36 @@ def dequeue(ctx: Context, port: Port) -> int:
         port.strict &= (1 << number) ^ -1
     _changed(ctx, port, number, queue)
     return int(held)
+
+
+@native
+def _choose_strict(port: Port) -> int:
+    """The highest, or one whose guaranteed share is due: as in :class:`offramp_p4.tm.scheduler.Scheduler`."""
+    number = highest_bit(port.strict)
+    waiting = port.shares & port.strict
+    if waiting == 0:
+        return number
+    left = waiting
+    while left != 0:
+        at = highest_bit(left)
+        queue = port.queues[at]
+        left &= (1 << at) ^ -1
+        if queue.deficit >= line_bytes(queue.head.frame_bytes) * (ALL_PERCENT - queue.least):
+            number = at
+            left = 0
+    sent = line_bytes(port.queues[number].head.frame_bytes)
+    while waiting != 0:
+        at = highest_bit(waiting)
+        queue = port.queues[at]
+        waiting &= (1 << at) ^ -1
+        if at != number:
+            queue.deficit += sent * queue.least
+        elif queue.packets == 1:
+            queue.deficit = 0
+        else:
+            rest = queue.deficit - sent * (ALL_PERCENT - queue.least)
+            queue.deficit = max(rest, 0)
+    return number
 
 
 @native

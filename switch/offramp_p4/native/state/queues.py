@@ -63,7 +63,8 @@ class _Port:
             mine = words[start : start + q.Queue.WORDS]
             limits = (queue.limit_bytes, queue.limit_packets, queue.ecn_bytes)
             mine[: q.Queue.weight] = [q.UNLIMITED if limit is None else limit for limit in limits]
-            mine[q.Queue.weight] = queue.weight or 0
+            mine[q.Queue.weight], mine[q.Queue.least] = queue.weight or 0, queue.least_percent or 0
+            port.shares |= (queue.least_percent is not None) << i
             self.queues.append(NativeQueue(queue, mine))
         self.limit_rate(config.rate_bps)
 

@@ -5,16 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from offramp.hermod.deploy.linux.target import LinuxTarget
-from offramp.hermod.deploy.target import Difference
+from offramp.hermod.deploy.target import Difference, Target
+
+
+class HostTarget(Target, Protocol):
+    """Something of an interface that can be put back."""
+
+    def commands(self) -> list[str]:
+        """What a shell would do, as far as it can."""
+
+    def state(self) -> Any:
+        """What is there; None: nothing of ours."""
+
+    def restore(self, before: Any, cause: BaseException) -> None:
+        """Make ``before`` hold again, because of ``cause``."""
 
 
 class LinuxTargets:
-    """Interfaces, each as :class:`LinuxTarget`."""
+    """Interfaces, each with its queues, and with a guard where there is one."""
 
-    def __init__(self, targets: Sequence[LinuxTarget]) -> None:
+    def __init__(self, targets: Sequence[HostTarget]) -> None:
         self._targets = targets
         self.name = ", ".join(target.name for target in targets)
 

@@ -115,11 +115,13 @@ class Machine:
     Attributes:
         partitions: of the network, one for each core.
         contexts: their words by name.
+        wall_s: time that they have run.
     """
 
     def __init__(self, parts: int = 1) -> None:
         self.partitions = [Partition() for _ in range(parts)]
         self.contexts = [each.fields for each in self.partitions]
+        self.wall_s = 0.0
         meetings = _lines(2 * parts, at.Meeting.WORDS)
         returned = _lines(2 * parts * parts, at.Returned.WORDS)
         for part, context in enumerate(self.contexts):
@@ -157,6 +159,7 @@ class Machine:
             ended[part] = self._run(self.partitions[part], until_ps, wait_for_flows)
 
         threads = [threading.Thread(target=simulate, args=(part,)) for part in range(1, len(self.partitions))]
+        begun = time.perf_counter()
         for thread in threads:
             thread.start()
         try:
@@ -164,6 +167,7 @@ class Machine:
         finally:
             for thread in threads:
                 thread.join()
+            self.wall_s += time.perf_counter() - begun
         if at.FAILED in ended:
             raise OfframpError("packet-level simulation: not enough memory")
         return ended[0] == at.FINISHED_RUN

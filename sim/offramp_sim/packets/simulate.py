@@ -57,6 +57,7 @@ class PacketRun:
         passes: of the switches' pipelines.
         events: simulated.
         state_bytes: memory of queues and calendars.
+        wall_s: time that the simulation took, set-up left out.
     """
 
     end_ps: int
@@ -76,6 +77,7 @@ class PacketRun:
     passes: int
     events: int
     state_bytes: int
+    wall_s: float
 
     @property
     def seconds(self) -> float:
@@ -254,4 +256,5 @@ def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool
         passes=machine.total("passes"),
         events=machine.total("events"),
         state_bytes=sum(each.bytes for each in machine.partitions),
+        wall_s=machine.wall_s,
     )

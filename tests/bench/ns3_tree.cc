@@ -63,6 +63,7 @@ class TreeRouting : public Ipv4RoutingProtocol {
     for (uint32_t i = routes_.size(); i < ipv4_->GetNInterfaces(); ++i) {
       auto route = Create<Ipv4Route>();
       route->SetOutputDevice(ipv4_->GetNetDevice(i));
+      route->SetGateway(Ipv4Address::GetZero());
       route->SetSource(ipv4_->GetAddress(i, 0).GetLocal());
       routes_.push_back(route);
     }

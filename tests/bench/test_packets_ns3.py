@@ -46,7 +46,9 @@ def ns3(tmp_path_factory):
     if not python:
         pytest.skip("OFFRAMP_NS3_PYTHON does not name an interpreter with the ns3 wheel")
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    wheel = Path(subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip(), "ns3")
+    wheel = Path(
+        subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip(), "ns3"
+    )
     libraries = [next((wheel / "lib64").glob(f"libns3*-{module}.so")) for module in MODULES]
     program = tmp_path_factory.mktemp("ns3") / "tree"
     source = Path(__file__).with_name("ns3_tree.cc")
@@ -104,7 +106,7 @@ def test_ten_times_as_fast_at_every_size_and_shape(ns3):
     for kind in ("star", "leaf-spine", "fat-tree"):
         for hosts in SIZES:
             topology, below, above = shape_of(kind, hosts)
-            table = one_flow_each(hosts, max(40, 200_000 // hosts), 0)
+            table = one_flow_each(hosts, max(120, 200_000 // hosts), 0)
             packets = sum(size // PAYLOAD for _, _, size, _ in table)
             run = ours(topology, table)
             received, seconds, finish = ns3(below, above, table)

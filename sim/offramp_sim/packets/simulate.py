@@ -131,7 +131,7 @@ def simulate(
     if plan is not None:
         parts_of = machine[at.Context.part_of]
         for part, context in enumerate(machine.contexts):
-            context.hosts_left = np.count_nonzero(parts_of == part)
+            context.hosts_left = int(np.count_nonzero(parts_of == part))
         machine.begin()
         machine[at.Context.hosts][:, at.Host.timer] = protocol.timeout_ps
         due = machine[at.Context.due][: topology.hosts]
@@ -224,7 +224,7 @@ def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
         starts = starts[np.argsort(flows.start_ps, kind="stable")]  # a sorted array is a heap
         parts_of = machine[at.Context.part_of]
         for part, each in enumerate(machine.partitions):
-            each.fields.flows_left = np.count_nonzero(parts_of[flows.sink] == part)
+            each.fields.flows_left = int(np.count_nonzero(parts_of[flows.sink] == part))
             each.set_calendar(starts[parts_of[flows.source[starts[:, 1]]] == part])
     machine.give(at.Context.flows, table)
     machine.give(at.Context.sinks, sinks)

@@ -69,7 +69,7 @@ class Partition(RecordArrays[at.Context]):
             context.heap_size = len(self[at.Context.heap])
             starts = self[at.Context.starts]
             self.give(at.Context.starts, _longer(starts, context.heap_size))
-        if context.gathered == context.sort_size:
+        if context.place < 0 and context.gathered == context.sort_size:  # not while sorted arrivals are served
             self._give_sorting(2 * context.sort_size)
         if context.blocks_left < context.margin:
             count = sum(len(each) for each in self._segments) * 8 // BLOCK_BYTES

@@ -22,6 +22,8 @@ from offramp_sim.packets.machine import Partition
 
 LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)
 LOSSY = Links(rate_bps=10_000_000_000, delay_ps=500_000, buffer_bytes=12_000, mark_bytes=5_000, loss=0.01)
+LOAD = flows([(source, (7 * source + 3) % 5, 40_000, source * 1000) for source in range(5, 16)])
+QUICK = Framing(retry_ps=20_000_000)
 SHAPES = {
     "star": lambda links: star(16, links),
     "leaf-spine": lambda links: leaf_spine(4, 3, 4, links),
@@ -40,9 +42,9 @@ def assert_equal(one, other):
 @pytest.mark.parametrize("spray", [False, True])
 def test_any_number_of_cores_gives_the_same(shape, links, spray):
     topology = SHAPES[shape](links)
-    load = background(16, 0.7, links.rate_bps, 10**9, seed=3)
-    one, *more = (simulate(topology, flows=load, seed=5, spray=spray, cores=cores) for cores in (1, 2, 3))
-    assert len(load) > 10
+    one, *more = (
+        simulate(topology, flows=LOAD, framing=QUICK, seed=5, spray=spray, cores=cores) for cores in (1, 2, 3)
+    )
     if links is LOSSY:
         assert min(one.dropped, one.lost, one.marked) > 0
     for other in more:
@@ -55,7 +57,7 @@ def test_an_exchange_on_two_cores_is_that_on_one(passes):
     boundary = Boundary(graph, partition(graph, 8, "hash"), 8)
     plan = make_plan(boundary, 2, boundary.B // 2 * 2 * 128)
     topology = leaf_spine(4, 2, 2, Links(loss=0.001, mark_bytes=10_000))
-    load = background(8, 0.3, 10**11, 10**9, seed=1)
+    load = background(8, 0.3, 10**11, 10**8, seed=1)
     one, two = (simulate(topology, plan, load, Protocol(passes_pps=passes), seed=2, cores=cores) for cores in (1, 2))
     assert one.lost > 0
     assert_equal(one, two)
@@ -63,12 +65,12 @@ def test_an_exchange_on_two_cores_is_that_on_one(passes):
 
 def test_room_that_is_short_changes_nothing(monkeypatch):
     """Blocks, calendars and sorting begin with next to nothing and grow within windows."""
-    topology, load = SHAPES["fat-tree"](LOSSY), background(16, 0.8, LOSSY.rate_bps, 10**9, seed=4)
-    expected = simulate(topology, flows=load, seed=1)
+    topology = SHAPES["fat-tree"](LOSSY)
+    expected = simulate(topology, flows=LOAD, framing=QUICK, seed=1)
     monkeypatch.setattr(machine_module, "_FIRST_EVENTS", 2)
     monkeypatch.setattr(machine_module, "_FIRST_BLOCKS", 1)
-    assert_equal(expected, simulate(topology, flows=load, seed=1))
-    assert_equal(expected, simulate(topology, flows=load, seed=1, cores=2))
+    assert_equal(expected, simulate(topology, flows=LOAD, framing=QUICK, seed=1))
+    assert_equal(expected, simulate(topology, flows=LOAD, framing=QUICK, seed=1, cores=2))
 
 
 def test_a_partition_without_memory_ends_the_others(monkeypatch):

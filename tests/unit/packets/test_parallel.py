@@ -74,9 +74,12 @@ def test_room_that_is_short_changes_nothing(monkeypatch):
 
 
 def test_a_partition_without_memory_ends_the_others(monkeypatch):
+    add_room = Partition.reserve
+
     def reserve(self):
         if self.fields.part == 1:
             raise MemoryError
+        add_room(self)
 
     monkeypatch.setattr(Partition, "reserve", reserve)
     rows = [(source, 15 - source, 10_000_000, 0) for source in range(16) if source != 15 - source]

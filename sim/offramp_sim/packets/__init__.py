@@ -9,7 +9,7 @@ from __future__ import annotations
 from offramp_sim.packets.exchange import Protocol
 from offramp_sim.packets.flows import Flows, all_to_all, background, balanced, flows
 from offramp_sim.packets.simulate import Framing, PacketRun, simulate
-from offramp_sim.packets.topology import Links, Topology, leaf_spine, star
+from offramp_sim.packets.topology import Links, Topology, fat_tree, leaf_spine, star
 
 __all__ = [
     "Flows",
@@ -21,6 +21,7 @@ __all__ = [
     "all_to_all",
     "background",
     "balanced",
+    "fat_tree",
     "flows",
     "leaf_spine",
     "simulate",

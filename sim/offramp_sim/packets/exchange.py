@@ -41,6 +41,7 @@ class Protocol:
 def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -> int:
     """Fill the engine's arrays; returns the most packets that one event may make."""
     blocks, chunks, hosts, leaves = plan.blocks, plan.chunks, topology.hosts, topology.leaves
+    leaf_of = topology.leaf_of()
     sizes = np.array([len(block.vertices) for block in blocks], np.int64)
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = int(base[-1])
@@ -52,9 +53,9 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
     upload, upload_row, remain = _uploads(plan, base, hosts)
     # What each leaf sums: its own hosts' contributions, at the owner's leaf everybody's.
     rows = np.repeat(np.arange(total), need)
-    local = np.bincount(topology.leaf_of[owner[neighbour]] * total + rows, minlength=leaves * total)
+    local = np.bincount(leaf_of[owner[neighbour]] * total + rows, minlength=leaves * total)
     local = local.reshape(leaves, total)
-    local[topology.leaf_of[owner], np.arange(total)] = need
+    local[leaf_of[owner], np.arange(total)] = need
     left = np.repeat(local.ravel(), chunks).astype(np.int32)
     acks = distinct(rows * hosts + owner[neighbour])
     ack_vertex, ack_host = np.divmod(acks, hosts)
@@ -82,13 +83,13 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
         (at.Context.pass_free, np.zeros(leaves, np.int64)),
     ):
         machine.give(field, array)
-    context = machine.fields
-    context.blocks, context.chunks, context.vertices = len(blocks), chunks, total
-    context.acks, context.control = protocol.acks, protocol.control
-    context.timeout_ps = protocol.timeout_ps
-    context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
-    context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
-    context.free_aggregators = -1 if protocol.aggregators is None else protocol.aggregators
+    for context in machine.contexts:
+        context.blocks, context.chunks, context.vertices = len(blocks), chunks, total
+        context.acks, context.control = protocol.acks, protocol.control
+        context.timeout_ps = protocol.timeout_ps
+        context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
+        context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
+        context.free_aggregators = -1 if protocol.aggregators is None else protocol.aggregators
     fan_out = int(need.max(initial=0))
     fetches = max((len(block.neighbours) for block in blocks), default=0) * chunks
     return max(fan_out, hosts, fetches)

@@ -6,15 +6,14 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.events import new_packet, packet, schedule
 from offramp_sim.packets.layout import (
     DATA,
     FLOW_DATA,
-    WAKE,
+    NEVER_PS,
     Context,
     Host,
 )
-from offramp_sim.packets.ports import send
+from offramp_sim.packets.ports import label_of, pair, send
 
 RAISE_MBPS: Final = 5_000
 LEAST_MBPS: Final = 100
@@ -27,27 +26,13 @@ def host_of(ctx: Context, number: int) -> Host:
 
 
 @native
-def make(ctx: Context, kind: int, to: int, size: int, a: int, b: int, c: int, ecn: int) -> int:
-    """A new packet."""
-    number = new_packet(ctx)
-    p = packet(ctx, number)
-    p.kind = kind
-    p.to = to
-    p.size = size
-    p.a = a
-    p.b = b
-    p.c = c
-    p.ecn = ecn
-    return number
-
-
-@native
 def rouse(ctx: Context, number: int, time: int) -> None:
     """See to it that a host looks for something to send at ``time`` or before."""
     host = host_of(ctx, number)
-    if host.awake < 0 or host.awake > time:
+    if time < host.awake:
         host.awake = time
-        schedule(ctx, time, WAKE, number)
+        if time < ctx.due[number]:
+            ctx.due[number] = time
 
 
 @native
@@ -55,31 +40,28 @@ def wake(ctx: Context, number: int) -> None:
     """Send one packet, if the line is free: uploads and flows take turns, flows among themselves too."""
     host = host_of(ctx, number)
     now = ctx.now
-    if host.awake != now:
-        return  # an earlier wake-up has taken its place
-    host.awake = -1
-    port = ctx.ports[number]
+    host.awake = NEVER_PS
+    port = ctx.ports[host.port]
     if port.free > now:
         if host.ring >= 0 or host.next_upload < host.last_upload:
-            rouse(ctx, number, port.free)
+            host.awake = port.free
         return
     uploads = host.next_upload < host.last_upload
     if host.ring >= 0 and (not uploads or host.turn == 1 or host.next_send > now):
         host.turn = 0
-        _send_flow(ctx, number)
+        _send_flow(ctx, host)
     elif uploads and host.next_send <= now:
         host.turn = 1
         _send_upload(ctx, number)
     if host.ring >= 0:
-        rouse(ctx, number, port.free)
+        host.awake = port.free
     elif host.next_upload < host.last_upload:
-        rouse(ctx, number, max(port.free, host.next_send))
+        host.awake = max(port.free, host.next_send)
 
 
 @native
-def _send_flow(ctx: Context, number: int) -> None:
+def _send_flow(ctx: Context, host: Host) -> None:
     """The next packet of the flow whose turn it is."""
-    host = host_of(ctx, number)
     which = ctx.flows[host.ring]  # the one before it in the ring
     chosen = which.next
     flow = ctx.flows[chosen]
@@ -93,13 +75,14 @@ def _send_flow(ctx: Context, number: int) -> None:
     else:
         which.next = flow.next
         flow.next = -1
-    send(ctx, make(ctx, FLOW_DATA, flow.sink, size + ctx.header, chosen, size, 0, 0), number)
+    send(ctx, host.port, label_of(FLOW_DATA, flow.sink, size + ctx.header, 0), pair(chosen, size), 0)
 
 
 @native
-def start_flow(ctx: Context, number: int) -> None:
+def start_flow(ctx: Context, number: int, size: int) -> None:
     """A flow has something to send (again)."""
     flow = ctx.flows[number]
+    flow.to_send += size
     if flow.next >= 0 or flow.to_send == 0:
         return
     host = host_of(ctx, flow.source)
@@ -127,7 +110,7 @@ def _send_upload(ctx: Context, number: int) -> None:
     size = ctx.data_bytes
     host.next_send = now + size * 8_000_000 // host.rate_mbps
     host.progress = now
-    send(ctx, make(ctx, DATA, number, size, vertex, chunk, 0, 0), number)
+    send(ctx, host.port, label_of(DATA, number, size, 0), pair(vertex, chunk), 0)
 
 
 @native

@@ -1,50 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: indices of 64-bit words. Addresses point into NumPy arrays that Python owns."""
+"""Where the engine keeps what: indices of 64-bit words. Addresses point into NumPy arrays that Python owns.
+
+Each partition of the network has a :class:`Context` of its own; what they share (ports, nodes, the exchange) they reach
+through the same addresses, and each word of it is written by one partition.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Ints, Words
 
-
-class Port(Record):
-    """One direction of a link."""
-
-    rate: int  # picoseconds a byte
-    delay: int
-    limit: int  # bytes that may wait
-    mark: int  # bytes above which packets are marked
-    loss: int  # probability times 2^32
-    target: int
-    free: int  # when all that waits has left
-    sent_bytes: int
-    sent: int
-    dropped: int
-    marks: int
-    peak: int  # bytes
-    lost: int
+NEVER_PS: Final = 1 << 62
 
 
 class Packet(Record):
-    """A packet in flight."""
+    """A packet in flight: a slot of the queue of its link."""
 
-    kind: int
-    node: int  # that it arrives at
-    to: int  # host
-    size: int  # bytes of link time
-    a: int  # flow, vertex or host
-    b: int  # payload, chunk or round
-    c: int  # count or another vertex
-    ecn: int
+    time: int  # of arrival at the other end; 0: the slot is empty
+    label: int  # to, size, mark, kind
+    subject: int  # a: flow, vertex or host; b: payload, chunk or round
+    extra: int  # c: count or another vertex; when it was sent
+
+
+# Within the words of a packet.
+HALF: Final = 32
+LOW: Final = (1 << HALF) - 1
+SIZE_BITS: Final = 24
+SIZE_MASK: Final = (1 << SIZE_BITS) - 1  # link bytes
+ECN_SHIFT: Final = HALF + SIZE_BITS
+ECN: Final = 1 << ECN_SHIFT
+KIND_SHIFT: Final = ECN_SHIFT + 1
+KIND_MASK: Final = 15
+NOBODY: Final = LOW  # the address of what a switch keeps
+
+# Queues are chains of blocks; the first word of a block leads to the next.
+PACKET_BYTES: Final = 32
+BLOCK_BYTES: Final = 256
+BLOCK_MASK: Final = BLOCK_BYTES - 1
+BLOCK_SLOTS: Final = BLOCK_BYTES // PACKET_BYTES - 1
+
+
+class Port(Record):
+    """The sending end of one direction of a link. The first eight words are those that most packets need."""
+
+    free: int  # when all that waits has left
+    write: int  # address of the next empty slot
+    delay: int
+    rate: int  # picoseconds a byte
+    check: int  # waiting time from which a packet may be marked or dropped; 0: it may be lost
+    sent_bytes: int
+    peak: int  # longest waiting time, the packet's own included
+    target: int  # node; -1 - node where another partition has it
+    limit: int  # waiting time from which a packet is dropped
+    mark: int  # waiting time from which it is marked
+    loss: int  # probability times 2^32
+    random: int
+    dropped: int
+    marks: int
+    lost: int
+    owner: int  # partition of the sending node
+
+
+class Switch(Record):
+    """Where a switch's packets come from and go to: down by division, up by a hash of the flow."""
+
+    first_in: int  # ports that lead here
+    last_in: int
+    low: int  # first host below
+    span: int  # how many hosts are below
+    divisor: int  # hosts below each port
+    down: int  # port to the first of them
+    down_stride: int
+    up: int  # first port upwards
+    up_stride: int
+    ups: int
+    level: int
+    random: int
+    loop: int  # port to itself, for packets that the pipeline keeps for a while
 
 
 class Host(Record):
     """What a host sends next, and how fast."""
 
-    ring: int  # flow that sends next, -1: none
-    awake: int  # when the next wake-up is due, -1: never
+    ring: int  # flow that has sent last, -1: none has anything to send
+    awake: int  # when it looks for something to send
+    timer: int  # when it looks whether anything has happened
+    pending: int  # first start of a flow that is due, -1: none
+    last_pending: int
+    port: int
     at_round: int
     next_upload: int
     next_chunk: int
@@ -59,16 +104,48 @@ class Host(Record):
     turn: int  # 1: a flow goes before the next upload
 
 
+class Start(Record):
+    """A flow that has something to send, at its host."""
+
+    time: int
+    flow: int
+    size: int
+    next: int
+
+
 class Flow(Record):
-    """Background traffic from one host to another."""
+    """The sending end of a flow."""
 
     source: int
     sink: int
     to_send: int
-    to_arrive: int
-    start: int
-    finish: int
     next: int  # flow after it in the ring, -1: not in the ring
+
+
+class Sink(Record):
+    """The receiving end of a flow."""
+
+    to_arrive: int
+    finish: int
+
+
+class Meeting(Record):
+    """What a partition tells the others at the end of a window; a line of the cache."""
+
+    window: int  # written last
+    low: int  # earliest time of what it knows to be due
+    left: int  # hosts and flows that it waits for
+    failed: int
+    padding: Annotated[Words, 4]
+
+
+class Returned(Record):
+    """Blocks that go back to the partition that fills them; a line of the cache."""
+
+    first: int
+    last: int
+    count: int
+    padding: Annotated[Words, 5]
 
 
 class Calendar(Record):
@@ -82,27 +159,63 @@ class Calendar(Record):
 
 
 class Context(Calendar):
-    """The whole state of a simulation."""
+    """The state of a partition."""
 
-    random: int
+    part: int
+    parts: int
+    window: int  # number of the current one
+    window_ps: int  # what happens in a window touches no other node within it
+    begin: int
+    end_of_window: int
+    stage: int
+    node: int  # the next one of this window
+    place: int  # arrivals of the node that have been served
+    gathered: int  # and how many there are
+    gather_port: int
+    gather_low: int
+    sort_size: int
+    keys: Words  # time and port of each arrival
+    slots: Words  # its address
+    sorted_keys: Words
+    sorted_slots: Words
+    counts: Words
+    starts: At[Start]
+    starts_used: int
+    ranges: Words  # first and last node, for each level
+    range_count: int
+    crossing: Words  # ports that lead here from another partition
+    crossing_count: int
+    notices: int  # first of the ports, partition by partition, that carry drops to the partition of their flows
+    sent_low: int  # earliest time of what went to other partitions in this window
+    meetings: At[Meeting]
+    returned: At[Returned]  # by window, from, to
+    part_of: Bytes  # partition of each host
+
+    free_block: int  # address, 0: none
+    retired: int  # blocks whose last packets are being served
+    fresh: int  # blocks never used
+    blocks_left: int
+    margin: int  # packets and events that one event may make
+
     host_count: int  # number of hosts; switches are the nodes after them, leaves first
     leaf_count: int
-    packets: At[Packet]  # packets in flight
-    pool_used: int
-    pool_size: int
-    pool_free: int  # first free packet, linked through its first word; -1: none
-    margin: int  # packets and events that one event may make
     ports: At[Port]
+    reads: Words  # by port: address of the next packet to arrive
+    arrival: Words  # and its time
+    due: Words  # by node: when it has something to do
+    switches: At[Switch]
     hosts: At[Host]
     flows: At[Flow]
-    routes: Words  # first port towards each host, by switch and host
-    fans: Words  # how many equal ports there are from that one on
+    sinks: At[Sink]
     leaf_of: Words  # leaf of each host
+    hosts_left: int  # hosts that have not seen the last GO
     flows_left: int
     events: int
+    sent: int
     header: int  # link bytes of a flow's packet beyond its payload
     payload: int  # most payload of a flow's packet
     retry_ps: int  # after which a dropped packet of a flow is sent again
+    spray: int  # whether packets, not flows, choose among equal paths
 
     # SwitchGNN.
     blocks: int
@@ -128,10 +241,9 @@ class Context(Calendar):
     finished: Bytes
     missing: Ints  # features that a host still waits for after a time-out
     got: Bytes  # whether it has them, by neighbour and chunk
-    round: int  # of the switch
+    round: int  # of the switch that counts reports
     done_count: int
     done_round: Words  # last round that each host has reported
-    hosts_left: int  # hosts that have not seen the last GO
     end: int
     pass_free: Words  # when each leaf's pipeline is free
     free_aggregators: int  # strawman: free ones; -1: blocks, every vertex has its own
@@ -144,10 +256,9 @@ class Context(Calendar):
     ack_link_bytes: int
     guard_ps: int  # between cuts of a rate
     raise_ps: int  # without a mark, until the rate is raised
-    reserved: int
 
 
-# Kinds of packets (specification section 3.4) and of events.
+# Kinds of packets (specification section 3.4).
 FLOW_DATA: Final = 0
 DATA: Final = 1
 RESULT: Final = 2
@@ -158,14 +269,19 @@ RESEND: Final = 6
 ACK: Final = 7
 DONE: Final = 8
 GO: Final = 9
-ARRIVAL: Final = 0
-WAKE: Final = 1
-TIMER: Final = 2
-FLOW_START: Final = 3
-EMISSION: Final = 4
+
 EVENT_KINDS: Final = 8
+"""Of a calendar's events; an item is a number times as many and a kind."""
+
+# Stages of a window.
+MEET: Final = 0
+WAIT: Final = 1
+NODES: Final = 2
 
 # What run() returns.
 FINISHED_RUN: Final = 0
 NEEDS_ROOM: Final = 1
 STARVED: Final = 2
+WAITING: Final = 3
+"""For another partition, which may need the processor."""
+FAILED: Final = 4

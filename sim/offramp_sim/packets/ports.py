@@ -3,67 +3,133 @@
 
 from __future__ import annotations
 
-from offramp_base.native.subset import native
-from offramp_sim.packets.events import draw, packet, release, schedule
+from typing import Final
+
+from offramp_base.native.random import next_state, random_bits
+from offramp_base.native.subset import below, inlined, native
+from offramp_sim.packets.events import schedule_item
 from offramp_sim.packets.layout import (
     ACK,
-    ARRIVAL,
+    ECN,
     FLOW_DATA,
-    FLOW_START,
+    HALF,
+    KIND_MASK,
+    KIND_SHIFT,
+    LOW,
+    SIZE_MASK,
     Context,
+    Port,
 )
+from offramp_sim.packets.queues import enqueue
+
+GOLDEN: Final = 0x9E3779B97F4A7C15
+MIX: Final = 0xBF58476D1CE4E5B9
+
+
+@inlined
+def label_of(kind: int, to: int, size: int, ecn: int) -> int:
+    """A packet's first word."""
+    return to | (size << HALF) | (ecn * ECN) | (kind << KIND_SHIFT)
+
+
+@inlined
+def pair(low: int, high: int) -> int:
+    """Two halves of a word."""
+    return (low & LOW) | (high << HALF)
+
+
+@inlined
+def size_of(label: int) -> int:
+    """Bytes of link time."""
+    return (label >> HALF) & SIZE_MASK
+
+
+@inlined
+def kind_of_packet(label: int) -> int:
+    """What a packet is."""
+    return (label >> KIND_SHIFT) & KIND_MASK
 
 
 @native
-def send(ctx: Context, number: int, port_number: int) -> None:
+def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> None:
     """Put a packet into the queue of a port: it is dropped, marked, lost on the way, or arrives."""
-    p = packet(ctx, number)
-    port = ctx.ports[port_number]
+    port = ctx.ports[number]
     now = ctx.now
     start = max(now, port.free)
-    size = p.size
-    waiting = (start - now) // port.rate
-    if waiting + size > port.limit:
-        port.dropped += 1
-        _vanish(ctx, number)
-        return
-    if waiting > port.mark:
-        port.marks += 1
-        p.ecn = 1
-    port.peak = max(port.peak, waiting + size)
+    size = size_of(label)
     finish = start + size * port.rate
+    if finish - now >= port.check:
+        if finish - now >= port.limit:
+            port.dropped += 1
+            _vanish(ctx, label, subject)
+            return
+        if start - now >= port.mark:
+            port.marks += 1
+            label = label | ECN
+    port.peak = max(port.peak, finish - now)
     port.free = finish
-    port.sent += 1
     port.sent_bytes += size
-    if p.kind == ACK:
+    ctx.sent += 1
+    if kind_of_packet(label) == ACK:
         ctx.ack_link_bytes += size
-    if port.loss > 0 and draw(ctx) < port.loss:
+    if port.check == 0 and _lost(port):
         port.lost += 1
-        _vanish(ctx, number)
+        _vanish(ctx, label, subject)
         return
-    p.node = port.target
-    schedule(ctx, finish + port.delay, ARRIVAL, number)
+    arrives = finish + port.delay
+    enqueue(ctx, port, arrives, label, subject, extra)
+    target = port.target
+    if target < 0:
+        ctx.sent_low = min(ctx.sent_low, arrives)
+        return
+    announce(ctx, number, target, arrives)
+
+
+@inlined
+def announce(ctx: Context, number: int, target: int, time: int) -> None:
+    """A node of this partition has a packet coming."""
+    if time < ctx.arrival[number]:
+        ctx.arrival[number] = time
+        if time < ctx.due[target]:
+            ctx.due[target] = time
 
 
 @native
-def forward(ctx: Context, number: int, node: int) -> None:
-    """Send a packet from a switch towards its host; equal paths are chosen by a hash of flow or vertex."""
-    p = packet(ctx, number)
-    hosts = ctx.host_count
-    at = (node - hosts) * hosts + p.to
-    port = ctx.routes[at]
-    fan = ctx.fans[at]
-    if fan > 1:
-        port += (((p.a + 1) * 0x9E3779B97F4A7C15) >> 33) % fan
-    send(ctx, number, port)
+def _lost(port: Port) -> bool:
+    port.random = next_state(port.random)
+    return random_bits(port.random, 32) < port.loss
 
 
 @native
-def _vanish(ctx: Context, number: int) -> None:
+def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
+    """Send a packet from a switch towards its host; equal paths are chosen by a hash of flow or vertex, or by lot."""
+    switch = ctx.switches[node - ctx.host_count]
+    to = (label & LOW) - switch.low
+    if below(to, switch.span):
+        send(ctx, switch.down + to // switch.divisor * switch.down_stride, label, subject, extra)
+        return
+    if ctx.spray == 1:
+        switch.random = next_state(switch.random)
+        choice = random_bits(switch.random, 32)
+    else:
+        choice = ((subject & LOW) + 1) * GOLDEN
+        if switch.level > 0:  # not what the levels below have chosen by
+            choice = (choice ^ (choice >> 29)) * MIX
+        choice = choice >> 33
+    send(ctx, switch.up + choice % switch.ups * switch.up_stride, label, subject, extra)
+
+
+@native
+def _vanish(ctx: Context, label: int, subject: int) -> None:
     """A packet is lost; a flow's sender finds out after a while and sends it again."""
-    p = packet(ctx, number)
-    if p.kind == FLOW_DATA:
-        flow = ctx.flows[p.a]
-        flow.to_send += p.b
-        schedule(ctx, ctx.now + ctx.retry_ps, FLOW_START, p.a)
-    release(ctx, number)
+    if kind_of_packet(label) != FLOW_DATA:
+        return
+    flow = subject & LOW
+    size = subject >> HALF
+    time = ctx.now + ctx.retry_ps
+    other = ctx.part_of[ctx.flows[flow].source]
+    if other == ctx.part:
+        schedule_item(ctx, time, flow, pair(flow, size))
+    else:
+        enqueue(ctx, ctx.ports[ctx.notices + ctx.part * ctx.parts + other], time, 0, subject, 0)
+        ctx.sent_low = min(ctx.sent_low, time)

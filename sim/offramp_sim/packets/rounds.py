@@ -6,24 +6,26 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.events import packet, release, schedule
-from offramp_sim.packets.hosts import cut_rate, host_of, make, rouse
+from offramp_sim.packets.hosts import cut_rate, host_of, rouse
 from offramp_sim.packets.layout import (
     ACK,
     DONE,
+    ECN_SHIFT,
     FETCH,
     FLOW_DATA,
     GO,
+    HALF,
+    LOW,
+    NEVER_PS,
+    NOBODY,
     RAW,
     RESEND,
     RESULT,
-    TIMER,
     Context,
 )
-from offramp_sim.packets.ports import send
+from offramp_sim.packets.ports import kind_of_packet, label_of, pair, send
 
 LONGEST_PS: Final = 10_000_000_000
-NOBODY: Final = -1
 
 
 @native
@@ -49,27 +51,26 @@ def start_round(ctx: Context, number: int, which: int) -> None:
 
 @native
 def _report(ctx: Context, number: int) -> None:
-    send(ctx, make(ctx, DONE, 0, ctx.short_bytes, number, host_of(ctx, number).at_round, 0, 0), number)
+    host = host_of(ctx, number)
+    send(ctx, host.port, label_of(DONE, 0, ctx.short_bytes, 0), pair(number, host.at_round), 0)
 
 
 @native
-def receive(ctx: Context, number: int, me: int) -> None:
+def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None:
     """A packet arrives at a host and is used up."""
-    p = packet(ctx, number)
-    kind = p.kind
-    a = p.a
-    b = p.b
-    c = p.c
-    ecn = p.ecn
-    release(ctx, number)
-    host = host_of(ctx, me)
+    kind = kind_of_packet(label)
+    a = subject & LOW
+    b = subject >> HALF
     if kind == FLOW_DATA:
-        flow = ctx.flows[a]
-        flow.to_arrive -= b
-        if flow.to_arrive == 0:
-            flow.finish = ctx.now
+        sink = ctx.sinks[a]
+        sink.to_arrive -= b
+        if sink.to_arrive == 0:
+            sink.finish = ctx.now
             ctx.flows_left -= 1
         return
+    host = host_of(ctx, me)
+    c = extra & LOW
+    ecn = (label >> ECN_SHIFT) & 1
     if kind == GO:
         if b > host.at_round:
             start_round(ctx, me, b)
@@ -79,7 +80,7 @@ def receive(ctx: Context, number: int, me: int) -> None:
         start_round(ctx, me, block)  # somebody is there already: GO was lost or is late
     if kind == FETCH:  # a needs c's chunk b
         owner = ctx.owners[a]
-        send(ctx, make(ctx, RESEND, owner, ctx.data_bytes, c, b, a, 0), me)
+        send(ctx, host.port, label_of(RESEND, owner, ctx.data_bytes, 0), pair(c, b), a)
         return
     if kind == ACK:
         if ecn == 1 and ctx.control == 1:
@@ -133,7 +134,7 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
     host.progress = ctx.now
     host.patience = ctx.timeout_ps
     if ctx.acks == 1:
-        send(ctx, make(ctx, ACK, NOBODY, ctx.short_bytes, vertex, chunk, 0, ecn), me)
+        send(ctx, host.port, label_of(ACK, NOBODY, ctx.short_bytes, ecn), pair(vertex, chunk), 0)
     left = ctx.remain + host.at_round * ctx.host_count + me
     left[0] -= 1
     if left[0] == 0:
@@ -144,17 +145,18 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
 def time_out(ctx: Context, me: int) -> None:
     """Has nothing happened for too long? Then ask for everything that is missing, or report again."""
     host = host_of(ctx, me)
+    host.timer = NEVER_PS
     which = host.at_round
     if which == ctx.blocks:
         return
     due = host.progress + host.patience
     if due > ctx.now:
-        schedule(ctx, due, TIMER, me)
+        host.timer = due
         return
     ctx.timeouts += 1
     host.patience = min(2 * host.patience, LONGEST_PS)
     host.progress = ctx.now
-    schedule(ctx, ctx.now + host.patience, TIMER, me)
+    host.timer = ctx.now + host.patience
     if ctx.remain[which * ctx.host_count + me] == 0:
         _report(ctx, me)
         return
@@ -174,4 +176,5 @@ def _fetch(ctx: Context, me: int, vertex: int) -> None:
                     source = ctx.neighbours[at]
                     owner = ctx.owners[source]
                     ctx.fetches += 1
-                    send(ctx, make(ctx, FETCH, owner, ctx.short_bytes, vertex, chunk, source, 0), me)
+                    label = label_of(FETCH, owner, ctx.short_bytes, 0)
+                    send(ctx, host_of(ctx, me).port, label, pair(vertex, chunk), source)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,13 @@ from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.exchange import Protocol, load
 from offramp_sim.packets.flows import Flows
-from offramp_sim.packets.machine import NEVER_PS, Machine
+from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
+from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.partitions import partition, ranges
 from offramp_sim.packets.topology import Topology
+
+MOST_CORES: Final = 64
+_LONGEST_WINDOW_PS: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class PacketRun:
         fetches, timeouts, cuts: of recovery and of rate control.
         passes: of the switches' pipelines.
         events: simulated.
+        state_bytes: memory of queues and calendars.
+        wall_s: time that the simulation took, set-up left out.
     """
 
     end_ps: int
@@ -68,6 +76,8 @@ class PacketRun:
     cuts: int
     passes: int
     events: int
+    state_bytes: int
+    wall_s: float
 
     @property
     def seconds(self) -> float:
@@ -82,9 +92,23 @@ def simulate(
     protocol: Protocol | None = None,
     framing: Framing | None = None,
     seed: int = 0,
-    until_ps: int = NEVER_PS,
+    until_ps: int = NEVER_PS - 1,
+    *,
+    spray: bool = False,
+    cores: int = 1,
 ) -> PacketRun:
     """Run an exchange, flows, or both; with an exchange the run ends with it, flows are background.
+
+    Args:
+        topology: hosts, switches and links.
+        plan: of the exchange.
+        flows: beside it, or alone.
+        protocol: of the exchange.
+        framing: of the flows.
+        seed: of losses and of sprayed packets' ways.
+        until_ps: the latest time that is simulated.
+        spray: whether each packet draws one of the equal paths; otherwise a flow keeps the one of its hash.
+        cores: that simulate at the same time; results are the same for any number.
 
     Raises:
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
@@ -96,90 +120,141 @@ def simulate(
         raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
     if protocol.aggregators is not None and topology.leaves > 1:
         raise OfframpError("the strawman aggregates in a single switch: expected a star")
-    machine = Machine()
-    prepare_network(machine, topology, framing, seed)
+    if not 1 <= cores <= MOST_CORES:
+        raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
+    machine = Machine(min(cores, topology.nodes))
+    prepare_network(machine, topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
-    machine.fields.margin = margin + 16
+    for context in machine.contexts:
+        context.margin = margin + 16
     count = _flows(machine, topology, flows)
     if plan is not None:
-        machine.fields.hosts_left = topology.hosts
+        parts_of = machine[at.Context.part_of]
+        for part, context in enumerate(machine.contexts):
+            context.hosts_left = int(np.count_nonzero(parts_of == part))
         machine.begin()
-        _schedule(machine, np.arange(topology.hosts), np.full(topology.hosts, protocol.timeout_ps), at.TIMER)
+        machine[at.Context.hosts][:, at.Host.timer] = protocol.timeout_ps
+        due = machine[at.Context.due][: topology.hosts]
+        np.minimum(due, protocol.timeout_ps, out=due)
     if not machine.run(until_ps, wait_for_flows=plan is None):
-        raise OfframpError(f"not finished at {machine.fields.now} ps of simulated time")
+        now = max(context.now for context in machine.contexts)
+        raise OfframpError(f"not finished at {now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)
 
 
-def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
+def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int, *, spray: bool = False) -> None:
     """Ports, routes and idle hosts."""
-    context = machine.fields
-    context.random = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
-    context.host_count, context.leaf_count = topology.hosts, topology.leaves
-    machine.give(at.Context.ports, topology.ports.copy())
-    machine.give(at.Context.routes, topology.route)
-    machine.give(at.Context.fans, topology.fan)
-    machine.give(at.Context.leaf_of, topology.leaf_of)
+    parts, links = len(machine.contexts), topology.links
+    parts_of = partition(topology, parts)
+    _ports(machine, topology, parts_of, seed)
+    switches = topology.switches.copy()
+    switches[:, at.Switch.random] = _states(seed + 1, len(switches))
+    machine.give(at.Context.switches, switches)
+    machine.give(at.Context.due, np.full(topology.nodes, NEVER_PS))
+    machine.give(at.Context.leaf_of, topology.leaf_of())
+    machine.give(at.Context.part_of, parts_of[: topology.hosts].astype(np.uint8))
     hosts = np.zeros((topology.hosts, at.Host.WORDS), np.int64)
-    hosts[:, [at.Host.ring, at.Host.awake]] = -1
-    line_mbps = 8_000_000 // topology.ports[: topology.hosts, at.Port.rate]
-    hosts[:, at.Host.rate_mbps] = hosts[:, at.Host.line_mbps] = line_mbps
+    hosts[:, [at.Host.ring, at.Host.pending]] = -1
+    hosts[:, [at.Host.awake, at.Host.timer]] = NEVER_PS
+    hosts[:, at.Host.port] = topology.host_ports()
+    hosts[:, at.Host.rate_mbps] = hosts[:, at.Host.line_mbps] = links.rate_bps // 10**6
     hosts[:, at.Host.last_cut] = -NEVER_PS // 2
     machine.give(at.Context.hosts, hosts)
-    context.header, context.payload = framing.header, framing.payload
-    context.retry_ps = framing.retry_ps
-    context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+    byte_ps = 8 * 10**12 // links.rate_bps
+    least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)
+    crossing = parts_of[topology.source] != parts_of[topology.target]
+    for part, (each, context) in enumerate(zip(machine.partitions, machine.contexts, strict=True)):
+        context.window_ps = min(links.delay_ps + least * byte_ps, framing.retry_ps, _LONGEST_WINDOW_PS)
+        context.host_count, context.leaf_count = topology.hosts, topology.leaves
+        context.header, context.payload = framing.header, framing.payload
+        context.retry_ps, context.spray = framing.retry_ps, spray
+        context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+        context.notices = len(topology.source)
+        mine = each.give(at.Context.ranges, ranges(topology, parts_of, part))
+        context.range_count = len(mine)
+        inward = np.flatnonzero(crossing & (parts_of[topology.target] == part))
+        each.give(at.Context.crossing, np.stack([inward, topology.target[inward]], axis=1))
+        context.crossing_count = len(inward)
+
+
+def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64], seed: int) -> None:
+    """Empty queues: of the links, and of what partitions tell each other about drops."""
+    parts, links, count = len(machine.contexts), topology.links, len(topology.source)
+    ports = np.zeros((count + parts * parts, at.Port.WORDS), np.int64)
+    rate = ports[:, at.Port.rate] = 8 * 10**12 // links.rate_bps
+    of_switch = topology.source >= topology.hosts  # what waits in a host's card is neither limited nor marked
+    ports[:, [at.Port.limit, at.Port.mark]] = NEVER_PS
+    for field, held in ((at.Port.limit, links.buffer_bytes), (at.Port.mark, links.mark_bytes)):
+        if held is not None:
+            ports[:count, field] = np.where(of_switch, (held + 1) * rate, NEVER_PS)
+    ports[:, at.Port.delay] = links.delay_ps
+    ports[:count, at.Port.loss] = round(links.loss * 2**32)
+    ports[:count, at.Port.random] = _states(seed, count)
+    lossy = ports[:, at.Port.loss] > 0
+    ports[:, at.Port.check] = np.where(lossy, 0, np.minimum(ports[:, at.Port.limit], ports[:, at.Port.mark]))
+    crossing = parts_of[topology.source] != parts_of[topology.target]
+    ports[:count, at.Port.target] = np.where(crossing, -1 - topology.target, topology.target)
+    ports[:, at.Port.owner] = np.concatenate([parts_of[topology.source], np.repeat(np.arange(parts), parts)])
+    reads = np.empty(len(ports), np.int64)
+    for part, each in enumerate(machine.partitions):
+        mine = np.flatnonzero(ports[:, at.Port.owner] == part)
+        reads[mine] = each.take_fresh(len(mine)) + PACKET_BYTES
+    ports[:, at.Port.write] = reads
+    machine.give(at.Context.ports, ports)
+    machine.give(at.Context.reads, reads)
+    machine.give(at.Context.arrival, np.full(len(ports), NEVER_PS))
+
+
+def _states(seed: int, count: int) -> npt.NDArray[np.int64]:
+    """Random states that are not 0."""
+    return np.random.default_rng(seed).integers(1, 1 << 62, count)
 
 
 def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
     count = 0 if flows is None else len(flows)
     table = np.zeros((count + 1, at.Flow.WORDS), np.int64)
-    table[:, at.Flow.next] = table[:, at.Flow.finish] = -1
-    machine.fields.flows_left = count
+    sinks = np.zeros((count + 1, at.Sink.WORDS), np.int64)
+    table[:, at.Flow.next] = sinks[:, at.Sink.finish] = -1
     if flows is not None and count:
         if max(flows.source.max(), flows.sink.max()) >= topology.hosts:
             raise OfframpError(f"flows: expected hosts from 0 to {topology.hosts - 1}")
-        table[:-1, at.Flow.source], table[:-1, at.Flow.sink], table[:-1, at.Flow.start] = (
-            flows.source,
-            flows.sink,
-            flows.start_ps,
-        )
-        table[:-1, at.Flow.to_send] = table[:-1, at.Flow.to_arrive] = flows.size
-        _schedule(machine, np.arange(count), flows.start_ps, at.FLOW_START)
+        table[:-1, at.Flow.source], table[:-1, at.Flow.sink] = flows.source, flows.sink
+        table[:-1, at.Flow.to_send] = sinks[:-1, at.Sink.to_arrive] = flows.size
+        starts = np.stack([flows.start_ps, np.arange(count), np.arange(count)], axis=1)
+        starts = starts[np.argsort(flows.start_ps, kind="stable")]  # a sorted array is a heap
+        parts_of = machine[at.Context.part_of]
+        for part, each in enumerate(machine.partitions):
+            each.fields.flows_left = int(np.count_nonzero(parts_of[flows.sink] == part))
+            each.set_calendar(starts[parts_of[flows.source[starts[:, 1]]] == part])
     machine.give(at.Context.flows, table)
+    machine.give(at.Context.sinks, sinks)
     return count
 
 
-def _schedule(machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int) -> None:
-    """Add many events at once: a sorted array is a heap."""
-    used, first = machine.fields.heap_used, machine.fields.sequence
-    entries = np.stack([times, first + np.arange(len(items)), items * at.EVENT_KINDS + kind], axis=1)
-    merged = np.concatenate([machine[at.Context.heap][:used], entries])
-    merged = merged[np.lexsort((merged[:, 1], merged[:, 0]))]
-    machine.fields.sequence = first + len(items)
-    machine.set_calendar(merged)
-
-
 def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
-    context, ports, hosts = machine.fields, machine[at.Context.ports], topology.hosts
-    finish = machine[at.Context.flows][:count, at.Flow.finish].copy()
-    end = context.end if exchange else int(finish.max(initial=0))
-    down = ports[hosts:, at.Port.target] < hosts
-    sent = ports[hosts:, at.Port.sent_bytes]
+    links, hosts = len(topology.source), topology.hosts
+    ports = machine[at.Context.ports][:links]
+    finish = machine[at.Context.sinks][:count, at.Sink.finish].copy()
+    end = max(context.end for context in machine.contexts) if exchange else int(finish.max(initial=0))
+    up, down = topology.source < hosts, topology.target < hosts
+    sent = ports[:, at.Port.sent_bytes]
     return PacketRun(
         end,
         finish,
-        up_bytes=int(ports[:hosts, at.Port.sent_bytes].sum()),
+        up_bytes=int(sent[up].sum()),
         down_bytes=int(sent[down].sum()),
-        core_bytes=int(sent[~down].sum()),
-        ack_bytes=context.ack_link_bytes,
-        peak_port_bytes=int(ports[hosts:, at.Port.peak].max(initial=0)),
-        packets=int(ports[:, at.Port.sent].sum()),
+        core_bytes=int(sent[~up & ~down].sum()),
+        ack_bytes=machine.total("ack_link_bytes"),
+        peak_port_bytes=int((ports[~up, at.Port.peak] // ports[~up, at.Port.rate]).max(initial=0)),
+        packets=machine.total("sent"),
         dropped=int(ports[:, at.Port.dropped].sum()),
         lost=int(ports[:, at.Port.lost].sum()),
         marked=int(ports[:, at.Port.marks].sum()),
-        fetches=context.fetches,
-        timeouts=context.timeouts,
-        cuts=context.cuts,
-        passes=context.passes,
-        events=context.events,
+        fetches=machine.total("fetches"),
+        timeouts=machine.total("timeouts"),
+        cuts=machine.total("cuts"),
+        passes=machine.total("passes"),
+        events=machine.total("events"),
+        state_bytes=sum(each.bytes for each in machine.partitions),
+        wall_s=machine.wall_s,
     )

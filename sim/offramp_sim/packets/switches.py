@@ -6,22 +6,25 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.events import packet, release, schedule
-from offramp_sim.packets.hosts import make
 from offramp_sim.packets.layout import (
     ACK,
     DATA,
     DONE,
-    EMISSION,
+    ECN_SHIFT,
     FETCH,
+    FLOW_DATA,
     GO,
+    HALF,
+    LOW,
+    NOBODY,
     PARTIAL,
     RAW,
     RESEND,
     RESULT,
     Context,
 )
-from offramp_sim.packets.ports import forward
+from offramp_sim.packets.ports import announce, forward, kind_of_packet, label_of, pair
+from offramp_sim.packets.queues import enqueue
 
 DEAD: Final = -1
 UNDECIDED: Final = 0
@@ -30,29 +33,32 @@ DELIVERED: Final = 2
 
 
 @native
-def switched(ctx: Context, number: int, node: int) -> None:
+def switched(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
     """A packet arrives at a switch."""
-    p = packet(ctx, number)
-    kind = p.kind
+    kind = kind_of_packet(label)
     leaf = node - ctx.host_count
-    if leaf >= ctx.leaf_count:
-        forward(ctx, number, node)
-    elif kind == DATA:
-        _add_upload(ctx, number, leaf)
-    elif kind == PARTIAL and ctx.leaf_of[p.to] == leaf:
-        _contribute(ctx, leaf, p.a, p.b, p.c, p.ecn, _passed(ctx, leaf, 1))
-        release(ctx, number)
-    elif kind == ACK and p.to < 0:
-        _spread_ack(ctx, number, node)
+    if kind == FLOW_DATA or leaf >= ctx.leaf_count:
+        forward(ctx, node, label, subject, extra)
+        return
+    a = subject & LOW
+    b = subject >> HALF
+    c = extra & LOW
+    to = label & LOW
+    ecn = (label >> ECN_SHIFT) & 1
+    if kind == DATA:
+        _add_upload(ctx, leaf, a, b, ecn)
+    elif kind == PARTIAL and ctx.leaf_of[to] == leaf:
+        _contribute(ctx, leaf, a, b, c, ecn, _passed(ctx, leaf, 1))
+    elif kind == ACK and to == NOBODY:
+        _spread_ack(ctx, node, a, b, ecn)
     elif kind == DONE and ctx.leaf_of[0] == leaf:
-        _count_done(ctx, p.a, p.b, node)
-        release(ctx, number)
+        _count_done(ctx, a, b, node)
     else:
         if kind == FETCH:
-            _abandon(ctx, leaf, p.a, p.b)
+            _abandon(ctx, leaf, a, b)
         elif kind == RESEND:
-            _abandon(ctx, leaf, p.c, p.b)
-        forward(ctx, number, node)
+            _abandon(ctx, leaf, c, b)
+        forward(ctx, node, label, subject, extra)
 
 
 @native
@@ -71,15 +77,10 @@ def _passed(ctx: Context, leaf: int, passes: int) -> int:
 
 
 @native
-def _add_upload(ctx: Context, number: int, leaf: int) -> None:
+def _add_upload(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int) -> None:
     """Pass by pass, add a feature to the sums of all its neighbours; a second time it is ignored."""
-    p = packet(ctx, number)
-    vertex = p.a
-    chunk = p.b
-    ecn = p.ecn
-    release(ctx, number)
     seen = ctx.seen + (vertex * ctx.chunks + chunk)
-    if seen[0] != 0 or ctx.block_of[vertex] < ctx.round:
+    if seen[0] != 0:
         return
     seen[0] = 1
     rows = ctx.rows + vertex
@@ -107,21 +108,22 @@ def _contribute(ctx: Context, leaf: int, vertex: int, chunk: int, count: int, ec
         return
     owner = ctx.owners[vertex]
     if ctx.leaf_of[owner] == leaf:
-        _emit(ctx, leaf, make(ctx, RESULT, owner, ctx.data_bytes, vertex, chunk, 0, marked[0]), time)
+        _emit(ctx, leaf, label_of(RESULT, owner, ctx.data_bytes, marked[0]), pair(vertex, chunk), 0, time)
     else:
         contributions = ctx.left[cell + ctx.leaf_count * ctx.vertices * ctx.chunks]
-        partial = make(ctx, PARTIAL, owner, ctx.data_bytes, vertex, chunk, contributions, marked[0])
-        _emit(ctx, leaf, partial, time)
+        label = label_of(PARTIAL, owner, ctx.data_bytes, marked[0])
+        _emit(ctx, leaf, label, pair(vertex, chunk), contributions, time)
 
 
 @native
-def _emit(ctx: Context, leaf: int, number: int, time: int) -> None:
+def _emit(ctx: Context, leaf: int, label: int, subject: int, extra: int, time: int) -> None:
     node = ctx.host_count + leaf
     if time == ctx.now:
-        forward(ctx, number, node)
-    else:
-        packet(ctx, number).node = node
-        schedule(ctx, time, EMISSION, number)
+        forward(ctx, node, label, subject, extra)
+    else:  # times of a pipeline never go back
+        loop = ctx.switches[leaf].loop
+        enqueue(ctx, ctx.ports[loop], time, label, subject, extra)
+        announce(ctx, loop, node, time)
 
 
 @native
@@ -143,8 +145,8 @@ def _best_effort(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int, sta
             if ctx.left[_cell(ctx, leaf, neighbour, chunk)] == 0:
                 ctx.free_aggregators += 1
         elif not _copied(ctx, vertex, at, chunk):
-            owner = ctx.owners[neighbour]
-            _emit(ctx, leaf, make(ctx, RAW, owner, ctx.data_bytes, vertex, chunk, 0, ecn), time)
+            label = label_of(RAW, ctx.owners[neighbour], ctx.data_bytes, ecn)
+            _emit(ctx, leaf, label, pair(vertex, chunk), 0, time)
 
 
 @native
@@ -165,16 +167,11 @@ def _abandon(ctx: Context, leaf: int, vertex: int, chunk: int) -> None:
 
 
 @native
-def _spread_ack(ctx: Context, number: int, node: int) -> None:
-    p = packet(ctx, number)
-    vertex = p.a
-    chunk = p.b
-    ecn = p.ecn
-    release(ctx, number)
+def _spread_ack(ctx: Context, node: int, vertex: int, chunk: int, ecn: int) -> None:
     rows = ctx.ack_rows + vertex
     for at in range(rows[0], rows[1]):
-        copy = make(ctx, ACK, ctx.ack_hosts[at], ctx.short_bytes, vertex, chunk, 0, ecn)
-        forward(ctx, copy, node)
+        label = label_of(ACK, ctx.ack_hosts[at], ctx.short_bytes, ecn)
+        forward(ctx, node, label, pair(vertex, chunk), 0)
 
 
 @native
@@ -182,7 +179,7 @@ def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
     """The barrier (section 5.5): who is late is told again, who repeats himself is not counted twice."""
     now = ctx.round
     if which < now:
-        forward(ctx, make(ctx, GO, host, ctx.short_bytes, host, now, 0, 0), node)
+        forward(ctx, node, label_of(GO, host, ctx.short_bytes, 0), pair(host, now), 0)
         return
     reported = ctx.done_round + host
     if reported[0] == which:
@@ -194,4 +191,4 @@ def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
     ctx.done_count = 0
     ctx.round = now + 1
     for each in range(ctx.host_count):
-        forward(ctx, make(ctx, GO, each, ctx.short_bytes, each, now + 1, 0, 0), node)
+        forward(ctx, node, label_of(GO, each, ctx.short_bytes, 0), pair(each, now + 1), 0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,6 @@ from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
 
 Words = npt.NDArray[np.int64]
-UNLIMITED = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,40 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Hosts are nodes 0 to hosts-1 and own the ports of those numbers; leaves follow, then spines.
+    """A tree of switches, in which paths upwards may be equal. Nodes are hosts, then leaves, then the levels above.
 
     Attributes:
         hosts, leaves: how many.
-        ports: ``(p, PORT_WORDS)`` words of :mod:`offramp_sim.packets.layout`.
-        route, fan: ``(switches, hosts)`` first port towards each host, and how many equal ones there are.
-        leaf_of: ``(hosts,)`` leaf of each host.
+        levels: ``(l + 1,)`` nodes of each level, hosts first.
+        links: of all.
+        source, target: ``(p,)`` nodes at the ends of each port. Ports that lead to a node are next to each other; a
+            switch's last one is its own, by which its pipeline keeps packets.
+        switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.Switch`.
     """
 
     hosts: int
     leaves: int
-    ports: Words
-    route: Words
-    fan: Words
-    leaf_of: Words
+    levels: tuple[int, ...]
+    links: Links
+    source: Words
+    target: Words
+    switches: Words
+
+    @property
+    def nodes(self) -> int:
+        """Hosts and switches."""
+        return sum(self.levels)
+
+    def leaf_of(self) -> Words:
+        """``(hosts,)`` leaf of each host."""
+        return np.arange(self.hosts) // (self.hosts // self.leaves)
+
+    def host_ports(self) -> Words:
+        """``(hosts,)`` port by which each host sends."""
+        order = np.flatnonzero(self.source < self.hosts)
+        found = np.empty(self.hosts, np.int64)
+        found[self.source[order]] = order
+        return found
 
 
 def star(hosts: int, links: Links) -> Topology:
@@ -69,10 +88,7 @@ def star(hosts: int, links: Links) -> Topology:
     """
     if hosts < 1:
         raise OfframpError(f"hosts {hosts}: expected at least 1")
-    up = _ports(np.full(hosts, hosts), links, host=True)
-    down = _ports(np.arange(hosts), links)
-    route = np.arange(hosts, 2 * hosts)[np.newaxis]
-    return Topology(hosts, 1, np.concatenate([up, down]), route, np.ones_like(route), np.zeros(hosts, np.int64))
+    return _tree((hosts,), (1,), links)
 
 
 def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topology:
@@ -83,34 +99,71 @@ def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topol
     """
     if min(leaves, spines, hosts_each) < 1:
         raise OfframpError(f"leaf-spine {leaves}x{spines}, {hosts_each} hosts a leaf: expected at least 1 of each")
-    hosts = leaves * hosts_each
-    leaf_of = np.repeat(np.arange(leaves), hosts_each)
-    first_up = 2 * hosts
-    first_down = first_up + leaves * spines
-    ports = np.concatenate(
-        [
-            _ports(hosts + leaf_of, links, host=True),
-            _ports(np.arange(hosts), links),
-            _ports(hosts + leaves + np.tile(np.arange(spines), leaves), links),
-            _ports(hosts + np.tile(np.arange(leaves), spines), links),
-        ]
-    )
-    host = np.arange(hosts)
-    here = leaf_of == np.arange(leaves)[:, np.newaxis]
-    upward = first_up + np.arange(leaves)[:, np.newaxis] * spines
-    from_leaf = np.where(here, hosts + host, upward)
-    from_spine = first_down + np.arange(spines)[:, np.newaxis] * leaves + leaf_of
-    fan = np.concatenate([np.where(here, 1, spines), np.ones((spines, hosts), np.int64)])
-    return Topology(hosts, leaves, ports, np.concatenate([from_leaf, from_spine]), fan, leaf_of)
+    return _tree((hosts_each, leaves), (1, spines), links)
 
 
-def _ports(targets: Words, links: Links, *, host: bool = False) -> Words:
-    """Ports of a kind; what waits in a host's card is neither limited nor marked."""
-    ports = np.zeros((len(targets), at.Port.WORDS), np.int64)
-    ports[:, at.Port.rate] = 8 * 10**12 // links.rate_bps
-    ports[:, at.Port.delay] = links.delay_ps
-    ports[:, at.Port.limit] = UNLIMITED if host or links.buffer_bytes is None else links.buffer_bytes
-    ports[:, at.Port.mark] = UNLIMITED if host or links.mark_bytes is None else links.mark_bytes
-    ports[:, at.Port.loss] = round(links.loss * 2**32)
-    ports[:, at.Port.target] = targets
-    return ports
+def fat_tree(pods: int, leaves: int, hosts_each: int, spines: int, cores: int, links: Links) -> Topology:
+    """``pods`` of ``leaves`` leaves and ``spines`` spines, and ``cores`` switches above each of a pod's spines; ECMP.
+
+    A switch of the core is joined to one spine of every pod. ``fat_tree(k, k // 2, k // 2, k // 2, k // 2, links)`` is
+    the fat tree of switches with k ports (Al-Fares et al., SIGCOMM 2008).
+
+    Raises:
+        OfframpError: a count below 1.
+    """
+    if min(pods, leaves, hosts_each, spines, cores) < 1:
+        shape = f"{pods} pods of {leaves} leaves, {hosts_each} hosts a leaf, {spines} spines, {cores} cores a spine"
+        raise OfframpError(f"fat tree of {shape}: expected at least 1 of each")
+    return _tree((hosts_each, leaves, pods), (1, spines, cores), links)
+
+
+def _tree(below: tuple[int, ...], above: tuple[int, ...], links: Links) -> Topology:
+    """An extended generalised fat tree (Oehring et al. 1995).
+
+    Each node of level ``l`` has ``below[l - 1]`` nodes below and ``above[l]`` above. Those of a level are numbered by
+    the subtree that they stand over (``tree``) and then by the way up that leads to them (``way``).
+    """
+    height = len(below)
+    hosts = math.prod(below)
+    trees = [math.prod(below[level:]) for level in range(height + 1)]
+    ways = [math.prod(above[:level]) for level in range(height + 1)]
+    counts = tuple(tree * way for tree, way in zip(trees, ways, strict=True))
+    nodes = np.concatenate([[0], np.cumsum(counts)])
+    downs, ups = (0, *below), (*above, 0)
+    degrees = [downs[level] + ups[level] + (level > 0) for level in range(height + 1)]
+    ports = np.concatenate([[0], np.cumsum([count * degree for count, degree in zip(counts, degrees, strict=True)])])
+    source, target = np.empty(ports[-1], np.int64), np.empty(ports[-1], np.int64)
+    switches = np.zeros((int(nodes[-1]) - hosts, at.Switch.WORDS), np.int64)
+    for level, (count, degree) in enumerate(zip(counts, degrees, strict=True)):
+        number = np.arange(count)
+        tree, way = np.divmod(number, ways[level])
+        ends = slice(ports[level], ports[level + 1])
+        target[ends] = np.repeat(nodes[level] + number, degree)
+        into = source[ends].reshape(count, degree)
+        into[:, -1] = nodes[level] + number
+        if level:
+            turn, under = np.divmod(way, ways[level - 1])
+            child = tree[:, None] * downs[level] + np.arange(downs[level])
+            into[:, : downs[level]] = nodes[level - 1] + child * ways[level - 1] + under[:, None]
+            rows = switches[nodes[level] - hosts : nodes[level + 1] - hosts]
+            field = at.Switch
+            rows[:, field.first_in] = ports[level] + number * degree
+            rows[:, field.last_in] = rows[:, field.first_in] + degree - 1
+            rows[:, field.loop] = rows[:, field.last_in]
+            rows[:, field.span] = math.prod(below[:level])
+            rows[:, field.low] = tree * rows[:, field.span]
+            rows[:, field.divisor] = math.prod(below[: level - 1])
+            rows[:, field.level] = level - 1
+            first = (tree * downs[level] * ways[level - 1] + under) * degrees[level - 1]
+            rows[:, field.down] = ports[level - 1] + first + downs[level - 1] + turn
+            rows[:, field.down_stride] = ways[level - 1] * degrees[level - 1]
+        if level < height:
+            parent, place = np.divmod(tree, downs[level + 1])
+            by = np.arange(ups[level])
+            over = (parent * ways[level + 1] + way)[:, None] + by * ways[level]
+            into[:, downs[level] : downs[level] + ups[level]] = nodes[level + 1] + over
+            if level:
+                rows[:, field.ups] = ups[level]
+                rows[:, field.up] = ports[level + 1] + over[:, 0] * degrees[level + 1] + place
+                rows[:, field.up_stride] = ways[level] * degrees[level + 1]
+    return Topology(hosts, trees[1], counts, links, source, target, switches)

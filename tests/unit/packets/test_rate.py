@@ -24,20 +24,21 @@ def test_marks_halve_the_rate_and_quiet_raises_it():
     recover = code.function("rt.recover_rate", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     machine = Machine()
     prepare_network(machine, star(1, Links()), Framing(), 0)
-    context = machine.fields
+    context = machine.contexts[0]
+    address = machine.partitions[0].address
     context.guard_ps, context.raise_ps = Protocol().guard_ps, Protocol().raise_ps
     host = machine[layout.Context.hosts]
     rates = []
     for kind, now_us in zip("iiMiMMi", (55, 110, 115, 170, 171, 221, 276), strict=True):
         context.now = now_us * 10**6
         if kind == "M":
-            cut(machine.address, 0)
+            cut(address, 0)
         else:
-            recover(machine.address, host.ctypes.data, now_us * 10**6)
+            recover(address, host.ctypes.data, now_us * 10**6)
         rates.append(int(host[0, layout.Host.rate_mbps]) / 1000)
     assert rates == [100, 100, 50, 55, 27.5, 13.75, 18.75]
     context.now = 277 * 10**6
-    cut(machine.address, 0)
+    cut(address, 0)
     guarded = int(host[0, layout.Host.rate_mbps])
-    cut(machine.address, 0)
+    cut(address, 0)
     assert host[0, layout.Host.rate_mbps] == guarded

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import sys
 
+from offramp_base.ending.early_fork import allow_forks
 from offramp_base.ending.supervisor import supervised
 from offramp_base.errors import OfframpError
 
 
 def main() -> None:
     """Entry point of the ``offramp`` script."""
+    allow_forks()
     supervised(_run)
 
 

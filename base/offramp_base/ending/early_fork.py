@@ -24,6 +24,15 @@ _KNOWN: Final = (3, 11) <= sys.version_info < (3, 14)
 """Versions whose server is described by an address, a pipe and a process; later ones agree on a key as well."""
 
 
+_allowed = False
+
+
+def allow_forks() -> None:
+    """Say that this process runs a program that has computed nothing yet; what calls a library may have."""
+    global _allowed  # noqa: PLW0603 - of the process
+    _allowed = True
+
+
 def fork_now(preload: Sequence[str], folder: str) -> bool:
     """Let multiprocessing use a fork of this process as its fork server, if it has none yet.
 
@@ -35,13 +44,13 @@ def fork_now(preload: Sequence[str], folder: str) -> bool:
         folder: where its socket goes.
 
     Returns:
-        Whether there is one now. False where this process has other threads in Python, or an unknown version of it:
-        multiprocessing starts a new interpreter then, when it needs one.
+        Whether there is one now. False without :func:`allow_forks`, where this process has other threads in Python, or
+        an unknown version of it: multiprocessing starts a new interpreter then, when it needs one.
     """
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
         return True
-    if not _KNOWN or threading.active_count() > 1:
+    if not _allowed or not _KNOWN or threading.active_count() > 1:
         return False
     resource_tracker.ensure_running()
     address = str(Path(tempfile.mkdtemp(prefix="listener-", dir=folder)) / "socket")

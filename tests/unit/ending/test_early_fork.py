@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(sys.version_info >= (3, 14), reason="multiproces
 HEAD = """
 import multiprocessing, os, signal, sys, threading
 from multiprocessing import forkserver
-from offramp_base.ending.early_fork import fork_now
+from offramp_base.ending.early_fork import allow_forks, fork_now
+
+allow_forks()
 
 def links():
     found = set()
@@ -89,3 +91,15 @@ def test_the_server_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     while Path(f"/proc/{server}").exists() and time.monotonic() < end:
         time.sleep(0.01)
     assert not Path(f"/proc/{server}").exists()
+
+
+def test_who_only_calls_the_library_is_not_forked(tmp_path: Path) -> None:
+    """It may have computed: OpenMP's pool would be missing in the workers, which would wait for it."""
+    text = """
+        from offramp_base.ending import early_fork
+        early_fork._allowed = False
+        assert not fork_now([], sys.argv[1])
+        (parent, *_), code = asked()
+        assert parent != os.getpid() and code == 0
+    """
+    run(tmp_path, text)

@@ -84,7 +84,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
         index[:] = table_of(keys, addresses, buckets).view(np.int64).ravel()
     for device in devices.values():
         if kvs.NAME in device.functions:
-            _fill(device, keys, addresses)
+            fill(device, keys, addresses)
             if isinstance(device, ModelDevice):
                 index_there = np.frombuffer(device.memory(kvs.NAME).view, np.int64)
                 context = at.kvs_context(index_there, len(index_there) * 8 // kvs.LINE, VALUE_BYTES)
@@ -98,7 +98,12 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     return service
 
 
-def _fill(device: Device, keys: Words, addresses: Words) -> None:
+def fill(device: Device, keys: Words, addresses: Words) -> None:
+    """Put an index of these keys into a device's memory.
+
+    Raises:
+        OfframpError: it has not the room.
+    """
     memory = device.memory(kvs.NAME)
     buckets = 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)
     if buckets * kvs.SLOTS < _SLOTS_FOR_A_KEY * len(keys):

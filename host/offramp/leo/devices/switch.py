@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``switch:LINK,store=MAC``: a key-value store behind a switch that answers hot keys (:mod:`offramp.leo.kvcache`).
+
+``kvs.get`` takes a key of 8 bytes, little-endian as everywhere in LEO, and answers with the 64 bytes of its value;
+``kvs.put`` takes key and value, and answers with the version, 4 bytes. Requests are sent again until they are answered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offramp.device import Completion, Message, Status
+from offramp.leo.devices.options import parse
+from offramp.leo.kvcache.store import REMEMBERED
+from offramp.leo.kvcache.wire import VALUE_BYTES, Frame, Kind
+from offramp.leo.memory import HostMemory
+from offramp_base.errors import OfframpError
+from offramp_base.transport.links import open_io
+from offramp_base.wire.batch import PacketBatch
+
+GET: Final = "kvs.get"
+PUT: Final = "kvs.put"
+_KEY_BYTES: Final = 8
+_VERSION_BYTES: Final = 4
+_KIND_AT: Final = 14
+_SIZES: Final = {GET: _KEY_BYTES, PUT: _KEY_BYTES + VALUE_BYTES}
+
+
+@dataclass(frozen=True)
+class Options:
+    """``link`` to the switch (a transport's, or an interface), MAC addresses of ``store`` and of this ``mac``.
+
+    ``client`` is this client's number at the store, of 16 bits; ``retry_ms`` how long an answer may take.
+    """
+
+    link: str = ""
+    store: str = "0a:00:00:00:00:01"
+    mac: str = "0a:00:00:00:00:02"
+    client: int = 1
+    depth: int = 256
+    retry_ms: float = 20.0
+
+
+def open_device(options: str, name: str) -> SwitchDevice:
+    """The device of these options; the first may be ``link`` alone."""
+    return SwitchDevice(parse(Options, options, f"switch:{options}", "link"), name)
+
+
+class SwitchDevice:
+    """See the module; a :class:`offramp.device.Device`.
+
+    Attributes:
+        by_switch: requests that the switch has answered itself.
+        versions: of what was answered last, by the host's number for the request; whoever reads them takes them out.
+    """
+
+    kind = "switch"
+    functions: Sequence[str] = (GET, PUT)
+
+    def __init__(self, options: Options, name: str = "switch") -> None:
+        if not 1 <= options.depth < REMEMBERED or not 0 <= options.client < 1 << 16:
+            raise OfframpError(f"device {name}: expected a depth below {REMEMBERED} and a client of 16 bits")
+        self.name, self.depth, self.options = name, options.depth, options
+        self._macs = _mac(options.store), _mac(options.mac)
+        self._io = open_io(options.link)
+        self._retry_ns = round(1e6 * options.retry_ms)
+        self._next = 0
+        self._open: dict[int, tuple[int, int, int, bytes]] = {}  # number: host's number, begun, sent, frame
+        self._queued: list[bytes] = []
+        self._done: list[Completion] = []
+        self._closed = False
+        self.by_switch = 0
+        self.versions: dict[int, int] = {}
+
+    def memory(self, function: str) -> HostMemory:
+        """It has none."""
+        raise OfframpError(f"function {function}: it has no tables")
+
+    def submit(self, function: str, request: int, message: Message) -> bool:
+        """Queue a request; False where the queue is full."""
+        if self._closed:
+            raise OfframpError(f"device {self.name} is closed")
+        if len(self._open) >= self.depth or (self._open and self._next - min(self._open) >= REMEMBERED - 1):
+            return False
+        if function not in _SIZES or len(message) != _SIZES[function]:
+            status = Status.BAD_LENGTH if function in _SIZES else Status.UNKNOWN_FUNCTION
+            self._done.append(Completion(request, status, b"", 0))
+            return True
+        content = bytes(message)
+        number, self._next = self._next, self._next + 1
+        kind, key = Kind.GET if function == GET else Kind.PUT, int.from_bytes(content[:_KEY_BYTES], "little")
+        value = content[_KEY_BYTES:].ljust(VALUE_BYTES, b"\0")
+        frame = Frame(*self._macs, kind, self.options.client, number, key, 0, value).pack()
+        now = time.monotonic_ns()
+        self._open[number] = request, now, now, frame
+        self._queued.append(frame)
+        return True
+
+    def poll(self) -> list[Completion]:
+        """What is answered by now; what has waited for too long is sent again."""
+        now = time.monotonic_ns()
+        while self._open:  # in the order in which they were sent
+            number, (request, begun, sent, frame) = next(iter(self._open.items()))
+            if now - sent <= self._retry_ns:
+                break
+            del self._open[number]
+            self._open[number] = request, begun, now, frame
+            self._queued.append(frame)
+        if self._queued:
+            frames, self._queued = self._queued, []
+            self._io.send(PacketBatch.of((0, frame) for frame in frames))
+        for content in self._io.receive(0.0).frames():
+            self._hear(Frame.parse(content))
+        found, self._done = self._done, []
+        return found
+
+    def reset(self) -> None:
+        """Abort everything unfinished."""
+        self._done += [Completion(request, Status.ABORTED, b"", 0) for request, *_ in self._open.values()]
+        self._open.clear()
+        self._queued.clear()
+
+    def close(self) -> None:
+        """Close the link."""
+        if not self._closed:
+            self._io.close()
+        self._closed = True
+
+    def _hear(self, frame: Frame | None) -> None:
+        if frame is None or frame.kind is not Kind.REPLY or frame.client != self.options.client:
+            return
+        waiting = self._open.pop(frame.request, None)
+        if waiting is None:
+            return
+        request, begun, _, asked = waiting
+        self.by_switch += frame.by_switch
+        self.versions[request] = frame.version
+        took = time.monotonic_ns() - begun
+        if frame.version == 0:
+            self._done.append(Completion(request, Status.FAILED, b"", took))
+            return
+        writes = asked[_KIND_AT] == Kind.PUT
+        answer = frame.version.to_bytes(_VERSION_BYTES, "little") if writes else frame.value
+        self._done.append(Completion(request, Status.OK, answer, took))
+
+
+def _mac(text: str) -> bytes:
+    try:
+        found = bytes.fromhex(text.replace(":", ""))
+    except ValueError:
+        found = b""
+    if len(found) != 6:
+        raise OfframpError(f"device switch: {text}: expected a MAC address such as 0a:00:00:00:00:01")
+    return found

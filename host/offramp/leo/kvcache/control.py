@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control plane of the cache: which keys the switch holds, and from which version on it answers.
+
+A key that comes in is *followed* first: its entry is there, with a floor that no version reaches, so the switch keeps
+the newest reply that passes and answers nothing. Then the store is asked for the key's version, which becomes the
+floor. Whoever was told a version before the entry was there was told at most that one; what was told later, the switch
+has kept. So what it answers is never older than what anybody knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from offramp.leo.kvcache.wire import MOST_VERSION
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+
+KEYS: Final = "KvCacheIngress.keys"
+_HOLD: Final = "KvCacheIngress.hold"
+_NEWEST: Final = "KvCacheIngress.newest"
+_HITS: Final = "KvCacheIngress.hits"
+_MISSES: Final = "KvCacheIngress.misses"
+_MACS: Final = "KvCacheIngress.macs"
+_FORWARD: Final = "KvCacheIngress.forward"
+_STAYS: Final = 0.8
+"""A key that is held stays unless another is asked for more often by so much."""
+
+
+class CacheControl:
+    """The cache of a switch that runs ``p4/kvcache``.
+
+    Args:
+        session: of the switch, whose program is pushed.
+        port: that leads to the store.
+        version_of: asks the store for the version of a key.
+
+    Raises:
+        OfframpError: the switch runs another program.
+    """
+
+    def __init__(self, session: Session, port: int, version_of: Callable[[int], int]) -> None:
+        self._session, self._port, self._version_of = session, port, version_of
+        tables = session.index.tables
+        self._prefix = next((p for p in ("", "pipe.") if p + KEYS in tables), None)
+        if self._prefix is None:
+            raise OfframpError(f"switch {session.name}: its program is not p4/kvcache")
+        self.slots = int(tables[self._prefix + KEYS].size)
+        self._held: dict[int, int] = {}
+        self._followed: dict[int, int] = {}
+        self._free = list(range(self.slots))[::-1]
+        self._seen: dict[int, int] = {}
+
+    @property
+    def held(self) -> frozenset[int]:
+        """Keys that the switch answers."""
+        return frozenset(self._held)
+
+    def forward(self, ports: Mapping[bytes, int]) -> None:
+        """Send frames for these MAC addresses to these ports."""
+        rows = ((int.from_bytes(mac, "big"), port) for mac, port in ports.items())
+        make = self._session.table_entry
+        table, action = self._name(_MACS), self._action(_FORWARD)
+        self._session.insert(make(table, {"dst_addr": mac}, action, {"port": port}) for mac, port in rows)
+
+    def follow(self, key: int) -> None:
+        """Let the switch keep what passes, and answer nothing yet.
+
+        Raises:
+            OfframpError: it holds as many keys as it can.
+        """
+        if key in self._held or key in self._followed:
+            return
+        if not self._free:
+            raise OfframpError(f"cache: all {self.slots} slots are taken")
+        slot = self._free.pop()
+        self._session.write_register(self._name(_NEWEST), slot, 0)
+        self._session.insert([self._entry(key, slot, MOST_VERSION)])
+        self._followed[key] = slot
+
+    def serve(self, key: int) -> None:
+        """Let the switch answer for a key that it follows, from the version on that the store has now.
+
+        A key that the store does not have is forgotten again.
+        """
+        slot, floor = self._followed[key], self._version_of(key)
+        if floor == 0:
+            self.drop(key)
+            return
+        self._session.modify([self._entry(key, slot, floor)])
+        self._held[key] = self._followed.pop(key)
+
+    def drop(self, key: int) -> None:
+        """Forget a key."""
+        places = self._held if key in self._held else self._followed
+        slot = places.pop(key)
+        self._session.delete([self._entry(key, slot, MOST_VERSION)])
+        self._free.append(slot)
+
+    def hold(self, keys: Iterable[int]) -> None:
+        """Hold these keys and no others."""
+        wanted = list(dict.fromkeys(keys))[: self.slots]
+        for key in [*self._held, *self._followed]:
+            if key not in wanted:
+                self.drop(key)
+        for key in wanted:
+            if key not in self._held:
+                self.follow(key)
+                self.serve(key)
+
+    def choose(self, asked: Counter[int], most: int) -> list[int]:
+        """The keys that are asked for most: of those that are held by the switch's counters, of others by the store's.
+
+        Args:
+            asked: what the store was asked for since the last call.
+            most: how many keys.
+        """
+        cells = self._session.read_counter(self._name(_HITS))
+        wanted = Counter(asked)
+        for key, slot in self._held.items():
+            hits = cells.get(slot, (0, 0))[0]
+            wanted[key] += round((hits - self._seen.get(slot, 0)) / _STAYS)
+        self._seen = {slot: packets for slot, (packets, _) in cells.items()}
+        return [key for key, _ in wanted.most_common(min(most, self.slots))]
+
+    def counts(self) -> tuple[int, int]:
+        """GETs that the switch has answered, and those that it has passed on."""
+        hits = sum(packets for packets, _ in self._session.read_counter(self._name(_HITS)).values())
+        return hits, self._session.read_counter(self._name(_MISSES))[0][0]
+
+    def _name(self, name: str) -> str:
+        return f"{self._prefix}{name}"
+
+    def _entry(self, key: int, slot: int, floor: int) -> object:
+        params = {"at": slot, "from_version": floor, "port": self._port}
+        return self._session.table_entry(self._name(KEYS), {"key": key}, self._action(_HOLD), params)
+
+    def _action(self, name: str) -> str:
+        """Of TNA's programs the actions of a control itself have no pipe's name in front."""
+        return next(each for each in (self._name(name), name) if each in self._session.index.actions)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between clients, switch and store (``p4/kvcache/frame.p4``); numbers are in network order."""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import Final, NamedTuple, Self
+
+from offramp_base.wire.ethernet import ETHERNET
+
+ETHER_TYPE: Final = 0x88B5
+VALUE_BYTES: Final = 64
+MOST_VERSION: Final = (1 << 32) - 1
+_HEADER: Final = struct.Struct(f">6s6sHBBHIQI{VALUE_BYTES}s")
+BYTES: Final = _HEADER.size
+assert ETHERNET.size < BYTES
+
+
+class Kind(IntEnum):
+    """Kinds of frames."""
+
+    GET = 0
+    PUT = 1
+    REPLY = 2
+
+
+class Frame(NamedTuple):
+    """A frame.
+
+    Attributes:
+        to, sender: MAC addresses, six bytes each.
+        kind: what it is.
+        client, request: number of the client, and its number for the request.
+        key: 64 bits.
+        version: of a reply: how often the key has been written; 0: there is no such key.
+        value: of a PUT or a reply.
+        by_switch: of a reply: the switch has given it.
+    """
+
+    to: bytes
+    sender: bytes
+    kind: Kind
+    client: int
+    request: int
+    key: int
+    version: int = 0
+    value: bytes = bytes(VALUE_BYTES)
+    by_switch: bool = False
+
+    def pack(self) -> bytes:
+        """Its bytes."""
+        head = self.to, self.sender, ETHER_TYPE, self.kind, self.by_switch, self.client, self.request
+        return _HEADER.pack(*head, self.key, self.version, self.value)
+
+    @classmethod
+    def parse(cls, content: bytes) -> Self | None:
+        """The frame of these bytes; None where they are no frame of this protocol."""
+        if len(content) < BYTES:
+            return None
+        to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
+        if ether_type != ETHER_TYPE or kind not in frozenset(Kind):
+            return None
+        return cls(to, sender, Kind(kind), client, request, key, version, value, hops == 1)
+
+    def answer(self, version: int, value: bytes) -> Frame:
+        """The store's reply to it."""
+        return Frame(self.sender, self.to, Kind.REPLY, self.client, self.request, self.key, version, value)

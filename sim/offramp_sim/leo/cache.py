@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store behind an embedded switch, with hot keys in the switch and without, in one run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+import numpy as np
+
+from offramp.leo.applications.workload import Zipf
+from offramp.leo.devices.switch import GET, PUT, Options, SwitchDevice
+from offramp.leo.kvcache.control import CacheControl
+from offramp.leo.kvcache.store import Store
+from offramp.leo.kvcache.wire import VALUE_BYTES, Frame
+from offramp.p4src import p4_text
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.settings.field import Field
+from offramp_base.transport.links import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.embedded import EmbeddedSwitch
+
+STORE_MAC: Final = bytes.fromhex("0a0000000001")
+CLIENT_MAC: Final = bytes.fromhex("0a0000000002")
+_STORE_PORT: Final = 0
+_CLIENT_PORT: Final = 1
+_LOOK_S: Final = 0.05
+_STUCK_S: Final = 30.0
+Advance = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class CacheSettings:
+    """A load, and how much of it the switch may hold."""
+
+    requests: Annotated[int, Field("Of each round, with the cache and without", least=1, most=10_000_000)] = 5000
+    rounds: Annotated[int, Field("Of each, by turns", least=1, most=1000)] = 3
+    keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
+    hot: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
+    exponent: Annotated[float, Field("Of Zipf's law", least=0, most=3)] = 0.99
+    writes: Annotated[float, Field("Share of writes", least=0, most=1)] = 0.05
+    window: Annotated[int, Field("Requests under way", least=1, most=256)] = 16
+    seed: Annotated[int, Field("Moves keys and requests", least=0)] = 1
+
+
+@dataclass
+class Turn:
+    """Rounds of one kind.
+
+    Attributes:
+        requests: how many there were.
+        seconds: that they took.
+        latencies_us: of each.
+        by_switch: GETs that the switch answered.
+        gets: how many there were.
+        wrong: answers of another key, of a version that somebody had gone beyond, or of two values for one version.
+    """
+
+    requests: int = 0
+    seconds: float = 0.0
+    latencies_us: list[float] = field(default_factory=list)
+    by_switch: int = 0
+    gets: int = 0
+    wrong: int = 0
+
+    @property
+    def hits(self) -> float:
+        """Share of GETs that the switch answered."""
+        return self.by_switch / self.gets if self.gets else 0.0
+
+    def median_us(self) -> float:
+        """Of the latencies."""
+        return float(np.median(self.latencies_us))
+
+
+class Books:
+    """What was told of each key: versions never fall behind what was known when a request was sent."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, int] = {}
+        self._values: dict[tuple[int, int], bytes] = {}
+
+    def known(self, key: int) -> int:
+        """The newest version that anybody was told."""
+        return self._newest.get(key, 1)
+
+    def wrong(self, key: int, version: int, value: bytes, known: int) -> bool:
+        """Whether an answer cannot be; it is entered."""
+        self._newest[key] = max(self.known(key), version)
+        same = self._values.setdefault((key, version), value) == value
+        return not same or version < known or value[:8] != key.to_bytes(8, "little")
+
+
+def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
+    """The load with hot keys in the switch and without, by turns, through the same switch and store.
+
+    Raises:
+        OfframpError: the switch does not start, or requests are not answered.
+    """
+    with ExitStack() as stack:
+        switch = stack.enter_context(EmbeddedSwitch(None, 2))
+        session = stack.enter_context(Session(switch.address, timeout_s=60.0))
+        session.push(b"", p4_text("kvcache/v1model.p4").encode())
+        store = Store({key: _value(key, 0) for key in range(settings.keys)})
+        control = CacheControl(session, _STORE_PORT, lambda key: store.get(key)[0])
+        control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
+        stack.enter_context(_serving(store, switch.port_specs[_STORE_PORT]))
+        device = SwitchDevice(Options(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500))
+        stack.callback(device.close)
+        load = _Load(settings, device)
+        load.round(Turn())  # who is asked for most is not known before
+        turns = {"without": Turn(), "with": Turn()}
+        for number in range(2 * settings.rounds):
+            name = ("with", "without")[number % 2]
+            control.hold(control.choose(store.count(), settings.hot) if name == "with" else [])
+            load.round(turns[name])
+            if advance is not None:
+                advance("rounds", number + 1, 2 * settings.rounds)
+        return turns
+
+
+@contextmanager
+def _serving(store: Store, link: str) -> Iterator[None]:
+    """A thread that is the store's host."""
+    io, ended = open_io(link), threading.Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            frames = (Frame.parse(content) for content in io.receive(_LOOK_S).frames())
+            replies = [reply for frame in frames if frame is not None and (reply := store.handle(frame)) is not None]
+            if replies:
+                io.send(PacketBatch.of((0, reply.pack()) for reply in replies))
+
+    thread = threading.Thread(target=run, name="store")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        io.close()
+
+
+def _value(key: int, number: int) -> bytes:
+    return (key.to_bytes(8, "little") + number.to_bytes(8, "little")).ljust(VALUE_BYTES, b"\x5a")
+
+
+class _Load:
+    """A closed loop over one device; its keys are those of Zipf's law, mixed."""
+
+    def __init__(self, settings: CacheSettings, device: SwitchDevice) -> None:
+        self._settings, self._device, self._books = settings, device, Books()
+        self._rng = np.random.default_rng(settings.seed)
+        self._mixed = self._rng.permutation(settings.keys)
+        self._zipf = Zipf(settings.keys, settings.exponent)
+        self._number = 0
+
+    def round(self, turn: Turn) -> None:
+        """So many requests; what came of them is added to ``turn``."""
+        count = self._settings.requests
+        keys = self._mixed[self._zipf.draw(self._rng, count)].tolist()
+        writes = (self._rng.random(count) < self._settings.writes).tolist()
+        under_way: dict[int, tuple[int, bytes, int, int]] = {}
+        before, sent, done, begun = self._device.by_switch, 0, 0, time.monotonic()
+        heard = begun
+        while done < count:
+            while sent < count and len(under_way) < self._settings.window:
+                key, self._number = keys[sent], self._number + 1
+                value = _value(key, self._number) if writes[sent] else b""
+                self._device.submit(PUT if value else GET, self._number, key.to_bytes(8, "little") + value)
+                under_way[self._number] = key, value, self._books.known(key), time.monotonic_ns()
+                sent += 1
+            for each in self._device.poll():
+                key, value, known, at = under_way.pop(each.request)
+                version = self._device.versions.pop(each.request)
+                known += bool(value)  # a write is newer than what was known
+                turn.wrong += self._books.wrong(key, version, value or each.message, known)
+                turn.latencies_us.append((time.monotonic_ns() - at) / 1e3)
+                done, heard = done + 1, time.monotonic()
+            if time.monotonic() - heard > _STUCK_S:
+                raise OfframpError(f"cache: {len(under_way)} requests are not answered")
+        turn.requests += count
+        turn.seconds += time.monotonic() - begun
+        turn.gets += count - sum(writes)
+        turn.by_switch += self._device.by_switch - before

@@ -9,7 +9,7 @@
 #include "slot.p4"
 #include "lanes.p4"
 #include "forward.p4"
-#include "bridge.p4"
+#include "../include/bridge.p4"
 
 control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply { }

@@ -20,6 +20,7 @@
 #include "telemetry.p4"
 #include "forward.p4"
 #include "again.p4"
+#include "../include/bridge.p4"
 
 control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply { }
@@ -40,6 +41,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Strangers() strangers;
     Telemetry() telemetry;
     Forward() forward;
+    Bridge() bridge;
 
     apply {
         meta.outcome = outcome_t.FOREIGN;
@@ -107,7 +109,11 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         strangers.apply(meta.outcome, standard_metadata.ingress_port);
         telemetry.apply(meta.outcome, meta.reopened);
         outcomes.count((bit<32>)(bit<8>)meta.outcome);
-        forward.apply(hdr, meta, standard_metadata);
+        if (meta.outcome == outcome_t.FOREIGN && !hdr.switchgnn.isValid()) {
+            bridge.apply(hdr, standard_metadata);
+        } else {
+            forward.apply(hdr, meta, standard_metadata);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ from offramp_base.p4rt.session import Session
 TABLES: Final = {
     "HermodIngress.forward.macs": "HermodIngress.forward.forward",
     "AllReduceIngress.bridge.macs": "AllReduceIngress.bridge.forward",
+    "SwitchGnnIngress.bridge.macs": "SwitchGnnIngress.bridge.forward",
 }
 """Tables of our programs from ``dst_addr`` to a port, and their actions; on Tofino their names begin with ``pipe.``."""
 BASE_PROGRAMS: Final = {"v1model": "hermod/v1model.p4", "tna": "hermod/tna.p4"}

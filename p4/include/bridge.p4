@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef OFFRAMP_ALLREDUCE_BRIDGE_P4
-#define OFFRAMP_ALLREDUCE_BRIDGE_P4
-#include "types.p4"
+#ifndef OFFRAMP_BRIDGE_P4
+#define OFFRAMP_BRIDGE_P4
 
-#ifndef HOSTS
-#define HOSTS 1024
+#ifndef BRIDGED_HOSTS
+#define BRIDGED_HOSTS 1024
 #endif
 
-// What is not of all-reduce goes to its host's port, as it came; without entries it is dropped.
+// What is not of the program goes to its host's port, as it came; without entries it is dropped. Included behind the
+// program's types.
 control Bridge(in headers_t hdr, inout standard_metadata_t standard_metadata) {
     action forward(bit<9> port) {
         standard_metadata.egress_spec = port;
@@ -23,7 +23,7 @@ control Bridge(in headers_t hdr, inout standard_metadata_t standard_metadata) {
         }
         actions = { forward; @defaultonly drop; }
         const default_action = drop();
-        size = HOSTS;
+        size = BRIDGED_HOSTS;
     }
 
     apply {

@@ -66,7 +66,7 @@ std::uint64_t Port::sent() const {
 std::uint64_t Port::missed() const {
     rte_eth_stats stats{};
     if (rte_eth_stats_get(number_, &stats) != 0) return 0;
-    return stats.imissed + stats.rx_nombuf + stats.oerrors;
+    return stats.imissed + stats.rx_nombuf + stats.oerrors + broken_.load(std::memory_order_relaxed);
 }
 
 }  // namespace offramp

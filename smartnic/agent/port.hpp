@@ -96,7 +96,10 @@ class Port {
         for (std::size_t i = 0; i < count; ++i) {
             if (i + ahead < count) rte_prefetch0(rte_pktmbuf_mtod(frames[i + ahead], void*));
             rte_mbuf* frame = frames[i];
-            if (!take(frame)) frames[done++] = frame;
+            if (frame->nb_segs > 1 && rte_pktmbuf_linearize(frame) != 0) {  // memif chains one for each of its buffers
+                broken_.store(broken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+                frames[done++] = frame;
+            } else if (!take(frame)) frames[done++] = frame;
         }
         rte_pktmbuf_free_bulk(frames.data(), done);
         received_.store(received() + count, std::memory_order_relaxed);
@@ -109,7 +112,7 @@ class Port {
     std::array<rte_mbuf*, burst> spare_;
     std::size_t spares_ = 0;
     StrictPriority<rte_mbuf*> waiting_;
-    std::atomic<std::uint64_t> received_ = 0;
+    std::atomic<std::uint64_t> received_ = 0, broken_ = 0;
     std::array<std::atomic<std::uint64_t>, classes> sent_{};
 };
 

@@ -83,6 +83,7 @@ def hello(owner: int = 7, **fields: object) -> Hello:
         "devices": DEVICES,
         "pairs": frozenset({(d, f) for d in DEVICES for f in FUNCTIONS if d == "cpu" or f == "echo"}),
         "ucx": None,
+        "nic": None,
     }
     return Hello(**(usual | fields))  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ class ConnectSettings(RequesterSettings):
     transport: Annotated[str, Field("tcp, shm (over unix:PATH) or ucx; by default as the address has it")] = ""
     requests: Annotated[int, Field("How many to send; 0: as many as end in --seconds", least=0)] = 0
     seconds: Annotated[float, Field("How long to send, where no number is given", least=0.05)] = 2.0
-    seed: Annotated[int, Field("Moves the requests that are drawn")] = 1
+    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
     wait: Annotated[float, Field("Seconds that a responder that is gone may stay away", least=0)] = 30.0
 
 

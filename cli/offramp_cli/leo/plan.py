@@ -41,7 +41,9 @@ class Files:
 class PlanSettings(Files):
     """What is shown of them."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number")] = None
+    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number", least=1)] = (
+        None
+    )
     steps: Annotated[bool, Field("Show every link and function on the way")] = False
 
 

@@ -27,7 +27,7 @@ class RunSettings(RequesterSettings):
     load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
-    seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
+    seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices", least=0)] = 1
     keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
 
 

@@ -67,10 +67,12 @@ class LeoSettings:
             shown_default=", ".join(_RULES),
         ),
     ] = ()
-    cores: Annotated[int | None, Field("Cores of each host that serve")] = None
-    load: Annotated[tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load")] = ()
-    window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat")] = ()
-    requests: Annotated[int, Field("Requests in each run")] = 20000
+    cores: Annotated[int | None, Field("Cores of each host that serve", least=1)] = None
+    load: Annotated[
+        tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load", above=0)
+    ] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat", least=1)] = ()
+    requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
     network: Annotated[
         tuple[float, float],
         Field("Least and most us that a request spends on the network", parse=parse_range, shown_default="3-9"),
@@ -91,7 +93,7 @@ class LeoSettings:
         Field("Class of a sweep's settings, or all; repeat. Then rules that learn nothing are the rivals"),
     ] = ()
     processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")

@@ -286,6 +286,7 @@ def _simulated(bus: str, dram: str, names: list[str]) -> tuple[Any, Any]:
     from offramp_pynq.simulated import SimulatedDevice
 
     with socket.socket(socket.AF_UNIX) as listener:
+        os.fchmod(listener.fileno(), 0o600)  # Linux gives this mode to the file that bind makes
         listener.bind(bus)
         listener.listen(1)
         print("listening", flush=True)  # noqa: T201

@@ -206,6 +206,17 @@ class CoflowPort:
                 raise OfframpError(f"coflows: message {exchange.message} is not over after {timeout_s:g} s")
             self._rings.wait(left)
 
+    def poll(self) -> None:
+        """Hear what is over, without waiting.
+
+        Raises:
+            OfframpError: the agent refused a coflow, or is gone.
+        """
+        self._rings.wait(0.0)
+        self._listen()
+        if self._rings.gone:
+            raise OfframpError("coflows: the agent is gone")
+
     def close(self) -> None:
         """Leave the agent; what is not over is given up."""
         self._rings.close()

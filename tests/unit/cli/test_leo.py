@@ -94,7 +94,7 @@ def test_sweep_of_classes() -> None:
     ("arguments", "message"),
     [
         (["leo", "plan", "off-path"], "off-path.yaml: expected paths"),
-        (["leo", "plan", "off-path", "kvs", "--cores", "0"], "node cpu: 0 at a time"),
+        (["leo", "plan", "off-path", "kvs", "--cores", "0"], "--cores 0: expected at least 1"),
         (["leo", "profile", "off-path", "kvs", "--link", "pcie"], "--link pcie: expected NAME=VALUE"),
         (["leo", "profile", "off-path", "kvs", "--link", "usb=tcp"], "link usb: expected one of pcie, router"),
         (["leo", "profile", "off-path", "kvs", "--link", "pcie=air"], "link pcie: air: expected one of memory, shared"),

@@ -71,7 +71,7 @@ WRONG = [
     ("pairs", [["cpu"]], "field pairs: expected pairs of a device and a function"),
     ("pairs", [["cpu", "sing"]], "field pairs: expected devices and functions of the lists"),
     ("pairs", {"cpu": "echo"}, "field pairs"),
-    ("transport", "pigeon", "field transport: expected one of shm, tcp, ucx"),
+    ("transport", "pigeon", "field transport: expected one of nic, shm, tcp, ucx"),
     ("transport", "shm", "expected one descriptor with the greeting"),
     ("transport", "ucx", "field ucx: expected with transport ucx"),
     ("ucx", {"worker": "00", "rkey": "00", "base": 0}, "field ucx: expected with transport ucx"),

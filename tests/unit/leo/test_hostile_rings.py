@@ -223,9 +223,9 @@ def test_a_message_that_is_rewritten_while_it_is_executed():
             for _ in range(400):
                 link.requests[HEAD] = link.requests[TAIL]
                 at = int(link.requests[HEAD]) & (link.received.size - 1)
-                place = 16 + at // 8 + 5
                 if at + 56 > link.received.size:
                     break
+                place = 16 + at // 8 + 5
                 link.put(12, struct.pack("<qI", 0, 8), (1, 0, 0, ring_info(READ)))
                 steps(made, 1)
                 for _, status, answer in answers(link):

@@ -132,7 +132,7 @@ def test_a_responder_that_is_killed_is_started_again_and_told_of(tmp_path, monke
         (["nothing"], "nothing"),
         (["kvs", "--paths", "gpu"], "--paths gpu: kvs (YCSB-C) has cpu, model"),
         (["kvs", "--workload", "Z"], "--workload Z: expected C or B"),
-        (["kvs", "--transport", "pigeon"], "--transport pigeon: expected shm, tcp, ucx"),
+        (["kvs", "--transport", "pigeon"], "--transport pigeon: expected nic, shm, tcp, ucx"),
         (["kvs", "--device", "model"], "--device model: expected NAME=VALUE"),
         (["kvs", "--device", "m=toaster:1"], "device toaster: expected one of"),
         (["kvs", "--device", "m=model:table_bytes=4096"], "device m: 4096 bytes for an index of 100000 keys: needs"),

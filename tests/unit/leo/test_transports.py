@@ -24,6 +24,8 @@ ECHO = (Trip("echo"),)
 
 @pytest.fixture(params=TRANSPORTS.names())
 def transport(request, monkeypatch):
+    if request.param == "nic":
+        pytest.skip("needs agents: tests/nic/test_chain.py")
     if request.param == "ucx":
         from offramp.leo.transports.ucx import library
 
@@ -174,7 +176,7 @@ def test_bad_addresses(address):
 
 
 def test_no_such_transport():
-    with pytest.raises(OfframpError, match="transport pigeon: expected one of shm, tcp, ucx"):
+    with pytest.raises(OfframpError, match="transport pigeon: expected one of nic, shm, tcp, ucx"):
         connect("127.0.0.1:1", "pigeon", {"ring_bytes": 4096})
     with pytest.raises(LinkDown):
         connect("127.0.0.1:1", "tcp", {"ring_bytes": 4096})

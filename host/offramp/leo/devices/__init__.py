@@ -6,9 +6,11 @@ Each kind is imported when the first of it is opened.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from offramp.device import Device
+from offramp.leo.devices.traced import TracedDevice
+from offramp.leo.hops import recorder
 from offramp_base.registry import Registry
 
 KINDS: Final[Registry[Any]] = Registry("device", "offramp.devices")
@@ -34,4 +36,5 @@ def open_device(text: str, name: str | None = None) -> Device:
     """
     kind, _, options = text.partition(":")
     device: Device = KINDS.get(kind).open_device(options, name or kind)
-    return device
+    noted = recorder()
+    return device if noted is None else cast("Device", TracedDevice(device, noted))

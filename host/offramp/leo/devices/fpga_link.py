@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import struct
 import subprocess
@@ -79,6 +80,7 @@ class Link:
         path = Path(self._folder.name) / "host"
         log = Path(self._folder.name) / "log"
         with socket.socket(socket.AF_UNIX) as listener, log.open("wb") as output:
+            os.fchmod(listener.fileno(), 0o600)  # Linux gives this mode to the file that bind makes
             listener.bind(str(path))
             listener.listen(1)
             listener.settimeout(0.2)

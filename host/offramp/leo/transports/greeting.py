@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Any, Final
 
 from offramp.leo.native.end import LEAST_RING, MOST_RING, MOST_STRIDE
 from offramp.leo.native.ring import ENTRY_BYTES, MOST_ROWS
 from offramp.leo.transports.link import TRANSPORTS
+from offramp.nic.coflows import Host
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text
 
@@ -25,7 +28,7 @@ class Hello:
     """A requester's greeting.
 
     Attributes:
-        transport: ``shm``, ``tcp`` or ``ucx``.
+        transport: ``shm``, ``tcp``, ``ucx`` or ``nic``.
         owner: a random number that it keeps when it connects again: its journal is known by it.
         rows: of its request state table.
         stride: bytes of its longest request or answer.
@@ -33,6 +36,7 @@ class Hello:
         functions, devices: names; a request names them by their places in these lists.
         pairs: device and function of every round trip.
         ucx: its registered memory, where the transport is ``ucx``.
+        nic: the addresses of its agent's port, where the transport is ``nic``.
     """
 
     transport: str
@@ -44,6 +48,7 @@ class Hello:
     devices: tuple[str, ...]
     pairs: frozenset[tuple[str, str]]
     ucx: Mapping[str, Any] | None
+    nic: Host | None
 
     @property
     def longest(self) -> int:
@@ -85,6 +90,8 @@ def parse_hello(content: Mapping[str, Any]) -> Hello:
         raise OfframpError(f"greeting: rings of {hello.ring_bytes} bytes for messages of {hello.longest}")
     if (hello.ucx is not None) != (hello.transport == "ucx"):
         raise OfframpError("greeting: field ucx: expected with transport ucx, and only there")
+    if (hello.nic is not None) != (hello.transport == "nic"):
+        raise OfframpError("greeting: field nic: expected with transport nic, and only there")
     return hello
 
 
@@ -133,6 +140,19 @@ def parse_memory(value: Any) -> Mapping[str, Any]:
         raise ValueError(str(error)) from None
 
 
+def parse_place(value: Any) -> Host:
+    """Check the addresses of an agent's port.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    fields = value if isinstance(value, dict) and value.keys() == {"mac", "ip"} else {}
+    mac, ip = fields.get("mac"), fields.get("ip")
+    if not isinstance(mac, str) or not re.fullmatch("[0-9a-f]{12}", mac) or not isinstance(ip, str):
+        raise ValueError("mac of twelve hexadecimal digits and ip")
+    return Host(bytes.fromhex(mac), str(IPv4Address(ip)))
+
+
 _FIELDS: Final = {
     "transport": _transport,
     "owner": integer(1, _LAST_OWNER),
@@ -143,4 +163,5 @@ _FIELDS: Final = {
     "devices": array(_name, MOST_NAMES),
     "pairs": array(_pair, MOST_PAIRS),
     "ucx": optional(parse_memory),
+    "nic": optional(parse_place),
 }

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device whose requests are noted (:mod:`offramp.leo.hops`): from the submission on it has the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offramp.device import Completion, Device, Message
+from offramp.leo.hops import Recorder
+
+
+class TracedDevice:
+    """See the module; a :class:`offramp.device.Device`, otherwise the one behind it."""
+
+    def __init__(self, inner: Device, recorder: Recorder) -> None:
+        self._inner, self._recorder = inner, recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def submit(self, function: str, request: int, message: Message) -> bool:
+        """Queue a request, and note when."""
+        self._recorder.note(self._inner.name, function=function, bytes=len(message))
+        return self._inner.submit(function, request, message)
+
+    def poll(self) -> list[Completion]:
+        """What is finished, noted as it is heard."""
+        done = self._inner.poll()
+        for each in done:
+            self._recorder.note(self._recorder.side, worked_ns=each.busy_ns, status=each.status.name)
+        return done

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When frames of agents enter and leave a switch: packet sockets at its links, and the kernel's time-stamps.
+
+Only what comes in at an end is heard: what agents and switches send may pass the kernel's taps.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final, Self
+
+from offramp.leo.hops import Moment
+
+_TIMESTAMP: Final = 35  # SO_TIMESTAMPNS, asm-generic/socket.h
+_SPEC: Final = struct.Struct("@qq")
+_ALL: Final = 3
+_OUTGOING: Final = 4
+_KIND: Final = 42
+"""Of the header behind Ethernet, IPv4 and UDP (smartnic/lib/hermod/wire.hpp)."""
+_HEAD: Final = struct.Struct(">BxHI")
+_UDP_PORT: Final = 47810
+_BUFFER: Final = 1 << 24
+_SAMPLES: Final = 64
+
+
+class WireTap:
+    """Hears DATA at both ends of a switch's links while its block runs.
+
+    Args:
+        switch: interfaces at the switch, by rank.
+        agents: the other ends, by rank.
+    """
+
+    def __init__(self, switch: Sequence[str], agents: Sequence[str]) -> None:
+        self._places = dict(enumerate(("switch", "switch", "agent of responder", "agent of requester")))
+        self._sockets = [_listen(name) for name in (*switch, *agents)]
+        self._heard: list[tuple[int, int, int, int]] = []
+        self._end_read, self._end_write = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="tap")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_write.send(b"!")
+        self._thread.join()
+        for sock in (*self._sockets, self._end_read, self._end_write):
+            sock.close()
+
+    def moments(self) -> list[Moment]:
+        """What was heard, on the monotonic clock; of a frame that was repeated, the first."""
+        ahead = _ahead_ns()
+        first: dict[tuple[int, int, int], int] = {}
+        for at, which, rank, message in sorted(self._heard):
+            first.setdefault((which, rank, message), at)
+        return [
+            Moment(at - ahead, self._places[which], {"frame of": rank, "message": message})
+            for (which, rank, message), at in first.items()
+        ]
+
+    def _run(self) -> None:
+        while True:
+            ready, _, _ = select.select([*self._sockets, self._end_read], [], [])
+            for sock in ready:
+                if sock is self._end_read:
+                    return
+                frame, ancillary, _, address = sock.recvmsg(128, 64)
+                if address[2] == _OUTGOING or len(frame) < _KIND + _HEAD.size:
+                    continue
+                kind, rank, message = _HEAD.unpack_from(frame, _KIND)
+                if kind == 0 and struct.unpack_from(">H", frame, _KIND - 6)[0] == _UDP_PORT:
+                    seconds, nanoseconds = _SPEC.unpack_from(ancillary[0][2])
+                    self._heard.append((seconds * 10**9 + nanoseconds, self._sockets.index(sock), rank, message))
+
+
+def _listen(interface: str) -> socket.socket:
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    sock.setsockopt(socket.SOL_SOCKET, _TIMESTAMP, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+    sock.bind((interface, _ALL))
+    return sock
+
+
+def _ahead_ns() -> int:
+    """How far the system's clock is ahead of the monotonic one: of the readings that took the least time."""
+    readings = []
+    for _ in range(_SAMPLES):
+        before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after - before, there - (before + after) // 2))
+    return min(readings)[1]

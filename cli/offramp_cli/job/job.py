@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.cluster import Cluster
-    from offramp.job.network import Way
     from offramp.job.planner import JobPlan
     from offramp.job.settings import JobSettings
 
@@ -79,24 +79,28 @@ def run(settings: RunSettings, result: Result) -> None:
     """Plan a job, put what it needs on switches and hosts, run it, and take everything away again."""
     from dataclasses import replace
 
-    from offramp.job.network import Way
-    from offramp.job.report import report, write
+    from offramp.job.kind import kind_of
+    from offramp.job.report import report, rows_of, write
     from offramp.job.settings import JobSettings
+    from offramp.job.watch import PLAN
+    from offramp_base.ending.files import write_text
     from offramp_base.settings.check import expect_choice
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
     if settings.by is not None:
-        expect_choice("by", settings.by, list(Way))
+        expect_choice("by", settings.by, list(kind_of(job).ways))
     made = _plan(console, job, cluster, measure=settings.calibrate and settings.by is None)
     if settings.by is not None:
-        made = _forced(made, Way(settings.by))
+        made = _forced(made, settings.by)
     ways = [made.taken.way]
     if settings.compare:
         ways += [each.way for each in made.choices if each.step_s is not None and not each.taken]
-    elif settings.ablate and not made.taken.way.plain:
+    elif settings.ablate and made.taken is not made.plain:
         ways.append(made.plain.way)
     outcomes = {}
+    settings.out.mkdir(parents=True, exist_ok=True)
+    write_text(settings.out / PLAN, json.dumps({"name": job.name, "plan": rows_of(made)}) + "\n")
     for way in ways:
         folder = settings.out / str(way)
         _fresh(folder)
@@ -132,10 +136,10 @@ def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool
     deadline = time.monotonic() + job.deadline_s
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        if measure and (job.all_reduce or job.train):
+        if measure and (job.all_reduce or job.file):
             stack.enter_context(console.status("calibrating"))
 
-        def measured(ways: Sequence[Way], size: int) -> Mapping[Way, float]:
+        def measured(ways: Sequence[str], size: int) -> Mapping[str, float]:
             left = max(1.0, deadline - time.monotonic())
             return calibrate(job, cluster, ways, size, folder, left)
 
@@ -150,35 +154,41 @@ def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool
     return made
 
 
-def _forced(made: JobPlan, way: Way) -> JobPlan:
+def _forced(made: JobPlan, way: str) -> JobPlan:
     from dataclasses import replace
 
     from offramp.job.planner import JobPlan
 
-    chosen = next(each for each in made.choices if each.way is way)
+    chosen = next(each for each in made.choices if each.way == way)
     if chosen.step_s is None:
         raise SettingsError("by", chosen.why, str(way))
-    return JobPlan(tuple(replace(each, taken=each.way is way) for each in made.choices))
+    return JobPlan(tuple(replace(each, taken=each.way == way) for each in made.choices))
 
 
-def _run(console: Console, job: JobSettings, cluster: Cluster, way: Way, folder: Path) -> Any:
+def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder: Path) -> Any:
+    from rich.markup import escape
+
     from offramp.job.run import run_job
 
     with console.status(f"{way}: deploying") as status:
-        return run_job(job, cluster, way, folder, lambda what, name: status.update(f"{way}: {what} {name}"))
+
+        def note(what: str, name: str) -> None:
+            status.update(escape(f"{way}: {what} {name}"))
+            if what == "restart":
+                console.print(f"{way}: {name}: started again", markup=False, soft_wrap=True)
+
+        return run_job(job, cluster, way, folder, note)
 
 
 def _fresh(folder: Path) -> None:
     """An empty folder of a run: what an earlier one left there would be taken for this one's."""
     folder.mkdir(parents=True, exist_ok=True)
-    for pattern in ("rank-*.log", "steps-*.jsonl", "network.yaml"):
+    for pattern in ("rank-*.log", "steps-*.jsonl", "paths-*.json", "network.yaml", "train.json"):
         for path in folder.glob(pattern):
             path.unlink()
 
 
 def _trace(folder: Path, path: Path) -> None:
-    import json
-
     from offramp.job.steps import chrome_trace
     from offramp_base.ending.files import write_text
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -15,10 +18,13 @@ from offramp_cli.job.job import Where
 from offramp_cli.result import OUTPUT, Result, write_file
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, Group
 
     from offramp.cluster import Cluster
     from offramp.job.watch import Look
+
+WEB: Final = "127.0.0.1:0"
+"""Where the page is unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,13 @@ class TopSettings(Where):
     out: Annotated[Path | None, Field("Folder of the run, for its ranks: as of offramp job run")] = None
     interval_s: Annotated[float, Field("Seconds between looks", key="interval", above=0, most=3600)] = 1.0
     looks: Annotated[int | None, Field("So many, then end; without: until Ctrl-C", least=1)] = None
+    web: Annotated[
+        str | None,
+        Field(
+            "Serve a page, and metrics at /metrics, here: HOST:PORT of this machine (port 0: a free one), or unix:PATH",
+            metavar="[ADDRESS]",
+        ),
+    ] = None
     prometheus: Annotated[
         Path | None, Field("Write metrics into this file at each look", group=OUTPUT, written=True)
     ] = None
@@ -35,13 +48,17 @@ class TopSettings(Where):
 
 @command(TopSettings, Result, example="job top --on lab --out job-out")
 def top(settings: TopSettings, result: Result) -> None:
-    """Show hosts' links, switches' pages and verdicts, ranks and their steps, again and again."""
+    """Show links, switches, agents, ranks and their steps, again and again; on a page with --web."""
     from rich.live import Live
 
-    from offramp.job.watch import look, metrics
+    from offramp.job.metrics import metrics
+    from offramp.job.watch import as_json, look
 
     cluster = settings.cluster()
     console = show.console()
+    if settings.web is not None:
+        _serve(settings, cluster, console, result)
+        return
     before = None
     done = 0
     with Live(console=console, auto_refresh=False) as live:
@@ -55,8 +72,51 @@ def top(settings: TopSettings, result: Result) -> None:
                 break
             before = now
             time.sleep(settings.interval_s)
-    rates = {name: list(both) for name, both in now.rates_bps(before).items()}
-    result.write("offramp.job.top/1", {"cluster": cluster.name, **asdict(now), "rates_bps": rates})
+    result.write("offramp.job.top/1", as_json(cluster, now, before))
+
+
+def _with_address(words: list[str]) -> list[str]:
+    """``--web`` without an address has the usual one."""
+    found = list(words)
+    if "--web" in found:
+        at = found.index("--web") + 1
+        if at == len(found) or found[at].startswith("-"):
+            found.insert(at, WEB)
+    return found
+
+
+top.rewrite = _with_address
+
+
+def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Result) -> None:
+    import asyncio
+    from importlib.util import find_spec
+
+    from offramp.job.metrics import metrics
+    from offramp.job.watch import look
+    from offramp.job.web.server import Watcher, listen, serve
+
+    assert settings.web is not None
+    if find_spec("aiohttp") is None:
+        raise SettingsError("web", 'needs aiohttp: pip install "offramp[web]"')
+    sock, address = listen(settings.web)
+
+    def sample() -> Look:
+        now = look(cluster, _latest(settings.out))
+        if settings.prometheus is not None:
+            write_file("prometheus", settings.prometheus, metrics(cluster, now))
+        return now
+
+    async def run() -> str:
+        watcher = Watcher(cluster, sample, settings.interval_s, settings.looks)
+        await serve(sock, watcher)
+        return watcher.json()
+
+    said = str(address) if str(address).startswith("unix:") else f"http://{address}/"
+    console.print(f"{cluster.name}: {said}", soft_wrap=True)
+    sys.stdout.flush()
+    last = asyncio.run(run())
+    result.write("offramp.job.top/1", json.loads(last))
 
 
 def _latest(out: Path | None) -> Path | None:
@@ -81,7 +141,21 @@ def _shown(cluster: Cluster, now: Look, before: Look | None) -> Group:
         counts = [str(each.verdicts.get(what, "")) for what in ("completed", "repeated", "stranger")]
         pages = f"{sum(each.taken.values())} of {each.pages}" if each.pages else "" if each.answers else "no answer"
         switches.add_row(name, pages, str(len(each.taken) or ""), *counts)
-    ranks = show.table("rank", "step", "took")
-    for rank, (number, seconds) in sorted(now.ranks.items()):
-        ranks.add_row(str(rank), str(number), duration(seconds))
-    return Group(*(table for table in (links, switches, ranks) if table.row_count))
+    ranks = show.table("rank", "step", "took", "on average")
+    for rank, steps in sorted(now.ranks.items()):
+        ranks.add_row(str(rank), str(steps.step), duration(steps.seconds), duration(steps.mean_s))
+    agents = show.table("agent", "clients", "requests", "sent", "received", "missed")
+    for name, agent in now.agents.items():
+        ports = agent.ports.values()
+        frames = (sum(getattr(port, what) for port in ports) for what in ("sent", "received", "missed"))
+        said = [str(agent.clients), str(agent.requests), *map(str, frames)]
+        agents.add_row(name, *(said if agent.answers else ["no answer"]))
+    plan = show.table("by", "taken", "predicted", "measured")
+    for way, row in now.plan.items():
+        times = ("" if each is None else duration(each) for each in (row.predicted_s, row.measured_s))
+        plan.add_row(way, "yes" if row.taken else "", *times)
+    paths = show.table("rank", "path", "requests")
+    for rank, requests_by in sorted(now.paths.items()):
+        for path, requests in requests_by.items():
+            paths.add_row(str(rank), path, str(requests))
+    return Group(*(table for table in (links, switches, agents, plan, ranks, paths) if table.row_count))

@@ -134,5 +134,7 @@ def _print(console: Console, lab: Lab) -> None:
     console.print(f"{lab.name}: {said}, {MODES[lab.mode]}; process {lab.holder.split('.')[0]}")
     for note in lab.notes:
         console.print(f"  {note}")
+    for name, times in lab.restarts.items():
+        console.print(f"  {name} has died and was started again, {show.count(times, 'time')}")
     for name in gone:
         console.print(f"  {name} has died")

@@ -26,6 +26,7 @@ from offramp_base.errors import OfframpError
 
 _BEFORE: Final = "before"
 _JOBS: Final = "jobs.json"
+_PROGRAM: Final = "program"
 
 
 def folder_of(switch: Switch) -> Path:
@@ -54,6 +55,16 @@ class Ledger:
     @jobs.setter
     def jobs(self, jobs: dict[int, str]) -> None:
         write_text(self.folder / _JOBS, json.dumps(jobs) + "\n")
+
+    @property
+    def program(self) -> str:
+        """What the jobs that use the switch have brought; empty where nobody has."""
+        path = self.folder / _PROGRAM
+        return read_text(path).strip() if path.is_file() else ""
+
+    @program.setter
+    def program(self, name: str) -> None:
+        write_text(self.folder / _PROGRAM, f"{name}\n")
 
     @property
     def ended(self) -> list[int]:

@@ -17,27 +17,17 @@ from offramp_base.errors import OfframpError
 
 
 class Way(StrEnum):
-    """Who carries out a job's all-reduces; of full-graph training, how boundary features travel."""
+    """Who carries out a job's all-reduces."""
 
     GLOO = "gloo"
     SWITCH = "allreduce"
     HERMOD = "hermod"
     THEMIS = "themis"
     SYLVIE = "sylvie"
-    P2P = "p2p"
-    G3 = "g3"
-    G3_SYLVIE = "g3+sylvie"
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing is offloaded."""
-        return self in (Way.GLOO, Way.P2P)
 
 
-SUMS: Final = (Way.GLOO, Way.SWITCH, Way.HERMOD, Way.THEMIS, Way.SYLVIE)
-"""Ways of a program that sums."""
-GRAPHS: Final = (Way.P2P, Way.G3, Way.G3_SYLVIE)
-"""Ways of full-graph training."""
+SUMS: Final = tuple(Way)
+"""Ways of a program that sums, gloo first, which offloads nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ def network_text(
     way: Way, job: JobSettings, cluster: Cluster, hosts: Sequence[Host], known: Admitted | None, folder: Path
 ) -> str:
     """The settings of our backend of PyTorch; without offloads for gloo. ``folder`` gets links to sockets."""
-    fields: dict[str, Any] = {"offloads": [str(way)] if way in SUMS and not way.plain else []}
+    fields: dict[str, Any] = {"offloads": [] if way is Way.GLOO else [str(way)]}
     if way is Way.THEMIS:
         fields["dimensions"] = cluster.origin
     elif way is Way.SYLVIE:
@@ -99,17 +89,23 @@ def _sockets(cluster: Cluster, hosts: Sequence[Host]) -> list[str]:
     Raises:
         OfframpError: a switch that is not on Unix sockets.
     """
-    found = []
-    for host in hosts:
-        far = cluster.links_of[host.name][0].far(host.name)
-        switch = cluster.by_name[far.node]
-        control = switch.control if isinstance(switch, Switch) else None
-        if control is None or not control.startswith("unix:"):
-            raise OfframpError(
-                f"{cluster.place(host.name)}: {host.name}: is this machine: expected a switch on Unix sockets"
-            )
-        found.append(f"{control.removeprefix('unix:').rpartition('/')[0]}/port{far.port}")
-    return found
+    return [socket_of_port(cluster, host) for host in hosts]
+
+
+def socket_of_port(cluster: Cluster, host: Host) -> str:
+    """The socket of the port that a host is at, in a laboratory without namespaces.
+
+    Raises:
+        OfframpError: a switch that is not on Unix sockets.
+    """
+    far = cluster.links_of[host.name][0].far(host.name)
+    switch = cluster.by_name[far.node]
+    control = switch.control if isinstance(switch, Switch) else None
+    if control is None or not control.startswith("unix:"):
+        raise OfframpError(
+            f"{cluster.place(host.name)}: {host.name}: is this machine: expected a switch on Unix sockets"
+        )
+    return f"{control.removeprefix('unix:').rpartition('/')[0]}/port{far.port}"
 
 
 def interface(cluster: Cluster, host: Host) -> str | None:

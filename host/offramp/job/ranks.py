@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -23,6 +23,7 @@ from offramp_base.errors import OfframpError
 _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKEN_FILE", "VIRTUAL_ENV")
 """Of our own environment, to hosts that share our files."""
 _TAIL: Final = 2000
+_LOOK_S: Final = 1.0
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Ranks:
         network: file for ``OFFRAMP_NETWORK``; None: without our backend's settings.
         folder: for logs, ``rank-0.log`` and so on.
         attempt: how often the job was started before.
+        leading: how many ranks, from 0, end by themselves; the others serve them. None: all.
     """
 
     job: JobSettings
@@ -42,6 +44,7 @@ class Ranks:
     network: Path | None
     folder: Path
     attempt: int = 0
+    leading: int | None = None
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -57,20 +60,30 @@ class Ranks:
             self.stop()
             raise
 
-    def wait(self, timeout_s: float | None = None) -> float:
-        """Wait for all; seconds that passed.
+    def wait(self, timeout_s: float | None = None, lost: Callable[[], str] = lambda: "") -> float:
+        """Wait for all that end by themselves; seconds that passed.
+
+        Args:
+            timeout_s: how long at most.
+            lost: asked once a second why they cannot go on; empty where they can.
 
         Raises:
             OfframpError: one has failed: its rank, how it ended and the end of what it said; the others have ended.
         """
-        begun = time.monotonic()
+        begun = looked = time.monotonic()
         waiting = {os.pidfd_open(each.pid): rank for rank, each in enumerate(self.processes)}
+        leading = len(self.processes) if self.leading is None else self.leading
         try:
-            while waiting:
-                left = None if timeout_s is None else max(0.0, begun + timeout_s - time.monotonic())
-                ready = wait(list(waiting), left)
-                if not ready:
+            while any(rank < leading for rank in waiting.values()):
+                now = time.monotonic()
+                left = float("inf") if timeout_s is None else begun + timeout_s - now
+                if left <= 0:
                     raise OfframpError(f"job {self.job.name}: has not ended within {timeout_s:g} s")
+                if now - looked > _LOOK_S:
+                    if why := lost():
+                        raise OfframpError(f"job {self.job.name}: {why}")
+                    looked = time.monotonic()
+                ready = wait(list(waiting), min(left, _LOOK_S))
                 for descriptor in ready:
                     assert isinstance(descriptor, int)
                     rank = waiting.pop(descriptor)

@@ -14,12 +14,10 @@ from typing import Any
 
 from offramp.cluster.model import Cluster
 from offramp.cluster.write import cluster_text
-from offramp.job.graph import epoch_s
-from offramp.job.network import Way
+from offramp.job.kind import kind_of
 from offramp.job.planner import JobPlan
 from offramp.job.run import RunResult
 from offramp.job.settings import JobSettings
-from offramp.job.steps import mean_step_s
 from offramp.report import sections
 from offramp.report.model import Table
 from offramp.report.units import duration, percent, si
@@ -44,7 +42,7 @@ def rows_of(plan: JobPlan) -> list[dict[str, Any]]:
 
 
 def report(
-    job: JobSettings, cluster: Cluster, plan: JobPlan, outcomes: Mapping[Way, RunResult], folder: Path, command: str
+    job: JobSettings, cluster: Cluster, plan: JobPlan, outcomes: Mapping[str, RunResult], folder: Path, command: str
 ) -> dict[str, Any]:
     """Everything that is known of a run, ready for JSON.
 
@@ -56,11 +54,11 @@ def report(
         folder: where ranks wrote.
         command: that repeats it.
     """
-    taken = plan.taken
+    taken, kind = plan.taken, kind_of(job)
     measured: dict[str, dict[str, Any]] = {
         str(way): {
             "seconds": outcome.seconds,
-            "step_s": mean_step_s(folder / str(way)) or epoch_s(folder / str(way)),
+            "step_s": kind.step_s(folder / str(way)),
             "attempts": outcome.attempts,
             "bytes_by_link": {name: list(both) for name, both in outcome.bytes_by_link.items()},
             "steps": outcome.steps,
@@ -71,11 +69,12 @@ def report(
     times = {way: each["step_s"] for way, each in measured.items() if each["step_s"]}
     best = min(times, key=lambda way: times[way]) if len(times) > 1 and found else None
     return {
-        "job": asdict(job) | {"train": None if job.train is None else str(job.train)},
+        "job": asdict(job) | ({} if job.file is None else {job.kind: str(job.file)}),
         "cluster": cluster_text(cluster),
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "plan": rows_of(plan),
         "taken": str(taken.way),
+        "plain": str(plan.plain.way),
         "predicted_step_s": taken.step_s,
         "measured_step_s": found,
         "error": None if not found or not taken.step_s else found / taken.step_s - 1,
@@ -142,9 +141,8 @@ def _measured_table(content: Mapping[str, Any]) -> Table:
 
 
 def _links_table(content: Mapping[str, Any]) -> Table:
-    plainly = (content["measured"].get(str(way), {}) for way in Way if way.plain)
     rows: list[list[str]] = []
-    plain: dict[str, list[int]] = next((each["bytes_by_link"] for each in plainly if each), {})
+    plain: dict[str, list[int]] = content["measured"].get(content["plain"], {}).get("bytes_by_link", {})
     for name, (sent, received) in content["measured"][content["taken"]]["bytes_by_link"].items():
         share = percent(sent / plain[name][0]) if plain.get(name, [0])[0] else ""
         rows.append([name, si(sent, "B"), si(received, "B"), share])

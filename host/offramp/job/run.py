@@ -1,42 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deploy a plan, run the ranks, take everything away: one transaction."""
+"""Deploy a plan, run the ranks, take everything away: one transaction, begun anew after something has died."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import yaml
-
-from offramp.cluster.forwarding import ports_of_hosts
-from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.model import Cluster, Host
 from offramp.cluster.reach import command_on
-from offramp.job.calibrate import FILE, description
-from offramp.job.graph import command_of, epoch_s
+from offramp.job.kind import Kind, Placed, Start, kind_of
 from offramp.job.later import undo_later
-from offramp.job.network import Admitted, Way, check_links, interface, network_text
+from offramp.job.network import interface
 from offramp.job.ranks import Ranks
 from offramp.job.settings import JobSettings
-from offramp.job.switches import JobOnSwitch
-from offramp.job.transaction import Transaction
-from offramp.job.tree import roles
-from offramp_base.documents import parse_json, read_text
+from offramp.job.switches import ProgramOnSwitch, answers, release
+from offramp.job.transaction import Step, Transaction
+from offramp_base.documents import parse_json
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.listening.token import Token
 
 Note = Callable[[str, str], None]
 _LOOK_S: Final = 10.0
-_EPOCHS: Final = 6
-"""Of a calibration; the first is not counted."""
+_BACK_S: Final = 60.0
+"""How long a switch or agent that has died may stay away."""
+_POLL_S: Final = 0.1
 
 
 def _silent(what: str, name: str) -> None:
@@ -60,144 +56,195 @@ class RunResult:
     steps: list[str] = field(default_factory=list)
 
 
-def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number: int) -> list[JobOnSwitch]:
-    """The steps on switches for sums in the network, leaves first; checked before anything is touched.
+@dataclass(frozen=True)
+class There:
+    """What was put there for the ranks.
 
-    Raises:
-        OfframpError: names file and line of what cannot take the job.
+    Attributes:
+        network: file for ``OFFRAMP_NETWORK``; None where they need none.
+        steps: that put it there.
     """
-    check_links(cluster, hosts)
-    ports = ports_of_hosts(cluster)
-    made = []
-    for name, role in roles(cluster, hosts).items():
-        switch = cluster.by_name[name]
-        assert isinstance(switch, Switch)
-        step = JobOnSwitch(switch, cluster.place(name), role, ports[name], number, job.pages, job.segments)
-        step.check()
-        made.append(step)
-    return made
+
+    network: Path | None
+    steps: Sequence[Step]
+
+    def lost(self) -> str:
+        """Why the ranks cannot go on: a switch or an agent that is gone, or was started anew; else empty."""
+        return next((why for step in self.steps if (why := step.holds())), "")
 
 
 @contextmanager
 def deployed(
-    job: JobSettings, cluster: Cluster, ways: Sequence[Way], folder: Path, note: Note = _silent
-) -> Iterator[Path]:
-    """Put everything there that the ranks need for these ways; the file for ``OFFRAMP_NETWORK``.
+    job: JobSettings, cluster: Cluster, ways: Sequence[str], folder: Path, note: Note = _silent
+) -> Iterator[There]:
+    """Put everything there that the ranks need for these ways.
 
     Raises:
         OfframpError: something cannot be put there; what was is taken away.
     """
-    hosts = job.hosts_of(cluster)
-    number = random.SystemRandom().randrange(1, 1 << 32)
-    wanted = deployment(job, cluster, hosts, number) if Way.SWITCH in ways else []
-    with Transaction(note, partial(undo_later, cluster) if wanted else None) as transaction:
-        for step in wanted:
+    with _deployed(kind_of(job), Placed.on(job, cluster), ways, folder, _number(), note) as there:
+        yield there
+
+
+def _number() -> int:
+    return random.SystemRandom().randrange(1, 1 << 32)
+
+
+@contextmanager
+def _deployed(
+    kind: Kind, placed: Placed, ways: Sequence[str], folder: Path, number: int, note: Note
+) -> Iterator[There]:
+    wanted = kind.deployment(placed, ways, number, folder)
+    with Transaction(note, partial(undo_later, placed.cluster) if wanted.steps else None) as transaction:
+        for step in wanted.steps:
             transaction.apply(step)
-        known = Admitted(number, job.segments) if wanted else None
-        path = folder / "network.yaml"
-        if len(ways) == 1:
-            text = network_text(ways[0], job, cluster, hosts, known, folder)
-        else:
-            merged: dict[str, Any] = {}
-            for way in ways:
-                merged |= yaml.safe_load(network_text(way, job, cluster, hosts, known, folder))
-            merged["offloads"] = [f"{description(way)}:{way}" for way in ways if way is not Way.GLOO]
-            text = yaml.safe_dump(merged | {"least": 0}, sort_keys=False)
-        write_text(path, text)
-        yield path
+        path = None
+        if wanted.network is not None:
+            path = folder / "network.yaml"
+            write_text(path, wanted.network)
+        yield There(path, wanted.steps)
 
 
-def run_job(job: JobSettings, cluster: Cluster, way: Way, folder: Path, note: Note = _silent) -> RunResult:
-    """Run a job with its all-reduces by one way; a rank that dies has it started again, up to ``restarts`` times.
+def run_job(job: JobSettings, cluster: Cluster, way: str, folder: Path, note: Note = _silent) -> RunResult:
+    """Run a job by one way; what dies has it started again, up to ``restarts`` times.
+
+    A rank, a switch or an agent may die at any moment, also while the job is deployed or taken away. The next attempt
+    waits for switches and agents to be back, brings what the job has there again, and starts all ranks, which go on
+    from their checkpoint.
 
     Args:
         job: what runs.
         cluster: where.
-        way: who sums.
+        way: of its kind.
         folder: for logs and what ranks write.
         note: told each step, as :class:`~offramp.job.transaction.Transaction` tells it.
 
     Raises:
-        OfframpError: it cannot be deployed, or a rank failed once too often.
+        OfframpError: it cannot be deployed, or something failed once too often.
     """
-    hosts = job.hosts_of(cluster)
     steps: list[str] = []
 
     def hear(what: str, name: str) -> None:
         steps.append(f"{what} {name}")
         note(what, name)
 
-    count = sum(host.processes for host in hosts)
-    job = _with_token(job if job.train is None else command_of(job, way, count, folder), folder)
+    kind = kind_of(job)
+    job = _with_token(job, folder)
+    placed = Placed.on(job, cluster)
+    needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
+    numbers: list[int] = []
+    try:
+        return _attempts(kind, placed, way, folder, needed, numbers, hear, steps)
+    except Exception:
+        with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
+            _release(needed, numbers)
+        raise
+
+
+def _attempts(
+    kind: Kind,
+    placed: Placed,
+    way: str,
+    folder: Path,
+    needed: Sequence[Step],
+    numbers: list[int],
+    hear: Note,
+    steps: list[str],
+) -> RunResult:
+    job = placed.job
     for attempt in range(job.restarts + 1):
-        with deployed(job, cluster, [way], folder, hear) as network:
-            ranks = Ranks(job, cluster, hosts, network, folder, attempt)
-            before = link_bytes(cluster, hosts)
-            hear("start", f"{count} ranks")
-            try:
-                ranks.start()
-                seconds = ranks.wait()
-            except OfframpError as error:
-                if attempt == job.restarts:
-                    raise
-                hear("restart", str(error))
-                continue
-            after = link_bytes(cluster, hosts)
-        moved = {name: (after[name][0] - sent, after[name][1] - got) for name, (sent, got) in before.items()}
+        numbers.append(_number())
+        try:
+            seconds, moved = _attempt(kind, placed, way, Start(folder, attempt), numbers[-1], hear)
+        except OfframpError as error:
+            if attempt == job.restarts:
+                raise
+            hear("restart", str(error))
+            _wait_until_back(needed)
+            _release(needed, numbers)
+            continue
+        _release(needed, numbers)
         return RunResult(seconds, attempt + 1, moved, steps)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _attempt(
+    kind: Kind, placed: Placed, way: str, start: Start, number: int, hear: Note
+) -> tuple[float, dict[str, tuple[int, int]]]:
+    """Seconds, and bytes by link, of one attempt."""
+    cluster, hosts = placed.cluster, placed.hosts
+    program = kind.program(placed, way, start)
+    done: tuple[float, dict[str, tuple[int, int]]] | None = None
+    try:
+        with _deployed(kind, placed, [way], start.folder, number, hear) as there:
+            ranks = Ranks(program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading)
+            before = link_bytes(cluster, hosts)
+            hear("start", f"{placed.ranks} ranks")
+            try:
+                ranks.start()
+                seconds = ranks.wait(lost=there.lost)
+            except OfframpError:
+                _wait_until_back(there.steps)  # so that they can be undone
+                raise
+            after = link_bytes(cluster, hosts)
+            moved = {name: (after[name][0] - sent, after[name][1] - got) for name, (sent, got) in before.items()}
+            done = seconds, moved
+    except OfframpError:
+        if done is None:
+            raise
+        _wait_until_back(there.steps)  # the ranks have ended well; a switch has died since
+        _release(there.steps, [number])
+    assert done is not None
+    return done
+
+
+def _wait_until_back(steps: Sequence[Step]) -> None:
+    """Wait for switches and agents to answer; not for ever."""
+    deadline = time.monotonic() + _BACK_S
+    for step in steps:
+        while not _back(step) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+
+def _back(step: Step) -> bool:
+    return answers(step.switch) if isinstance(step, ProgramOnSwitch) else not step.holds()
+
+
+def _release(steps: Sequence[Step], numbers: Sequence[int]) -> None:
+    """Take out of switches what an attempt has left there whose undoing failed.
+
+    Raises:
+        OfframpError: a switch does not answer.
+    """
+    for step in steps:
+        if isinstance(step, ProgramOnSwitch):
+            release(step.switch, list(numbers))
 
 
 def calibrate(
     job: JobSettings,
     cluster: Cluster,
-    ways: Sequence[Way],
+    ways: Sequence[str],
     size: int,
     folder: Path,
     timeout_s: float,
     note: Note = _silent,
-) -> Mapping[Way, float]:
-    """Seconds of an all-reduce of ``size`` bytes by each way that works on the cluster.
+) -> Mapping[str, float]:
+    """Seconds of a step, or of so many bytes, by each way that works on the cluster.
 
     Raises:
         OfframpError: it cannot be deployed or run, or takes too long.
     """
-    if job.train is not None:
-        return _calibrate_graph(job, cluster, ways, folder, timeout_s)
-    words = (sys.executable, "-m", "offramp.job.calibrate", str(size), *ways)
-    probe = _with_token(replace(job, command=words, name=f"{job.name} (calibration)"), folder)
-    hosts = probe.hosts_of(cluster)
-    with deployed(probe, cluster, ways, folder, note) as network:
-        ranks = Ranks(probe, cluster, hosts, network, folder)
-        ranks.start()
-        ranks.wait(timeout_s)
-    found = parse_json(read_text(folder / FILE))
-    return {Way(way): float(seconds) for way, seconds in found.items()}
+    kind = kind_of(job)
+    placed = Placed.on(_with_token(job, folder), cluster)
 
-
-def _calibrate_graph(
-    job: JobSettings, cluster: Cluster, ways: Sequence[Way], folder: Path, timeout_s: float
-) -> Mapping[Way, float]:
-    """The training itself for a few epochs by each way, as far as time allows."""
-    deadline = time.monotonic() + timeout_s
-    found: dict[Way, float] = {}
-    for way in ways:
-        if (left := deadline - time.monotonic()) <= 0:
-            break
-        mine = folder / str(way)
-        mine.mkdir(exist_ok=True)
-        count = sum(host.processes for host in job.hosts_of(cluster))
-        probe = _with_token(command_of(job, way, count, mine, _EPOCHS), mine)
-        ranks = Ranks(probe, cluster, probe.hosts_of(cluster), None, mine)
-        try:
+    def once(program: JobSettings, chosen: Sequence[str], mine: Path, left_s: float) -> None:
+        with _deployed(kind, placed, chosen, mine, _number(), note) as there:
+            ranks = Ranks(program, cluster, placed.hosts, there.network, mine, 0, kind.leading)
             ranks.start()
-            ranks.wait(left)
-        except OfframpError:  # the plan says that it could not be measured
-            continue
-        seconds = epoch_s(mine)
-        if seconds is not None:
-            found[way] = seconds
-    return found
+            ranks.wait(left_s)
+
+    return kind.calibrate(placed, ways, size, folder, timeout_s, once)
 
 
 def link_bytes(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from offramp.cluster.model import Cluster, Host
 from offramp.cluster.names import expand
@@ -16,6 +16,9 @@ from offramp_base.settings.document import Given, read_settings
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
+
+_FILES: Final = ("train", "dgs", "torchgt", "unitg", "leo")
+"""Fields that name a file in place of a command."""
 
 
 def _assignment(text: str) -> str:
@@ -33,6 +36,10 @@ class JobSettings:
     train: Annotated[
         Path | None, Field("In place of command: settings of offramp train, full-graph training of a GNN")
     ] = None
+    dgs: Annotated[Path | None, Field("The same of offramp train dgs, training on sampled neighbours")] = None
+    torchgt: Annotated[Path | None, Field("The same of offramp train torchgt, a graph transformer")] = None
+    unitg: Annotated[Path | None, Field("The same of offramp train unitg, a GNN with a language model")] = None
+    leo: Annotated[Path | None, Field("In place of command: requests of a LEO application")] = None
     hosts: Annotated[str | None, Field("Hosts that it runs on, h[1-4]; all by default")] = None
     environment: Annotated[tuple[str, ...], Field("NAME=VALUE for every rank", item=_assignment)] = ()
     all_reduce: Annotated[int, Field("Bytes of float32 that each rank sums in a step", least=0, unit=BYTES)] = 0
@@ -49,8 +56,9 @@ class JobSettings:
 
     def __post_init__(self) -> None:
         check(self)
-        if not self.command and self.train is None:
-            raise SettingsError("command", "expected a program, or {train}")
+        files = [name for name in _FILES if getattr(self, name) is not None]
+        if not self.command and not files:
+            raise SettingsError("command", f"expected a program, or one of {', '.join(_FILES)}")
         if self.segments not in (1, 4, 32):
             raise SettingsError("segments", "expected 1, 4 or 32", self.segments)
 
@@ -63,13 +71,28 @@ class JobSettings:
         """
         given: dict[str, Given] = read_settings(path, (cls,))
         values = {name: each.value for name, each in given.items()}
-        if values.get("train") is not None:
-            values["train"] = path.parent / values["train"]
+        names = [name for name in ("command", *_FILES) if values.get(name)]
+        if len(names) > 1:
+            raise OfframpError(f"{given[names[1]].place}: {names[1]}: goes without {names[0]}")
+        values |= {name: path.parent / values[name] for name in _FILES if values.get(name) is not None}
         try:
             return cls(**values)
         except SettingsError as error:
             place = given[error.field].place if error.field in given else str(path)
             raise OfframpError(f"{place}: {error}") from None
+
+    @property
+    def kind(self) -> str:
+        """The field that says what runs."""
+        return next((name for name in _FILES if getattr(self, name) is not None), "command")
+
+    @property
+    def file(self) -> Path | None:
+        """What it names, where that is a file."""
+        if self.kind == "command":
+            return None
+        path: Path = getattr(self, self.kind)
+        return path
 
     def hosts_of(self, cluster: Cluster) -> list[Host]:
         """The hosts that it runs on, in the cluster's order.

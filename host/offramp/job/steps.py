@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
+from offramp_base.documents import parse_json, read_text
+from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 
 FOLDER: Final = "OFFRAMP_JOB_FOLDER"
@@ -34,6 +36,26 @@ def step(number: int, what: str = "step") -> Iterator[None]:
     line = {"step": number, "what": what, "begin_ns": begun, "end_ns": time.time_ns()}
     with (Path(folder) / f"steps-{os.environ.get('RANK', '0')}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
+
+
+def tell_paths(requests: Mapping[str, int]) -> None:
+    """Say how many requests of an application have taken each path so far, for ``offramp job top``."""
+    folder = os.environ.get(FOLDER)
+    if folder is not None:
+        path = Path(folder) / f"paths-{os.environ.get('RANK', '0')}.json"
+        write_text(path, json.dumps({str(name): int(count) for name, count in requests.items()}) + "\n")
+
+
+def read_paths(folder: Path) -> dict[int, dict[str, int]]:
+    """What each rank has told last, by rank; what is no such file is left out."""
+    found: dict[int, dict[str, int]] = {}
+    for path in sorted(folder.glob("paths-*.json")):
+        rank = path.stem.removeprefix("paths-")
+        try:
+            found[int(rank)] = {name: int(count) for name, count in parse_json(read_text(path)).items()}
+        except (OfframpError, ValueError, TypeError, AttributeError):
+            continue
+    return found
 
 
 def read_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:

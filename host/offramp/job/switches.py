@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps on switches: a job's program, and its pages."""
+"""Steps on switches: a program, and what a job has in it."""
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from offramp.allreduce.control import AllReduceControl, with_session
 from offramp.allreduce.entries import SwitchRole
@@ -22,6 +24,7 @@ from offramp_base.p4rt.session import Session
 
 PROGRAM: Final = "allreduce/v1model.p4"
 _TIMEOUT_S: Final = 60.0
+_LOOK_S: Final = 10.0
 _SEGMENT_BYTES: Final = 256
 _SLOT_BYTES: Final = 16
 """Chunk, ranks, exponent and flags of a slot."""
@@ -38,31 +41,127 @@ def pages_of(switch: Switch, segments: int) -> int:
 
 
 @dataclass
-class JobOnSwitch:
-    """The program where it is not there yet, and pages of slots for a job.
+class ProgramOnSwitch(ABC):
+    """A program where it is not there yet, and what a job has in it.
+
+    The first job that brings a program keeps what was there. A switch that was started anew meanwhile has lost both;
+    whoever comes next brings the program again.
 
     Attributes:
         switch: where.
         place: ``FILE:LINE`` of it.
-        role: the switch's part.
         ports: by Ethernet address, of all hosts.
         job: number of the job.
-        pages: that it gets.
-        segments: of a frame, where the program is brought.
     """
 
+    program: ClassVar[str]
+    what: ClassVar[str]
+    shared: ClassVar[bool]
+    """Whether several jobs have room in the program at once."""
     switch: Switch
     place: str
-    role: SwitchRole
     ports: dict[int, int]
     job: int
-    pages: int
-    segments: int
 
     @property
     def name(self) -> str:
         """For people."""
-        return f"all-reduce on {self.switch.name}"
+        return f"{self.what} on {self.switch.name}"
+
+    @abstractmethod
+    def bring(self, session: Session) -> None:
+        """Push the program, without any entries.
+
+        Raises:
+            OfframpError: the switch refuses it.
+        """
+
+    @abstractmethod
+    def runs(self, session: Session) -> bool:
+        """Whether the switch has the program."""
+
+    @abstractmethod
+    def admit(self, session: Session) -> None:
+        """Put into the running program what the job has there.
+
+        Raises:
+            OfframpError: no room, or the switch refuses; nothing of the job is left where others stay.
+        """
+
+    @abstractmethod
+    def admitted(self, session: Session) -> bool:
+        """Whether that is still there."""
+
+    def apply(self) -> None:
+        """Bring the program, forwarding included, unless it is there; then admit this job.
+
+        Raises:
+            OfframpError: the switch refuses, does not answer, or is another program's.
+        """
+        with opened(self.switch) as ledger:
+            _release_ended(self.switch, ledger)
+            if ledger.jobs and not (self.shared and ledger.program == self.program):
+                problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
+                raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
+            with_switch(self.switch, lambda session: self._apply(session, ledger))
+
+    def _apply(self, session: Session, ledger: Ledger) -> None:
+        alone = not ledger.jobs
+        if alone and ledger.before is None:
+            ledger.before = Snapshot.take(session)
+        try:
+            if alone or not self.runs(session):
+                self.bring(session)
+                session.insert(entries(session, self.ports))
+            self.admit(session)
+            ledger.program = self.program
+            ledger.jobs = {**ledger.jobs, self.job: owner()}
+        except BaseException:
+            if alone:
+                with contextlib.suppress(OfframpError):  # it is gone, too: whoever comes next puts back what was kept
+                    _put_back(session, ledger)
+            raise
+
+    def undo(self) -> None:
+        """Take the job out; the last one puts back what the switch held before the first.
+
+        Raises:
+            OfframpError: the switch does not answer.
+        """
+        with opened(self.switch) as ledger:
+            with_switch(self.switch, lambda session: _leave(session, ledger, [self.job]))
+
+    def holds(self) -> str:
+        """Why the job cannot go on: the switch does not answer, or has lost what the job had there; else empty."""
+        found = [False]
+
+        def look(session: Session) -> None:
+            found[0] = self.runs(session) and self.admitted(session)
+
+        try:
+            with _session(self.switch, _LOOK_S) as session:
+                look(session)
+        except OfframpError as error:
+            return f"{self.switch.name} does not answer: {error}"
+        return "" if found[0] else f"{self.switch.name} was started anew: it has lost what the job had there"
+
+
+@dataclass
+class JobOnSwitch(ProgramOnSwitch):
+    """All-reduce's program, and pages of slots for a job.
+
+    Attributes:
+        role: the switch's part.
+        pages: that the job gets.
+        segments: of a frame, where the program is brought.
+    """
+
+    program = PROGRAM
+    what = "all-reduce"
+    shared = True
+    role: SwitchRole
+    pages: int
+    segments: int
 
     def check(self) -> None:
         """Refuse a switch without memory for the job, before anything is touched.
@@ -76,44 +175,51 @@ class JobOnSwitch:
                 f"{self.place}: {self.switch.name}: memory {self.switch.memory} B: the job needs {need} B"
             )
 
-    def apply(self) -> None:
-        """Bring the program, forwarding included, unless a job has brought it; then admit this one."""
-        with opened(self.switch) as ledger:
-            _release_ended(self.switch, ledger)
-            self._with(lambda session: self._apply(session, ledger))
+    def bring(self, session: Session) -> None:
+        """With as many pages as the switch's memory holds."""
+        sizes = {"SEGMENTS": self.segments, "PAGES": pages_of(self.switch, self.segments)}
+        session.push(b"", p4_text(PROGRAM, sizes).encode())
 
-    def _apply(self, session: Session, ledger: Ledger) -> None:
-        before = None
-        if not ledger.jobs:
-            before = Snapshot.take(session)
-            ledger.before = before
+    def runs(self, session: Session) -> bool:
+        """By the names of its tables."""
+        return _control(session) is not None
+
+    def admit(self, session: Session) -> None:
+        """Pages that no other job has."""
+        control = AllReduceControl(session)
+        if control.segments != self.segments:
+            problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"
+            raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
         try:
-            if before is not None:
-                sizes = {"SEGMENTS": self.segments, "PAGES": pages_of(self.switch, self.segments)}
-                session.push(b"", p4_text(PROGRAM, sizes).encode())
-                session.insert(entries(session, self.ports))
-            control = AllReduceControl(session)
-            self._check_frames(control.segments)
             control.admit(self.job, self.role, self.pages)
-            ledger.jobs = {**ledger.jobs, self.job: owner()}
         except BaseException:
-            if before is not None:
-                before.restore(session)
-                ledger.before = None
+            with contextlib.suppress(OfframpError):
+                control.release(self.job)
             raise
 
-    def _check_frames(self, segments: int) -> None:
-        if segments != self.segments:
-            problem = f"jobs that run there have {segments} segments in a frame, this one {self.segments}"
-            raise OfframpError(f"{self.place}: {self.switch.name}: {problem}")
+    def admitted(self, session: Session) -> bool:
+        """By the job's pages."""
+        return self.job in AllReduceControl(session)._taken().values()
 
-    def undo(self) -> None:
-        """Give the pages back; the last job puts back what the switch held before the first."""
-        with opened(self.switch) as ledger:
-            self._with(lambda session: _leave(session, ledger, [self.job]))
 
-    def _with(self, ask: Callable[[Session], None]) -> None:
-        with_switch(self.switch, ask)
+def _control(session: Session) -> AllReduceControl | None:
+    try:
+        return AllReduceControl(session)
+    except OfframpError:
+        return None
+
+
+@contextlib.contextmanager
+def _session(switch: Switch, timeout_s: float) -> Iterator[Session]:
+    """A session that looks, and is nobody's primary controller."""
+    from offramp_base.p4rt.tls import Tls
+
+    tls = Tls(switch.cert, switch.key, switch.ca) if switch.ca or switch.cert else None
+    session = Session(switch.control or "", device_id=switch.device, timeout_s=timeout_s, tls=tls)
+    try:
+        yield session
+    finally:
+        session.close()
 
 
 def with_switch(switch: Switch, ask: Callable[[Session], object]) -> None:
@@ -137,6 +243,15 @@ def with_switch(switch: Switch, ask: Callable[[Session], object]) -> None:
     with_session(switch.control or "", ask, _TIMEOUT_S)
 
 
+def answers(switch: Switch) -> bool:
+    """Whether a switch answers and runs a program, which one that has just started does not."""
+    try:
+        with opened(switch), _session(switch, _LOOK_S) as session:
+            return bool(session.index.tables)
+    except OfframpError:
+        return False
+
+
 def release_ended(switch: Switch) -> list[int]:
     """Take away what jobs have left that were killed; their numbers.
 
@@ -145,6 +260,18 @@ def release_ended(switch: Switch) -> list[int]:
     """
     with opened(switch) as ledger:
         return _release_ended(switch, ledger)
+
+
+def release(switch: Switch, numbers: list[int]) -> None:
+    """Take away jobs of this process that could not be taken away when they ended.
+
+    Raises:
+        OfframpError: the switch does not answer.
+    """
+    with opened(switch) as ledger:
+        left = [number for number in numbers if number in ledger.jobs]
+        if left:
+            with_switch(switch, lambda session: _leave(session, ledger, left))
 
 
 def _release_ended(switch: Switch, ledger: Ledger) -> list[int]:
@@ -156,12 +283,18 @@ def _release_ended(switch: Switch, ledger: Ledger) -> list[int]:
 
 def _leave(session: Session, ledger: Ledger, numbers: list[int]) -> None:
     left = {number: who for number, who in ledger.jobs.items() if number not in numbers}
-    before = ledger.before
-    if left or before is None:
-        control = AllReduceControl(session)
-        for number in numbers:
+    if left or ledger.before is None:
+        control = _control(session)
+        for number in numbers if control is not None else []:  # a switch that was started anew has nothing of theirs
+            assert control is not None
             control.release(number)
     else:
-        before.restore(session)
-        ledger.before = None
+        _put_back(session, ledger)
     ledger.jobs = left
+
+
+def _put_back(session: Session, ledger: Ledger) -> None:
+    before = ledger.before
+    assert before is not None
+    before.restore(session)
+    ledger.before = None

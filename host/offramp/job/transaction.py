@@ -23,6 +23,9 @@ class Step(Protocol):
     def undo(self) -> None:
         """Take it away again."""
 
+    def holds(self) -> str:
+        """Why what was applied is no longer there; else empty."""
+
 
 class Transaction:
     """A context manager that undoes, in reverse, what was applied in it, however it ends.

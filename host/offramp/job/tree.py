@@ -19,17 +19,9 @@ def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
         OfframpError: hosts with several ranks, switches that take no such program, or no two levels that join all; with
             file and line.
     """
-    leaf_of: dict[str, Switch] = {}
-    for host in hosts:
-        if host.processes != 1:
-            problem = f"{host.processes} ranks: all-reduce in the switch expects one on each host"
-            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: {problem}")
-        links = cluster.links_of[host.name]
-        switch = cluster.by_name[links[0].far(host.name).node] if links else None
-        if not isinstance(switch, Switch):
-            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: its first link leads to no switch")
-        leaf_of[host.name] = switch
-    ranks = {name: [r for r, host in enumerate(hosts) if leaf_of[host.name].name == name] for name in _names(leaf_of)}
+    leaf_of = leaves_of(cluster, hosts, "all-reduce in the switch")
+    leaves = list(dict.fromkeys(leaf_of.values()))
+    ranks = {name: [r for r, host in enumerate(hosts) if leaf_of[host.name] == name] for name in leaves}
     members = {
         name: tuple(Contributor(_port(cluster, hosts[r].name, name), r, (r,)) for r in each)
         for name, each in ranks.items()
@@ -49,8 +41,28 @@ def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
     return found
 
 
-def _names(leaf_of: dict[str, Switch]) -> list[str]:
-    return list(dict.fromkeys(each.name for each in leaf_of.values()))
+def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, str]:
+    """The switch at each host's first link, by the host's name.
+
+    Args:
+        cluster: where.
+        hosts: with one rank each.
+        what: expects that, for messages.
+
+    Raises:
+        OfframpError: hosts with several ranks, or at no switch; with file and line.
+    """
+    found: dict[str, str] = {}
+    for host in hosts:
+        if host.processes != 1:
+            problem = f"{host.processes} ranks: {what} expects one on each host"
+            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: {problem}")
+        links = cluster.links_of[host.name]
+        switch = cluster.by_name[links[0].far(host.name).node] if links else None
+        if not isinstance(switch, Switch):
+            raise OfframpError(f"{cluster.place(host.name)}: {host.name}: its first link leads to no switch")
+        found[host.name] = switch.name
+    return found
 
 
 def _port(cluster: Cluster, host: str, switch: str) -> int:

@@ -1,21 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster while a job runs: links, switches, ranks; for people, and as metrics for Prometheus."""
+"""A cluster while a job runs: links and their queues, switches, agents, ranks, paths, and what was predicted."""
 
 from __future__ import annotations
 
+import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import mean
+from typing import Any, Final
 
 from offramp.allreduce.control import AllReduceControl
-from offramp.cluster.model import Cluster, Switch
+from offramp.cluster.model import Agent, Cluster, Switch
+from offramp.cluster.reach import command_on
+from offramp.job.network import interface
 from offramp.job.run import link_bytes
-from offramp.job.steps import read_steps
+from offramp.job.steps import read_paths, read_steps
+from offramp.nic.connection import Connection
+from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
-_TIMEOUT_S = 5.0
+PLAN: Final = "plan.json"
+"""In the folder of ``offramp job run``: what was predicted, before anything runs."""
+_TIMEOUT_S: Final = 5.0
+_QUEUES: Final = 8
+_HERMOD: Final = "HermodEgress."
+_QUEUE_COUNTERS: Final = ("sent", "marked", "dropped")
+_PLAN_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -27,12 +40,69 @@ class SwitchLook:
         pages: of slots, if it runs all-reduce.
         taken: of them, by job.
         verdicts: packets by what they came to.
+        queues: of a port and its queue (``"3/7"``) packets ``sent``, ``marked`` and ``dropped``, where its program
+            counts them.
     """
 
     answers: bool
     pages: int = 0
     taken: dict[int, int] = field(default_factory=dict)
     verdicts: dict[str, int] = field(default_factory=dict)
+    queues: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PortLook:
+    """Frames of an agent's port; ``missed`` are those that it had no room for."""
+
+    received: int
+    sent: int
+    missed: int
+
+
+@dataclass(frozen=True)
+class AgentLook:
+    """What a smartNIC's agent says.
+
+    Attributes:
+        answers: whether it does.
+        clients, requests: connected now, and carried out since it started.
+        cut_off: clients that it has cut off.
+        ports: by name.
+    """
+
+    answers: bool
+    clients: int = 0
+    requests: int = 0
+    cut_off: int = 0
+    ports: dict[str, PortLook] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RankLook:
+    """Steps of a rank.
+
+    Attributes:
+        step: number of the last one that ended.
+        seconds: that it took.
+        mean_s: of all but the first, or of the only one.
+        parts: seconds of the last one of each part that the program names.
+    """
+
+    step: int
+    seconds: float
+    mean_s: float
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WayLook:
+    """A row of the job's plan: seconds of a step by a way, as predicted; and measured, where it runs or has run."""
+
+    taken: bool
+    predicted_s: float | None
+    measured_s: float | None
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,13 +113,21 @@ class Look:
         at_s: of the monotonic clock.
         links: bytes that each host has sent and received on its first link.
         switches: by name.
-        ranks: number and seconds of the last step of each rank.
+        ranks: by number.
+        queues: bytes that wait at each host's first link now, and packets that it has dropped.
+        agents: by ``HOST/AGENT``.
+        paths: requests of each rank by path, where it runs an application of LEO.
+        plan: by way.
     """
 
     at_s: float
     links: dict[str, tuple[int, int]]
     switches: dict[str, SwitchLook]
-    ranks: dict[int, tuple[int, float]]
+    ranks: dict[int, RankLook]
+    queues: dict[str, tuple[int, int]] = field(default_factory=dict)
+    agents: dict[str, AgentLook] = field(default_factory=dict)
+    paths: dict[int, dict[str, int]] = field(default_factory=dict)
+    plan: dict[str, WayLook] = field(default_factory=dict)
 
     def rates_bps(self, before: Look | None) -> dict[str, tuple[float, float]]:
         """Bits per second that each host sent and received since another moment; 0 without one."""
@@ -67,15 +145,91 @@ def look(cluster: Cluster, folder: Path | None) -> Look:
 
     Args:
         cluster: whom.
-        folder: where the ranks of a run write, if that is to be seen.
+        folder: where the ranks of a run write, if that is to be seen; its plan lies in it or beside it.
     """
-    switches = {each.name: _switch(each) for each in cluster.switches if each.control}
-    ranks = {}
-    for rank, rows in (read_steps(folder) if folder is not None and folder.is_dir() else {}).items():
-        steps = [row for row in rows if row["what"] == "step"]
-        if steps:
-            ranks[rank] = steps[-1]["step"], (steps[-1]["end_ns"] - steps[-1]["begin_ns"]) / 1e9
-    return Look(time.monotonic(), link_bytes(cluster, cluster.hosts), switches, ranks)
+    there = folder is not None and folder.is_dir()
+    return Look(
+        time.monotonic(),
+        link_bytes(cluster, cluster.hosts),
+        {each.name: _switch(each) for each in cluster.switches if each.control},
+        _ranks(folder) if folder is not None and there else {},
+        _queues(cluster),
+        {f"{host.name}/{agent.name}": _agent(agent) for host in cluster.hosts for agent in host.agents},
+        read_paths(folder) if folder is not None and there else {},
+        _plan(folder) if folder is not None and there else {},
+    )
+
+
+def as_json(cluster: Cluster, now: Look, before: Look | None) -> dict[str, Any]:
+    """A look for ``--json`` and for the page: with rates since the look before, and those of the links."""
+    rates = {name: list(both) for name, both in now.rates_bps(before).items()}
+    lines = {host.name: cluster.rate_bps(host.name) for host in cluster.hosts}
+    return {"cluster": cluster.name, **asdict(now), "rates_bps": rates, "line_bps": lines}
+
+
+def _ranks(folder: Path) -> dict[int, RankLook]:
+    found = {}
+    for rank, rows in read_steps(folder).items():
+        seconds = [(row["step"], (row["end_ns"] - row["begin_ns"]) / 1e9) for row in rows if row["what"] == "step"]
+        if seconds:
+            parts = {row["what"]: (row["end_ns"] - row["begin_ns"]) / 1e9 for row in rows if row["what"] != "step"}
+            found[rank] = RankLook(*seconds[-1], mean(each for _, each in seconds[1:] or seconds), parts)
+    return found
+
+
+def _plan(folder: Path) -> dict[str, WayLook]:
+    """What the command wrote before it deployed; measured is what the ranks of each way's folder say so far."""
+    path = next((each / PLAN for each in (folder, folder.parent) if (each / PLAN).is_file()), None)
+    if path is None:
+        return {}
+    try:
+        rows = parse_json(read_text(path, _PLAN_BYTES))["plan"]
+        return {str(row["offload"]): _way(row, path.parent) for row in rows}
+    except (OfframpError, LookupError, TypeError, ValueError):  # it is being written, or is something else
+        return {}
+
+
+def _way(row: Mapping[str, Any], out: Path) -> WayLook:
+    ranks = _ranks(out / str(row["offload"])).values()
+    predicted = row["step_s"]
+    return WayLook(
+        bool(row["taken"]),
+        None if predicted is None else float(predicted),
+        max((rank.mean_s for rank in ranks), default=None),
+        str(row["why"]),
+    )
+
+
+def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
+    found = {}
+    for host in cluster.hosts:
+        name = interface(cluster, host)
+        if name is None or host.reach == "local":
+            continue
+        words = ["tc", "-statistics", "-json", "qdisc", "show", "dev", name]
+        try:
+            done = subprocess.run(command_on(host, words), check=True, capture_output=True, timeout=_TIMEOUT_S)
+            rows = [row for row in parse_json(done.stdout) if "parent" not in row]
+            found[host.name] = sum(row.get("backlog", 0) for row in rows), sum(row.get("drops", 0) for row in rows)
+        except (OSError, subprocess.SubprocessError, OfframpError, TypeError, AttributeError):
+            continue
+    return found
+
+
+def _agent(agent: Agent) -> AgentLook:
+    """Of agents whose socket is on this machine; others do not answer."""
+    try:
+        connection = Connection(agent.socket)
+    except OfframpError:
+        return AgentLook(answers=False)
+    try:
+        said = connection.stats()
+        ports = {row["name"]: PortLook(row["received"], row["sent"], row["missed"]) for row in said["ports"]}
+        return AgentLook(True, said["clients"] - 1, said["requests"], said["cut_off"], ports)  # but for this one
+    except (OfframpError, LookupError, TypeError):
+        return AgentLook(answers=False)
+    finally:
+        connection.close()
 
 
 def _switch(switch: Switch) -> SwitchLook:
@@ -85,7 +239,7 @@ def _switch(switch: Switch) -> SwitchLook:
         try:
             control = AllReduceControl(session)
         except OfframpError:  # another program
-            return SwitchLook(answers=True)
+            return SwitchLook(answers=True, queues=_switch_queues(session))
         taken: dict[int, int] = {}
         for job in control._taken().values():
             taken[job] = taken.get(job, 0) + 1
@@ -96,38 +250,16 @@ def _switch(switch: Switch) -> SwitchLook:
         session.close()
 
 
-def metrics(cluster: Cluster, now: Look) -> str:
-    """The same in Prometheus' text format."""
-    return "".join(f"{line}\n" for line in _metrics(cluster, now))
-
-
-def _metrics(cluster: Cluster, now: Look) -> Iterator[str]:
-    where = f'cluster="{cluster.name}"'
-    yield "# HELP offramp_link_bytes_total Bytes on a host's first link."
-    yield "# TYPE offramp_link_bytes_total counter"
-    for name, both in now.links.items():
-        for way, count in zip(("sent", "received"), both, strict=True):
-            yield f'offramp_link_bytes_total{{{where},host="{name}",direction="{way}"}} {count}'
-    yield "# HELP offramp_switch_up Whether a switch answers."
-    yield "# TYPE offramp_switch_up gauge"
-    for name, each in now.switches.items():
-        yield f'offramp_switch_up{{{where},switch="{name}"}} {int(each.answers)}'
-    yield "# HELP offramp_switch_pages Pages of slots of all-reduce; of a job those that it has."
-    yield "# TYPE offramp_switch_pages gauge"
-    for name, each in now.switches.items():
-        yield f'offramp_switch_pages{{{where},switch="{name}",job=""}} {each.pages}'
-        for job, pages in each.taken.items():
-            yield f'offramp_switch_pages{{{where},switch="{name}",job="{job}"}} {pages}'
-    yield "# HELP offramp_switch_packets_total Packets by what they came to in all-reduce."
-    yield "# TYPE offramp_switch_packets_total counter"
-    for name, each in now.switches.items():
-        for verdict, count in each.verdicts.items():
-            yield f'offramp_switch_packets_total{{{where},switch="{name}",verdict="{verdict}"}} {count}'
-    for metric, help_text, at in (
-        ("offramp_rank_step", "Number of the last step of a rank.", 0),
-        ("offramp_rank_step_seconds", "Seconds of the last step of a rank.", 1),
-    ):
-        yield f"# HELP {metric} {help_text}"
-        yield f"# TYPE {metric} gauge"
-        for rank, row in now.ranks.items():
-            yield f'{metric}{{{where},rank="{rank}"}} {row[at]:g}'
+def _switch_queues(session: Session) -> dict[str, dict[str, int]]:
+    """What Hermod's program counts; nothing of other programs."""
+    found: dict[str, dict[str, int]] = {}
+    for what in _QUEUE_COUNTERS:
+        try:
+            cells = session.read_counter(_HERMOD + what)
+        except OfframpError:
+            return {}
+        for index, (packets, _) in cells.items():
+            if packets:
+                port, queue = divmod(index, _QUEUES)
+                found.setdefault(f"{port}/{queue}", dict.fromkeys(_QUEUE_COUNTERS, 0))[what] = packets
+    return found

@@ -8,11 +8,12 @@ import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
+from offramp.switchgnn.copies import Copies
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, require_blocks, require_ids
 from offramp_base.settings.error import SettingsError
 
 
-def partial_ids(boundary: Boundary) -> IntArray:
+def partial_ids(boundary: Boundary | Copies) -> IntArray:
     """``(R,)`` ids, beyond those of the vertices, under which the partial sums of ``boundary.copies`` travel.
 
     The graph is undirected, so a pair (vertex, worker that needs it) is a pair (vertex, worker that adds to it).
@@ -21,7 +22,7 @@ def partial_ids(boundary: Boundary) -> IntArray:
 
 
 def pairwise_plan(
-    boundary: Boundary,
+    boundary: Boundary | Copies,
     chunks: int,
     memory_bytes: int,
     through: npt.NDArray[np.bool_] | None = None,
@@ -44,22 +45,11 @@ def pairwise_plan(
     Raises:
         OfframpError: memory for no destination, more blocks than there are Block_ids, ids beyond 32 bits.
     """
-    aggregators = memory_bytes // AGGREGATOR_BYTES
-    limit = aggregators // chunks
-    if limit < 1:
-        raise SettingsError(
-            "memory",
-            f"holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
-            f"expected at least {chunks * AGGREGATOR_BYTES} B",
-            f"{memory_bytes} B",
-        )
+    aggregators, limit = sums_in(memory_bytes, chunks)
     require_ids(len(boundary.owner) + boundary.R)
     pairs = np.arange(boundary.R) if through is None else np.flatnonzero(through)
     ids, (vertex, sender) = partial_ids(boundary)[pairs], boundary.copies[pairs].T
-    destinations = np.unique(vertex)
-    destinations = destinations[_take_turns(boundary.owner[destinations])]
-    place = np.empty(len(boundary.owner), np.int64)
-    place[destinations] = np.arange(len(destinations))
+    destinations, place = in_turns(boundary.owner, vertex)
     count = -(-len(destinations) // limit)
     require_blocks(count, first_block_id)
     by_place = np.argsort(place[vertex], kind="stable")
@@ -71,6 +61,32 @@ def pairwise_plan(
     return Plan(boundary.workers, chunks, aggregators, blocks, boundary.R, boundary.B, boundary.C, first_block_id)
 
 
+def sums_in(memory_bytes: int, chunks: int) -> tuple[int, int]:
+    """Aggregators in so much memory, and how many sums of ``chunks`` packets they hold.
+
+    Raises:
+        OfframpError: not one.
+    """
+    aggregators = memory_bytes // AGGREGATOR_BYTES
+    if aggregators < chunks:
+        raise SettingsError(
+            "memory",
+            f"holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
+            f"expected at least {chunks * AGGREGATOR_BYTES} B",
+            f"{memory_bytes} B",
+        )
+    return aggregators, aggregators // chunks
+
+
+def in_turns(owner: npt.NDArray[np.int32], vertices: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct ``vertices`` in an order that takes turns among their owners, and the place of each vertex in it."""
+    distinct = np.unique(vertices)
+    distinct = distinct[_take_turns(owner[distinct])]
+    place = np.empty(len(owner), np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place
+
+
 def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
     """Order in which every worker's items are spread evenly."""
     by_owner = np.argsort(owner, kind="stable")
@@ -80,7 +96,7 @@ def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
     return np.lexsort((owner, (nth + 0.5) / counts[owner]))
 
 
-def _block(block_id: int, boundary: Boundary, ids: IntArray, vertex: IntArray, sender: IntArray) -> BlockPlan:
+def _block(block_id: int, boundary: Boundary | Copies, ids: IntArray, vertex: IntArray, sender: IntArray) -> BlockPlan:
     """The block of partial sums ``ids`` for ``vertex`` by ``sender``, given in upload order."""
     sums = np.unique(vertex)
     by_id = np.argsort(ids)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from offramp.p4src import p4_text
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.fingerprint import job_fingerprint
 from offramp.switchgnn.target import TARGETS
 from offramp.train.results import SwitchTotals
 from offramp_base.errors import OfframpError
@@ -40,11 +41,24 @@ class SwitchEndpoint:
         address: of its P4Runtime server.
         ports: switch port number and host-side link of each worker, in rank order.
         compiled: P4Info and device configuration for a target that does not compile P4 itself (bmv2).
+        loaded: fingerprint of the plans that it has already; empty: none.
     """
 
     address: str
     ports: Sequence[tuple[int, str]]
     compiled: tuple[Path, Path] | None = None
+    loaded: str = ""
+
+
+def expect_loaded(fingerprint: str, plans: Sequence[Plan]) -> None:
+    """Refuse a switch that was given other plans.
+
+    Raises:
+        SettingsError: of the field ``loaded``.
+    """
+    made = job_fingerprint(plans)
+    if made != fingerprint:
+        raise SettingsError("loaded", f"the run's plans have the fingerprint {made[:12]}", fingerprint[:12])
 
 
 def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
@@ -75,7 +89,9 @@ class SwitchFabric:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._session = self._stack.enter_context(Session(self.endpoint.address))
+        session = Session(self.endpoint.address)
+        # Who has loaded the switch may be its primary controller still, and counters are read without that.
+        self._session = self._stack.enter_context(closing(session) if self.endpoint.loaded else session)
         self._control = SwitchGnnControl(self._session)
         return self
 
@@ -95,6 +111,9 @@ class SwitchFabric:
         Raises:
             OfframpError: the switch does not answer, or refuses the program or a plan.
         """
+        if self.endpoint.loaded:
+            expect_loaded(self.endpoint.loaded, plans)
+            return
         capacity = aggregators if self._propagator == "strawman" else None
         self._push(plans, capacity)
         self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)

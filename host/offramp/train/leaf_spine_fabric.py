@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Self
 
 from offramp.p4src import p4_text
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
-from offramp.train.fabric import PROGRAMS
+from offramp.train.fabric import PROGRAMS, expect_loaded
 from offramp.train.results import SwitchTotals
 from offramp_base.p4rt.session import Session
 
@@ -29,17 +29,27 @@ class LeafSpineFabric:
         leaves: P4Runtime address of each leaf.
         spines: P4Runtime address of each spine.
         links: the host-side end of every worker's link.
+        loaded: fingerprint of the plans that they have already; empty: none.
     """
 
-    def __init__(self, network: LeafSpine, leaves: Sequence[str], spines: Sequence[str], links: Sequence[str]) -> None:
+    def __init__(
+        self,
+        network: LeafSpine,
+        leaves: Sequence[str],
+        spines: Sequence[str],
+        links: Sequence[str],
+        loaded: str = "",
+    ) -> None:
         self.links: Sequence[str] = list(links)
-        self._network = network
+        self._network, self._loaded = network, loaded
         self._addresses = [*leaves, *spines]
         self._stack = ExitStack()
         self._sessions: list[Session] = []
 
     def __enter__(self) -> Self:
-        self._sessions = [self._stack.enter_context(Session(address)) for address in self._addresses]
+        sessions = [Session(address) for address in self._addresses]
+        made = [closing(session) if self._loaded else session for session in sessions]
+        self._sessions = [self._stack.enter_context(each) for each in made]
         return self
 
     def __exit__(
@@ -49,6 +59,9 @@ class LeafSpineFabric:
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
         """As :meth:`SwitchFabric.load`: the same program everywhere, and to each switch its place and entries."""
+        if self._loaded:
+            expect_loaded(self._loaded, plans)
+            return
         network = self._network
         text = p4_text(PROGRAMS["switch", "v1model"], sizes_for(plans, leaves=network.leaves))
         entries = [leaf_entries(plans, network, leaf) for leaf in range(network.leaves)]

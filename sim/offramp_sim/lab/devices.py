@@ -38,7 +38,6 @@ def start_switches(
         OfframpError: a switch does not start.
     """
     found: dict[str, EmbeddedSwitch] = {}
-    ports = ports_of_hosts(cluster)
     for each in cluster.switches:
         if each.target not in BASE_PROGRAMS:
             continue
@@ -53,10 +52,19 @@ def start_switches(
             None, numbers or [1], workdir=folder / each.name, interfaces=names, peers=peers, tm=config
         )
         found[each.name] = stack.enter_context(made)
-        with Session(made.address, timeout_s=60.0) as session:
-            session.push(b"", p4_text(BASE_PROGRAMS[each.target]).encode())
-            session.insert(entries(session, ports[each.name]))
+        bring_base(made, cluster, each)
     return found
+
+
+def bring_base(made: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> None:
+    """Make a switch that has just started an Ethernet switch that knows all hosts.
+
+    Raises:
+        OfframpError: it does not answer.
+    """
+    with Session(made.address, timeout_s=60.0) as session:
+        session.push(b"", p4_text(BASE_PROGRAMS[switch.target]).encode())
+        session.insert(entries(session, ports_of_hosts(cluster)[switch.name]))
 
 
 def _peers(cluster: Cluster, each: Switch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
@@ -86,6 +94,8 @@ def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> d
             made = AgentProcess(ports, cores=agent.cores, launcher=launcher)
             try:
                 found[host.name, agent.name] = stack.enter_context(made)
+                if spaces:
+                    spaces.acquaint(host.name)
             except OfframpError as error:
                 raise OfframpError(f"{cluster.place(host.name)}: agent {agent.name} of {host.name}: {error}") from None
     return found

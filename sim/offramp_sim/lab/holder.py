@@ -32,9 +32,10 @@ from offramp_sim.lab.state import CLUSTER, Lab
 if TYPE_CHECKING:
     from offramp.nic.process import AgentProcess
     from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_sim.lab.keeper import Keeper
 
 MOST_HOSTS: Final = 64
-_WATCH_S: Final = 0.5
+_WATCH_S: Final = 0.2
 _FIRST: Final = (10, 90)
 
 
@@ -55,13 +56,14 @@ def addressed(cluster: Cluster) -> Cluster:
     return replace(cluster, hosts=tuple(made))
 
 
-def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Lab:
-    """Make everything; ``stack`` ends it.
+def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper:
+    """Make everything; ``stack`` ends it, and what is returned looks after it.
 
     Raises:
         OfframpError: something cannot be made, in one line.
     """
     from offramp_sim.lab.devices import start_agents, start_switches
+    from offramp_sim.lab.keeper import Keeper  # here, too: what starts threads may not be imported before unshare(2)
 
     spaces = None if mode == "sockets" else stack.enter_context(Spaces(cluster))
     switches = start_switches(cluster, folder, spaces, stack)
@@ -80,7 +82,7 @@ def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Lab:
     notes = [*(spaces.notes if spaces else []), *notes]
     lab = Lab(cluster.name, str(folder), cluster.origin, mode, owner(), processes, tuple(notes))
     lab.save()
-    return lab
+    return Keeper(lab, there, switches, agents, spaces)
 
 
 def _resolved(
@@ -126,13 +128,14 @@ def _hold(request: dict[str, Any]) -> None:
         unshare(user=mode == "user")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        lab = build(cluster, folder, mode, stack)
-        _say({"folder": lab.folder})
+        keeper = build(cluster, folder, mode, stack)
+        _say({"folder": keeper.lab.folder})
         if sys.stdin.readline().strip() != "go":
             return
         _detach(folder)
         while True:
             time.sleep(_WATCH_S)
+            keeper.look()
 
 
 def _detach(folder: Path) -> None:

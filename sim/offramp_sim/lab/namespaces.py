@@ -125,9 +125,9 @@ class Spaces:
         for host in cluster.hosts:
             self.pids[host.name] = self._keeper()
         _batch(["ip"], [self._pair(link) for link in cluster.links])
-        macs = {host.name: host.mac for host in cluster.hosts}
         for host in cluster.hosts:
-            _batch([*self.inside(host.name), "ip"], list(self._configuration(host, macs)))
+            _batch([*self.inside(host.name), "ip"], self._configuration(host))
+            self.acquaint(host.name)
         _batch(["ip"], [f"link set {end} addrgenmode none up" for end in self._switch_ends()])
         for name in self._switch_ends():
             send_as_on_a_line(name)
@@ -176,8 +176,23 @@ class Spaces:
             if isinstance(self._cluster.by_name[end.node], Switch)
         }
 
-    def _configuration(self, host: Host, macs: dict[str, str | None]) -> list[str]:
-        """Addresses of a host; everybody is on the same line, and known, so that nobody asks."""
+    def acquaint(self, host: str) -> None:
+        """Tell a host everybody's Ethernet address, so that nobody asks.
+
+        A driver that sets the host's own makes the kernel forget them.
+
+        Raises:
+            OfframpError: its first interface is not up.
+        """
+        links = self._cluster.links_of[host]
+        if links:
+            name = links[0].near(host).port
+            others = [each for each in self._cluster.hosts if each.name != host]
+            told = [f"neigh replace {o.address} lladdr {o.mac} dev {name} nud permanent" for o in others]
+            _batch([*self.inside(host), "ip"], told)
+
+    def _configuration(self, host: Host) -> list[str]:
+        """Addresses of a host; everybody is on the same line."""
         links = self._cluster.links_of[host.name]
         made = ["link set lo up"]
         for k, link in enumerate(links):
@@ -187,8 +202,6 @@ class Spaces:
         if links:
             name = links[0].near(host.name).port
             made += [f"address add {host.address}/32 dev {name}", f"route add 0.0.0.0/0 dev {name} initcwnd 32"]
-            others = [each for each in self._cluster.hosts if each.name != host.name]
-            made += [f"neigh add {o.address} lladdr {macs[o.name]} dev {name} nud permanent" for o in others]
         return made
 
     def _bridge(self) -> None:

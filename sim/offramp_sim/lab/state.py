@@ -40,6 +40,7 @@ class Lab:
         holder: process that holds it, ``PID.START.WHERE``.
         processes: the others, by what they are for.
         notes: what is not as the cluster file says, a sentence each.
+        restarts: how often what has died was started again.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Lab:
     holder: str
     processes: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    restarts: dict[str, int] = field(default_factory=dict)
 
     @property
     def cluster_file(self) -> Path:

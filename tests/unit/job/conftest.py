@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cluster import Cluster, parse_cluster, read_cluster
+from offramp.cluster import Cluster, parse_cluster
 from offramp.job.settings import JobSettings
 from offramp.job.snapshot import Snapshot
 from offramp.job.switches import with_switch
 from offramp_base.ending.left import temporary_folder
 from offramp_sim.lab.holder import addressed, build
+from offramp_sim.lab.keeper import Keeper
 
 RACKS = """\
 name: racks
@@ -37,12 +38,17 @@ def racks() -> Cluster:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Cluster]:
-    """The same as a laboratory without namespaces, in this process."""
+def keeper() -> Iterator[Keeper]:
+    """The same as a laboratory without namespaces, in this process, which nobody looks after unless the test does."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        build(addressed(parse_cluster(RACKS)), folder, "sockets", stack)
-        yield read_cluster(folder / "cluster.yaml")
+        yield build(addressed(parse_cluster(RACKS)), folder, "sockets", stack)
+
+
+@pytest.fixture(scope="module")
+def lab(keeper: Keeper) -> Cluster:
+    """Its cluster."""
+    return keeper.lab.cluster()
 
 
 @pytest.fixture

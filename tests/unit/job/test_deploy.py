@@ -17,12 +17,17 @@ from dataclasses import replace
 import pytest
 
 from offramp.allreduce.control import AllReduceControl
+from offramp.cluster.model import Agent
 from offramp.cluster.write import cluster_text
+from offramp.job import gnn_switches
 from offramp.job import switches as on_switches
+from offramp.job.kinds.sums import deployment
 from offramp.job.ledger import folder_of, opened
 from offramp.job.network import Way
-from offramp.job.run import deployed, deployment, run_job
+from offramp.job.run import deployed, run_job
+from offramp.job.settings import JobSettings
 from offramp.job.switches import release_ended, with_switch
+from offramp.switchgnn.control import SwitchGnnControl
 from offramp_base.ending.owner import is_process, owner_of
 from offramp_base.errors import OfframpError
 
@@ -55,17 +60,89 @@ def test_a_job_changes_the_switches_while_it_runs(lab, states, job, tmp_path):
     assert states() == before
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("when", ["apply", "applied"])
-def test_a_failure_at_any_step(lab, states, job, tmp_path, step, when):
-    before = states()
+@pytest.fixture(scope="module")
+def graph_job(tmp_path_factory) -> JobSettings:
+    """Full-graph training, whose way through the switch brings another program and other entries."""
+    pytest.importorskip("torch")
+    path = tmp_path_factory.mktemp("train") / "train.yaml"
+    path.write_text("graph: karate\nhidden: 8\npartition: hash\n")
+    return JobSettings(train=path)
 
-    def fail(what: str, name: str) -> None:
-        if (what, name) == (when, step):
+
+SLOW = pytest.mark.slow
+MOMENTS = [
+    ("all-reduce", "apply"),
+    ("all-reduce", "undo"),
+    ("SwitchGNN", "applied"),
+    *(pytest.param("all-reduce", when, marks=SLOW) for when in ("applied", "undone")),
+    *(pytest.param("SwitchGNN", when, marks=SLOW) for when in ("apply", "undo", "undone")),
+]
+
+
+@pytest.mark.parametrize(("what", "when"), MOMENTS)
+def test_a_failure_at_any_step(lab, states, job, graph_job, tmp_path, what, when):
+    """Of deploying, and of taking away again what was deployed before ranks could not be started."""
+    before = states()
+    chosen, way = (job, Way.SWITCH) if what == "all-reduce" else (graph_job, "switchgnn")
+    for name in ("leaf1", "leaf2", "spine"):
+        met = []
+
+        def fail(now: str, step: str, at: str = f"{what} on {name}", met: list[str] = met) -> None:
+            if (now, step) == (when, at) or (now == "start" and when in ("undo", "undone")):
+                met.append(now)
+                raise Injected
+
+        with pytest.raises((Injected, OfframpError)):
+            run_job(chosen, lab, way, tmp_path, fail)
+        assert met[-1] == when
+        assert states() == before
+        assert not any(ledger_jobs(switch) for switch in lab.switches)
+
+
+@pytest.mark.parametrize("inside", ["entries", "load_place", "push"])
+def test_a_failure_inside_a_step_of_switchgnn(lab, states, graph_job, tmp_path, inside, monkeypatch):
+    before, calls = states(), []
+
+    def fail() -> None:
+        calls.append(inside)
+        if len(calls) == 2:
             raise Injected
 
-    with pytest.raises(Injected):
-        run_job(job, lab, Way.SWITCH, tmp_path, fail)
+    if inside == "push":
+        monkeypatch.setattr(gnn_switches, "p4_text", lambda *_: "this is no P4")
+    else:
+        target = (on_switches, "entries") if inside == "entries" else (SwitchGnnControl, "load_place")
+        whole = getattr(*target)
+        monkeypatch.setattr(*target, lambda *a: (fail(), whole(*a))[1])
+    with pytest.raises((Injected, OfframpError)):
+        run_job(graph_job, lab, "switchgnn", tmp_path)
+    assert states() == before
+
+
+def test_programs_that_leave_no_room_for_each_other_are_refused(lab, states, job, graph_job, tmp_path):
+    before = states()
+    with deployed(graph_job, lab, ["switchgnn"], tmp_path) as there:
+        assert there.lost() == ""
+        during = states()
+        with pytest.raises(OfframpError, match=r"cluster.yaml:\d+: leaf1: jobs that run there have it for switchgnn/"):
+            run_job(job, lab, Way.SWITCH, tmp_path)
+        assert states() == during
+    with deployed(job, lab, [Way.SWITCH], tmp_path):
+        during = states()
+        with pytest.raises(OfframpError, match=r"leaf1: jobs that run there have it for allreduce/v1model.p4, which"):
+            run_job(graph_job, lab, "switchgnn", tmp_path)
+        assert states() == during
+    assert states() == before
+
+
+def test_an_agent_that_is_not_there_is_named_before_anything_is_touched(lab, states, graph_job, tmp_path):
+    absent = Agent(name="nic", socket=str(tmp_path / "agent.sock"), interface="eth0")
+    first, *others = lab.hosts
+    cluster = replace(lab, hosts=(replace(first, agents=(absent,)), *others))
+    before, events = states(), []
+    with pytest.raises(OfframpError, match=r"cluster.yaml:\d+: agent nic of h1 does not answer"):
+        run_job(graph_job, cluster, "switchgnn", tmp_path, lambda *said: events.append(said))
+    assert events == []
     assert states() == before
 
 

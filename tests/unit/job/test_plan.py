@@ -9,7 +9,9 @@ import pytest
 
 from offramp.allreduce.wire import frame_bytes
 from offramp.cluster import parse_cluster
-from offramp.job.graph import OPTIONS, bytes_of_epoch
+from offramp.job.kind import KINDS, Placed
+from offramp.job.kinds.full_graph import FullGraph
+from offramp.job.kinds.full_graph import Way as GraphWay
 from offramp.job.network import Way
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
@@ -18,7 +20,7 @@ from offramp_base.errors import OfframpError
 
 
 def row(plan, way):
-    return next(each for each in plan.choices if each.way is way)
+    return next(each for each in plan.choices if each.way == way)
 
 
 def test_models_are_the_closed_forms(racks, job):
@@ -26,7 +28,7 @@ def test_models_are_the_closed_forms(racks, job):
     assert row(plan, Way.GLOO).step_s == pytest.approx(2 * 3 / 4 * 10e6 * 8 / 100e6)
     share = 4 * 256 / frame_bytes(4)
     assert row(plan, Way.SWITCH).step_s == pytest.approx(10e6 / share * 8 / 100e6)
-    assert plan.taken.way is Way.SWITCH
+    assert plan.taken.way == Way.SWITCH
     assert plan.gain == pytest.approx(1.5 * share)
     assert "dimensions" in row(plan, Way.THEMIS).why
 
@@ -34,7 +36,7 @@ def test_models_are_the_closed_forms(racks, job):
 def test_loss_must_be_allowed(racks, job):
     assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)
-    assert plan.taken.way is Way.SYLVIE
+    assert plan.taken.way == Way.SYLVIE
     assert plan.taken.step_s == pytest.approx(1.2 * (8 / 32 + 8 / 1024))
 
 
@@ -47,7 +49,7 @@ def test_calibration_decides(racks, job):
 
     plan = make_job_plan(job, racks, measured)
     assert sizes == [1 << 20]
-    assert plan.taken.way is Way.HERMOD
+    assert plan.taken.way == Way.HERMOD
     assert plan.gain == pytest.approx(2)
     assert row(plan, Way.SWITCH).why.endswith("of gloo's speed")
     assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).why.startswith("calibration")
@@ -55,7 +57,7 @@ def test_calibration_decides(racks, job):
 
 def test_a_job_that_cannot_gain_is_told_so(racks, job):
     plan = make_job_plan(replace(job, compute_s=3600.0), racks)
-    assert plan.taken.way is Way.GLOO
+    assert plan.taken.way == Way.GLOO
     assert plan.taken.why.startswith("no offload gains 2%")
     assert make_job_plan(replace(job, all_reduce=0), racks).taken.why.startswith("the job says nothing")
 
@@ -65,26 +67,24 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
     (tmp_path / "train.yaml").write_text("graph: karate\nhidden: 8\nepochs: 2\n")
     (tmp_path / "job.yaml").write_text("train: train.yaml\nlossy: true\n")
     mine = JobSettings.read(tmp_path / "job.yaml")
-    sent = bytes_of_epoch(mine, 4)
+    sent = FullGraph().bytes_of_epoch(Placed.on(mine, racks))
     plan = make_job_plan(mine, racks)
-    assert row(plan, Way.P2P).step_s == pytest.approx(sent / 4 * 8 / 100e6)
-    assert row(plan, Way.G3_SYLVIE).step_s == pytest.approx(sent / 16 * 8 / 100e6)
-    assert plan.taken.way is Way.G3_SYLVIE
-    plan = make_job_plan(mine, racks, lambda ways, size: {Way.P2P: 0.2, Way.G3: 0.1})
-    assert plan.taken.way is Way.G3
-    assert row(plan, Way.G3_SYLVIE).why.startswith("calibration: it failed")
+    assert row(plan, GraphWay.P2P).step_s == pytest.approx(sent / 4 * 8 / 100e6)
+    assert row(plan, GraphWay.G3_SYLVIE).step_s == pytest.approx(sent / 16 * 8 / 100e6)
+    assert plan.taken.way == GraphWay.G3_SYLVIE
+    plan = make_job_plan(mine, racks, lambda ways, size: {GraphWay.P2P: 0.2, GraphWay.G3: 0.1})
+    assert plan.taken.way == GraphWay.G3
+    assert row(plan, GraphWay.G3_SYLVIE).why.startswith("calibration: it failed")
     (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
     with pytest.raises(OfframpError, match=r"train.yaml:2: hiddn: no such field; the nearest is hidden"):
         make_job_plan(mine, racks)
 
 
-@pytest.mark.parametrize("way", OPTIONS)
-def test_the_options_of_a_way_go_together(way):
-    pytest.importorskip("torch")
-    from offramp.train.settings import TrainSettings
-
-    words = [word.removeprefix("--") for word in OPTIONS[way]]
-    TrainSettings(graph="karate", workers=2, **dict(zip(words[::2], words[1::2], strict=True)))
+@pytest.mark.parametrize("kind", KINDS.names())
+def test_every_kind_has_a_plain_way_and_ways_of_its_own(kind):
+    made = KINDS.get(kind)
+    assert len(set(made.ways)) == len(made.ways) >= 2
+    assert kind in JobSettings.__dataclass_fields__
 
 
 def test_roles_of_leaves_and_spine(racks, job):
@@ -129,7 +129,7 @@ links:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: x", "job.yaml: command: expected a program, or train"),
+        ("name: x", "job.yaml: command: expected a program, or one of train"),
         ("command: []", "job.yaml:1: command: expected a program"),
         ("command: [a]\nsegments: 3", "job.yaml:2: segments 3: expected 1, 4 or 32"),
         ("command: [a]\nall_reduce: much", "job.yaml:2: all_reduce much: expected a size"),

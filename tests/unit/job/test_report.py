@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from offramp.job.graph import RESULT
 from offramp.job.network import Way
 from offramp.job.planner import make_job_plan
 from offramp.job.report import report, write
 from offramp.job.run import RunResult
 from offramp.job.steps import FOLDER, chrome_trace, mean_step_s, step
+from offramp.job.training import RESULT
 from offramp_base.errors import OfframpError
 
 
@@ -46,9 +46,9 @@ def test_a_report_of_full_graph_training(racks, job, tmp_path):
     (tmp_path / "p2p" / RESULT).write_text(json.dumps({"per_epoch": rows}))
     plan = make_job_plan(job, racks)
     choices = tuple(
-        replace(c, taken=c.way is Way.GLOO, way=Way.P2P if c.way is Way.GLOO else c.way) for c in plan.choices
+        replace(c, taken=c.way is Way.GLOO, way="p2p" if c.way is Way.GLOO else c.way) for c in plan.choices
     )
-    content = report(mine, racks, replace(plan, choices=choices), {Way.P2P: RunResult(20.0, 1)}, tmp_path, "x")
+    content = report(mine, racks, replace(plan, choices=choices), {"p2p": RunResult(20.0, 1)}, tmp_path, "x")
     assert content["measured_step_s"] == 2.0
     assert json.loads(write(content, tmp_path)[0].read_text())["job"]["train"] == "train.yaml"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from offramp.allreduce.control import AllReduceControl
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
-from offramp.job.run import deployment
+from offramp.job.kinds.sums import deployment
 from offramp.job.switches import with_switch
 from offramp.job.transaction import Transaction
 

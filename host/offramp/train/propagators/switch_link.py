@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,6 +14,7 @@ from offramp.train.exchange import SwitchExchange
 from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
 from offramp.train.propagators.quantised import QuantisedPropagator
 from offramp.train.propagators.switch import SwitchPropagator
+from offramp.train.worker_link import open_worker
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 
@@ -26,52 +27,25 @@ if TYPE_CHECKING:
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
 
-_RETRY_CAP_S = 8.0
-
 
 def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
-    """The worker's end of its link: frames that are made here, or the agent of a smartNIC that makes them."""
-    from offramp.switchgnn.rate import RateControl
     from offramp.switchgnn.recovery import Recovery
-    from offramp.switchgnn.worker import Worker
-    from offramp_base.transport import open_io
-    from offramp_base.transport.faulty import Faults, Faulty
-    from offramp_base.transport.links import NIC
+    from offramp_base.transport.faulty import Faults
 
     assert job.exchanges is not None
-    settings, plans = job.settings, job.exchanges.plans
-    faults = Faults(loss=settings.loss, duplication=settings.duplication)
-    recovery = Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S))
-    racks = settings.network.racks if settings.network else ()
-    seed = settings.seed + group.rank
-    if job.link.startswith(f"{NIC}:"):
-        from offramp.nic.worker import NicWorker
-
-        agent = NicWorker(
-            group.rank,
-            plans,
-            job.link,
-            settings.timeout_s,
-            window=settings.window,
-            gap_s=settings.gap_s,
-            recovery=recovery,
-            racks=racks,
-            faults=faults,
-            seed=seed,
-        )
-        return stack.enter_context(closing(agent))
-    link = stack.enter_context(closing(open_io(job.link)))
-    io = Faulty(link, seed=seed, sending=faults, receiving=faults)
-    return Worker(
+    settings = job.settings
+    return open_worker(
         group.rank,
-        plans,
-        io if settings.loss or settings.duplication else link,
+        job.exchanges.plans,
+        job.link,
+        stack,
         settings.timeout_s,
         window=settings.window,
         gap_s=settings.gap_s,
-        recovery=recovery,
-        rate=RateControl(),
-        racks=racks,
+        recovery=Recovery(settings.retry_s, max(settings.retry_s, Recovery.cap_s)),
+        racks=settings.network.racks if settings.network else (),
+        faults=Faults(loss=settings.loss, duplication=settings.duplication),
+        seed=settings.seed + group.rank,
     )
 
 

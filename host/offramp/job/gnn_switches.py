@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SwitchGNN on the switches between a job's ranks: one switch, or leaves that all spines join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from offramp.cluster.forwarding import ports_of_hosts
+from offramp.cluster.model import Cluster, Host, Switch
+from offramp.job.agents import AgentThere, agent_at_link
+from offramp.job.network import interface, socket_of_port
+from offramp.job.switches import ProgramOnSwitch
+from offramp.job.transaction import Step
+from offramp.job.tree import leaves_of
+from offramp.p4src import p4_text
+from offramp.switchgnn import guard, origin
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp.switchgnn.two_level import leaf_entries, spine_entries
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+
+if TYPE_CHECKING:
+    from offramp.switchgnn.plan import Plan
+
+PROGRAM: Final = "switchgnn/v1model.p4"
+
+
+@dataclass
+class GnnOnSwitch(ProgramOnSwitch):
+    """SwitchGNN's program with the plans of one job, which needs a switch's memory for itself.
+
+    Attributes:
+        text: of the program, with room for the plans.
+        load: writes them.
+    """
+
+    program = PROGRAM
+    what = "SwitchGNN"
+    shared = False
+    text: str
+    load: Callable[[SwitchGnnControl], None]
+
+    def bring(self, session: Session) -> None:
+        """All its registers are zero then."""
+        session.push(b"", self.text.encode())
+
+    def runs(self, session: Session) -> bool:
+        """By the names of its tables."""
+        return guard.TABLE in session.index.tables
+
+    def admit(self, session: Session) -> None:
+        """The entries of all plans."""
+        self.load(SwitchGnnControl(session))
+
+    def admitted(self, session: Session) -> bool:
+        """By the entries of workers' ports."""
+        return next(iter(session.read_table(origin.TABLE)), None) is not None
+
+
+@dataclass(frozen=True)
+class GnnNetwork:
+    """Where workers and switches are.
+
+    Attributes:
+        cluster, hosts: whose.
+        switches: the only one; or leaves, then spines.
+        racks: as SwitchGNN numbers their ports; None where there is one switch.
+    """
+
+    cluster: Cluster
+    hosts: Sequence[Host]
+    switches: tuple[Switch, ...]
+    racks: LeafSpine | None
+
+    @classmethod
+    def of(cls, cluster: Cluster, hosts: Sequence[Host]) -> GnnNetwork:
+        """The network between hosts.
+
+        Raises:
+            OfframpError: switches that take no such program, or ports that are not as it expects them; with file and
+                line.
+        """
+        if len(hosts) < 2:
+            raise OfframpError("one rank has all features already")
+        leaf_of = leaves_of(cluster, hosts, "SwitchGNN")
+        leaves = list(dict.fromkeys(leaf_of[host.name] for host in hosts))
+        if len(leaves) == 1:
+            made = cls(cluster, hosts, (_takes(cluster, leaves[0]),), None)
+        else:
+            spines = [
+                each.name
+                for each in cluster.switches
+                if each.name not in leaves
+                and {link.far(each.name).node for link in cluster.links_of[each.name]}.issuperset(leaves)
+            ]
+            if not spines:
+                raise OfframpError(f"{cluster.origin}: no switch joins {', '.join(leaves)}")
+            racks = LeafSpine(tuple(leaves.index(leaf_of[host.name]) for host in hosts), len(spines))
+            made = cls(cluster, hosts, tuple(_takes(cluster, name) for name in [*leaves, *spines]), racks)
+            made._check_ports()
+        return made
+
+    def _check_ports(self) -> None:
+        racks, cluster = self.racks, self.cluster
+        assert racks is not None
+        if list(racks.racks) != [w * racks.leaves // racks.workers for w in range(racks.workers)]:
+            raise OfframpError(f"{cluster.origin}: expected as many of the job's hosts under each leaf, side by side")
+        for worker, host in enumerate(self.hosts):
+            self._expect(self.switches[racks.racks[worker]], host.name, racks.host_port(worker))
+        for leaf in range(racks.leaves):
+            for spine in range(racks.spines):
+                at, top = self.switches[leaf], self.switches[racks.leaves + spine]
+                self._expect(at, top.name, racks.uplink(leaf, spine))
+                self._expect(top, at.name, racks.downlink(leaf))
+
+    def _expect(self, switch: Switch, far: str, port: int) -> None:
+        links = self.cluster.links_of[switch.name]
+        found = [link.near(switch.name).port for link in links if link.far(switch.name).node == far]
+        if port not in found:
+            at = ", ".join(map(str, found))
+            problem = f"{far} is at port {at}, expected {port}: SwitchGNN counts hosts, then spines"
+            raise OfframpError(f"{self.cluster.place(switch.name)}: {switch.name}: {problem}")
+
+    @property
+    def addresses(self) -> list[str]:
+        """P4Runtime of all switches."""
+        return [switch.control or "" for switch in self.switches]
+
+    @property
+    def links(self) -> list[str]:
+        """What each worker opens, with the switch's port where it is the only one."""
+        found = []
+        for host in self.hosts:
+            far = self.cluster.links_of[host.name][0].far(host.name)
+            agent = agent_at_link(self.cluster, host)
+            if agent is not None:
+                link = f"nic:{agent.socket}#0"
+            elif host.reach == "local":
+                link = f"unix:{socket_of_port(self.cluster, host)}"
+            else:
+                link = f"af_packet:{interface(self.cluster, host)}"
+            found.append(f"{far.port}@{link}" if self.racks is None else link)
+        return found
+
+    def steps(self, plans: Sequence[Plan], number: int) -> list[Step]:
+        """The agents at workers' links, then each switch with its part of the plans."""
+        ports = ports_of_hosts(self.cluster)
+        made: list[Step] = []
+        for host in self.hosts:
+            agent = agent_at_link(self.cluster, host)
+            if agent is not None:
+                made.append(AgentThere(agent, host.name, self.cluster.place(host.name)))
+        for position, switch in enumerate(self.switches):
+            text = p4_text(PROGRAM, sizes_for(plans, leaves=self.racks.leaves if self.racks else 0))
+            load = self._load(position, plans)
+            made.append(
+                GnnOnSwitch(switch, self.cluster.place(switch.name), ports[switch.name], number, text=text, load=load)
+            )
+        for each in made:
+            if isinstance(each, AgentThere):
+                each.apply()  # an agent that is not there is said before anything is touched
+        return made
+
+    def _load(self, position: int, plans: Sequence[Plan]) -> Callable[[SwitchGnnControl], None]:
+        racks = self.racks
+        if racks is None:
+            at = [int(self.cluster.links_of[host.name][0].far(host.name).port) for host in self.hosts]
+            return lambda control: control.load(plans, at)
+        told = leaf_entries(plans, racks, position) if position < racks.leaves else spine_entries(plans, racks)
+        return lambda control: control.load_place(told, plans)
+
+
+def _takes(cluster: Cluster, name: str) -> Switch:
+    switch = cluster.by_name[name]
+    assert isinstance(switch, Switch)
+    if switch.target != "v1model" or not switch.control:
+        what = f"target {switch.target}" if switch.target != "v1model" else "no control address"
+        raise OfframpError(f"{cluster.place(name)}: {name}: {what}: SwitchGNN among plain frames expects v1model")
+    return switch

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A LEO application between two hosts: which paths its requests take, by which of LEO's rules."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from offramp.job.kind import KINDS, Epochs, Kind, Measure, Once, Placed, Prediction, Start, measure_each
+from offramp.job.settings import JobSettings
+from offramp_base.documents import parse_json, read_text
+from offramp_base.errors import OfframpError
+from offramp_base.settings.document import read_settings
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+
+if TYPE_CHECKING:
+    from offramp.leo.applications.application import Application
+
+RESULT: Final = "leo.json"
+_CALIBRATION_REQUESTS: Final = 2000
+_RANKS: Final = 2
+
+
+class Way(StrEnum):
+    """Rules that select a path for each request; the first knows one path only."""
+
+    FIRST = "one-path"
+    LOOKAHEAD = "lookahead"
+    OUTSTANDING = "outstanding"
+    WEIGHTED = "weighted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeoSettings:
+    """What a job's file says of an application, which the first of two hosts asks and the second answers."""
+
+    names: Annotated[tuple[str, ...], Field("kvs, dfs, ebs, allreduce, or YAML files of an application and a host")]
+    device: Annotated[tuple[str, ...], Field("NAME=KIND:OPTIONS of a device")] = ()
+    code: Annotated[tuple[str, ...], Field("Files of functions")] = ()
+    data_folder: Annotated[tuple[str, ...], Field("Folders of data")] = ()
+    workload: Annotated[str, Field("As of offramp leo connect")] = ""
+    window: Annotated[int, Field("Requests kept unfinished; 0: the application's", least=0)] = 0
+    requests: Annotated[int, Field("How many", least=1)] = 10_000
+    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
+
+
+@KINDS.register("leo")
+class Leo(Kind):
+    """``offramp leo connect`` and ``offramp leo serve``; a step is a request."""
+
+    ways = tuple(Way)
+    leading = 1
+
+    def settings(self, job: JobSettings) -> LeoSettings:
+        """What the job's file says.
+
+        Raises:
+            OfframpError: names file, line and field.
+        """
+        assert job.file is not None
+        given = read_settings(job.file, (LeoSettings,))
+        try:
+            return LeoSettings(**{name: each.value for name, each in given.items()})
+        except SettingsError as error:
+            place = given[error.field].place if error.field in given else str(job.file)
+            raise OfframpError(f"{place}: {error}") from None
+        except TypeError:
+            raise OfframpError(f"{job.file}: names: expected an application") from None
+
+    def _application(self, settings: LeoSettings) -> Application:
+        from offramp.leo.applications.named import open_application
+
+        return open_application(
+            list(settings.names),
+            devices=dict(each.split("=", 1) for each in settings.device),
+            transport="tcp",
+            workload=settings.workload,
+            window=settings.window,
+            code=settings.code,
+            data_folders=settings.data_folder,
+            seed=settings.seed,
+        )
+
+    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+        """By what LEO's linear program says that paths sustain, or by requests that were measured."""
+        if placed.ranks != _RANKS:
+            problem = f"{placed.ranks} ranks: a LEO application has {_RANKS}: expected hosts that name two"
+            raise OfframpError(f"{placed.job.file}: {problem}")
+        settings = self.settings(placed.job)
+        application = self._application(settings)
+
+        def model(way: str) -> float:
+            from offramp.leo.selection.capacity import capacity
+
+            if way != Way.FIRST and len(application.paths) < 2:
+                raise OfframpError(f"{application.name} has one path only: {application.paths[0]}")
+            paths = application.paths[:1] if way == Way.FIRST else application.paths
+            table = application.program(paths, {}).table
+            return 1 / max(1e-9, capacity(table).rate_mrps * 1e6)
+
+        return Epochs(self.ways, model).predict(measure)
+
+    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
+        """Rank 0 asks, rank 1 answers until nobody asks any more."""
+        settings = self.settings(placed.job)
+        what = [*settings.names]
+        for name in ("device", "code", "data_folder"):
+            for value in getattr(settings, name):
+                what += [f"--{name.replace('_', '-')}", value]
+        server, port = placed.hosts[-1], str(placed.job.port)
+        where = "127.0.0.1" if server.reach == "local" else server.where
+        offramp = [sys.executable, "-m", "offramp", "leo"]
+        ask = [sys.executable, "-m", "offramp.job.until_listening", where, port, *offramp, "connect", *what]
+        ask += ["--to", f"{where}:{port}", "--seed", str(settings.seed)]
+        ask += ["--requests", str(min(settings.requests, _CALIBRATION_REQUESTS) if start.rounds else settings.requests)]
+        ask += ["--window", str(settings.window), "--json", str(start.folder.absolute() / RESULT)]
+        ask += ["--workload", settings.workload] if settings.workload else []
+        ask += ["--paths", self._application(settings).paths[0]] if way == Way.FIRST else ["--policy", way]
+        serve = [*offramp, "serve", *what, "--listen", f"{where}:{port}"]
+        script = f'if [ "$RANK" = 0 ]; then exec {shlex.join(ask)}; else exec {shlex.join(serve)}; fi'
+        return replace(placed.job, command=("sh", "-c", script))
+
+    def calibrate(
+        self,
+        placed: Placed,
+        ways: Sequence[str],
+        size: int,  # noqa: ARG002
+        folder: Path,
+        timeout_s: float,
+        once: Once,
+    ) -> Mapping[str, float]:
+        """Some of its requests by each way."""
+
+        def one(way: str, left_s: float) -> float | None:
+            mine = folder / way.replace(" ", "-")
+            mine.mkdir(exist_ok=True)
+            once(self.program(placed, way, Start(mine, rounds=1)), [way], mine, left_s)
+            return self.step_s(mine)
+
+        return measure_each(ways, timeout_s, one)
+
+    def step_s(self, folder: Path) -> float | None:
+        """Of a request, while others are under way."""
+        path = folder / RESULT
+        if not path.is_file():
+            return None
+        found = parse_json(read_text(path))
+        return float(found["seconds"]) / max(1, int(found["done"]))

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full-graph training: ways for boundary features to travel, and what each costs an epoch.
+
+Bytes follow from the partition alone (:mod:`offramp.switchgnn.volume`); computation, and what overlaps with it, only a
+calibration knows: the same training for a few epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from offramp.job.gnn_switches import GnnNetwork
+from offramp.job.kind import KINDS, Deployment, Placed, Start
+from offramp.job.training import Training, lossless
+
+if TYPE_CHECKING:
+    from offramp.train.planned import PlannedRun
+    from offramp.train.settings import TrainSettings
+
+CHECKPOINT: Final = "checkpoint.npz"
+_LOSSY_BITS: Final = 8
+"""The most that Sylvie's codec sends of a value: what a prediction may count on."""
+
+
+class Way(StrEnum):
+    """How boundary features travel."""
+
+    P2P = "p2p"
+    G3 = "g3"
+    G3_SYLVIE = "g3+sylvie"
+    SWITCH = "switchgnn"
+    SWITCH_Q8 = "switchgnn+q8"
+
+
+SWITCHES: Final = (Way.SWITCH, Way.SWITCH_Q8)
+"""Ways through switches."""
+
+
+@KINDS.register("train")
+class FullGraph(Training):
+    """``offramp train``."""
+
+    words = ("train",)
+    ways = tuple(Way)
+    options: ClassVar = {
+        Way.P2P: {"propagator": "p2p"},
+        Way.G3: {"propagator": "p2p", "schedule": "g3"},
+        Way.G3_SYLVIE: {"propagator": "p2p", "schedule": "g3", "codec": "sylvie"},
+        Way.SWITCH: {"propagator": "switch"},
+        Way.SWITCH_Q8: {"propagator": "switch", "scheme": "q8"},
+    }
+    lossy = frozenset({Way.G3_SYLVIE, Way.SWITCH_Q8})
+
+    def __init__(self) -> None:
+        self._planned: dict[str, PlannedRun] = {}
+
+    @cached_property
+    def settings_class(self) -> type[TrainSettings]:
+        """Of ``offramp train``."""
+        from offramp.train.settings import TrainSettings
+
+        return TrainSettings
+
+    def network_options(self, placed: Placed, way: str) -> dict[str, Any]:
+        """Where leaves and spines are."""
+        if way not in SWITCHES:
+            return {}
+        network = GnnNetwork.of(placed.cluster, placed.hosts)
+        memory = min(switch.memory for switch in network.switches)
+        return {"memory": memory} | (
+            {"racks": network.racks.leaves, "spines": network.racks.spines} if network.racks else {}
+        )
+
+    def planned(self, placed: Placed, way: str) -> PlannedRun:
+        """Partition and exchanges by a way; made once.
+
+        Raises:
+            OfframpError: settings or a graph that cannot be read, or too few vertices; with file and line.
+        """
+        from offramp.train.planned import plan_run
+
+        if way not in self._planned:
+            settings = self.settings(placed, way)
+            with _one_thread():
+                self._planned[way] = plan_run(settings.load(), settings)
+        return self._planned[way]
+
+    def model_s(self, placed: Placed, way: str) -> float:
+        """Seconds that an epoch's bytes keep links busy, computation before it."""
+        lossless(self, placed, way)
+        if way in SWITCHES:
+            return placed.job.compute_s + self._through_switch_s(placed, way)
+        share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
+        self.settings(placed, way)  # refuses what does not go together
+        sent = self.bytes_of_epoch(placed)
+        return placed.job.compute_s + share * sent / len(placed.hosts) * 8 / placed.slowest_bps
+
+    def bytes_of_epoch(self, placed: Placed) -> int:
+        """What all workers send each other in an epoch of float32 features, headers included.
+
+        Raises:
+            OfframpError: as :meth:`planned`.
+        """
+        from offramp.switchgnn.volume import host_volume
+
+        planned = self.planned(placed, Way.P2P)
+        return sum(host_volume(planned.boundary, width).wire_bytes for width in self._widths(planned))
+
+    def _widths(self, planned: PlannedRun) -> list[int]:
+        from offramp.train.job import exchange_widths, keeps_first_sums, layer_widths
+
+        widths = layer_widths(planned.graph, planned.settings)
+        kept = int(keeps_first_sums(planned.settings, widths))
+        return exchange_widths(planned.settings, widths)[kept:]
+
+    def _through_switch_s(self, placed: Placed, way: str) -> float:
+        from offramp.switchgnn.cost import Rates, predict
+
+        planned = self.planned(placed, way)
+        assert planned.exchanges is not None
+        rates = Rates(link_bps=placed.slowest_bps)
+        schemes = planned.exchanges.schemes
+        return sum(predict(schemes[width], rates).seconds for width in self._widths(planned))
+
+    def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
+        """SwitchGNN's program and entries on the switches between the ranks, and the agents at their links."""
+        (way,) = ways
+        if way not in SWITCHES:
+            return Deployment()
+        planned = self.planned(placed, way)
+        assert planned.exchanges is not None
+        return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.exchanges.plans, number))
+
+    def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:
+        """Links and the plan that is on the switches already; the checkpoint."""
+        words = []
+        if way in SWITCHES:
+            from offramp.switchgnn.fingerprint import job_fingerprint
+
+            network = GnnNetwork.of(placed.cluster, placed.hosts)
+            planned = self.planned(placed, way)
+            assert planned.exchanges is not None
+            words += ["--switch", ",".join(network.addresses), "--ports", ",".join(network.links)]
+            words += ["--loaded", job_fingerprint(planned.exchanges.plans)]
+        settings = self.settings(placed, way)
+        path = Path(settings.checkpoint) if settings.checkpoint else start.folder.absolute() / CHECKPOINT
+        if start.rounds is not None:
+            return words
+        if settings.checkpoint is None:
+            words += ["--checkpoint", str(path)]
+        if start.attempt == 0:
+            path.unlink(missing_ok=True)
+        elif _usable(path, settings.epochs):
+            words += ["--resume", str(path)]
+        return words
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """As ranks compute: nearest neighbours at equal distances are others where several threads add distances up."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # it comes with scikit-learn, which is what would use them
+        return nullcontext()
+    limits: AbstractContextManager[object] = threadpool_limits(1)
+    return limits
+
+
+def _usable(path: Path, epochs: int) -> bool:
+    """Whether a run can go on from a checkpoint; one that had only its end to go begins anew."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return 0 < int(archive["epoch"]) < epochs
+    except (OSError, ValueError, KeyError):
+        return False

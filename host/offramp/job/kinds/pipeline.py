@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph neural network in a pipeline with a language model: when that one runs (UniTG)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from offramp.job.kind import KINDS, Placed
+from offramp.job.training import Training, result_of
+
+if TYPE_CHECKING:
+    from offramp.unitg.settings import UnitgSettings
+
+_FLOAT_BYTES: Final = 4
+
+
+class Way(StrEnum):
+    """When the language model runs."""
+
+    SEQUENTIAL = "sequential"
+    COLOCATED = "colocated"
+    INTERLEAVED = "interleaved"
+
+
+@KINDS.register("unitg")
+class Pipeline(Training):
+    """``offramp train unitg``; a step is an epoch with its share of the language model's work."""
+
+    words = ("train", "unitg")
+    workers = "stages"
+    ways = tuple(Way)
+    options: ClassVar = {way: {"mode": str(way)} for way in Way}
+
+    def __init__(self) -> None:
+        self._vertices: int | None = None
+
+    @cached_property
+    def settings_class(self) -> type[UnitgSettings]:
+        """Of ``offramp train unitg``."""
+        from offramp.unitg.settings import UnitgSettings
+
+        return UnitgSettings
+
+    def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:
+        """The same share of both models' epochs: so many of the language model's that about ``rounds`` go with them."""
+        if rounds is None:
+            return {}
+        settings = self.settings(placed, self.ways[0])
+        of_text = max(1, round(settings.lm_epochs * rounds / settings.epochs))
+        return {"epochs": max(1, round(settings.epochs * of_text / settings.lm_epochs)), "lm_epochs": of_text}
+
+    def model_s(self, placed: Placed, way: str) -> float:
+        """Seconds that activations and their gradients keep a link busy; what fits bubbles only a calibration knows."""
+        settings = self.settings(placed, way)
+        if self._vertices is None:
+            self._vertices = settings.load().vertices
+        sent = 2 * self._vertices * settings.hidden * _FLOAT_BYTES if placed.ranks > 1 else 0
+        return placed.job.compute_s + sent * 8 / placed.slowest_bps
+
+    def step_s(self, folder: Path) -> float | None:
+        """Of the whole run, until the language model is done too."""
+        result = result_of(folder)
+        return float(result["seconds"]) / int(result["epochs"]) if result else None

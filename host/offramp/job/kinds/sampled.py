@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training on sampled neighbours: which sampler, and who has the edges (DGS)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from offramp.job.kind import KINDS, Placed
+from offramp.job.training import Training, lossless
+
+if TYPE_CHECKING:
+    from offramp.dgs.settings import DgsSettings
+
+_ID_BYTES: Final = 8
+_FLOAT_BYTES: Final = 4
+
+
+class Way(StrEnum):
+    """How neighbours are drawn."""
+
+    RANDOM = "random"
+    REPLICATED = "replicated"
+    DGS = "dgs"
+    DGS_REPLICATED = "dgs+replicated"
+
+
+@KINDS.register("dgs")
+class Sampled(Training):
+    """``offramp train dgs``."""
+
+    words = ("train", "dgs")
+    ways = tuple(Way)
+    options: ClassVar = {
+        Way.RANDOM: {"sampler": "random", "topology": "owned"},
+        Way.REPLICATED: {"sampler": "random", "topology": "replicated"},
+        Way.DGS: {"sampler": "dgs", "topology": "owned"},
+        Way.DGS_REPLICATED: {"sampler": "dgs", "topology": "replicated"},
+    }
+    lossy = frozenset({Way.DGS, Way.DGS_REPLICATED})
+
+    def __init__(self) -> None:
+        self._counts: tuple[int, float, float] | None = None
+
+    @cached_property
+    def settings_class(self) -> type[DgsSettings]:
+        """Of ``offramp train dgs``."""
+        from offramp.dgs.settings import DgsSettings
+
+        return DgsSettings
+
+    def model_s(self, placed: Placed, way: str) -> float:
+        """Seconds that rows of remote neighbours and questions for their neighbours keep a host's link busy."""
+        lossless(self, placed, way)
+        settings = self.settings(placed, way)
+        width, rows, asked = self._expected(placed, settings)
+        sent = rows * _FLOAT_BYTES * settings.chosen_columns(width) + rows * _ID_BYTES
+        if settings.topology == "owned":
+            sent += asked * _ID_BYTES
+        seconds: float = placed.job.compute_s + sent / len(placed.hosts) * 8 / placed.slowest_bps
+        return seconds
+
+    def _expected(self, placed: Placed, settings: DgsSettings) -> tuple[int, float, float]:
+        """Width of features; rows that all workers fetch in an epoch, and neighbours that they ask others for.
+
+        Each neighbour is remote with the probability with which an edge is cut, and a batch fetches no row twice.
+        """
+        from offramp.graph.boundary import Boundary
+        from offramp.graph.partition import partition
+
+        if self._counts is None:
+            graph = settings.load()
+            boundary = Boundary(
+                graph, partition(graph, settings.workers, settings.partition, settings.seed), placed.ranks
+            )
+            remote = boundary.C / max(1, graph.edges)
+            degree = 2 * graph.edges / graph.vertices
+            batches = -(-int(graph.train.sum()) // (settings.batch * settings.workers))
+            drawn, edges, asked = float(graph.train.sum()), 0.0, 0.0
+            for hop, fanout in enumerate(settings.fanout):
+                asked += drawn * remote * min(fanout, degree) if hop and fanout > 0 else 0.0
+                drawn *= min(fanout, degree) if fanout > 0 else degree
+                edges += drawn
+            self._counts = graph.width, min(edges * remote, float(boundary.R) * batches), asked
+        return self._counts

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of ``torch.distributed``: who carries out its all-reduces.
+
+The models are those of the systems themselves: a ring and a switch that adds are dimensions of Themis' latency model,
+Themis' schedule is its planner's, Sylvie is the ring with fewer bytes. A calibration corrects them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from offramp.allreduce.wire import frame_bytes
+from offramp.cluster.forwarding import ports_of_hosts
+from offramp.cluster.model import Cluster, Host, Switch
+from offramp.cluster.routes import route
+from offramp.job.calibrate import FILE, description
+from offramp.job.kind import KINDS, Deployment, Kind, Measure, Once, Placed, Prediction, Start
+from offramp.job.network import SUMS, Admitted, Way, check_links, network_text
+from offramp.job.settings import JobSettings
+from offramp.job.steps import mean_step_s
+from offramp.job.switches import JobOnSwitch, page_bytes, pages_of
+from offramp.job.tree import bottleneck_bps, roles
+from offramp.themis.demand import Demand
+from offramp.themis.network import Collective, Dimension, Network
+from offramp.themis.network import Kind as Shape
+from offramp.themis.network_file import network_of
+from offramp.themis.plan import Scheduler, make_plan
+from offramp_base.documents import parse_json, read_text
+from offramp_base.errors import OfframpError
+
+_SEGMENT: Final = 256
+_SYLVIE_COLUMNS: Final = 256
+_MOST_MEASURED: Final = 1 << 20
+
+
+@KINDS.register("command")
+class Sums(Kind):
+    """All-reduces of a program that knows nothing of offloads."""
+
+    ways = SUMS
+
+    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+        """A step's computation and its all-reduces, one after the other."""
+        job = placed.job
+        models: dict[str, Callable[[float], float]] = {}
+        refused: dict[str, str] = {}
+        for way in SUMS:
+            try:
+                models[way] = _model(way, placed)
+            except OfframpError as error:
+                refused[way] = str(error)
+        size = job.all_reduce / job.collectives
+        corrections: dict[str, float] = {}
+        if measure is not None and job.all_reduce:
+            least = max(1024, min(_MOST_MEASURED, int(size)))
+            measured = measure(list(models), least)
+            for name, model in models.items():
+                if name in measured:
+                    corrections[name] = measured[name] / max(model(least), 1e-9)
+                else:
+                    refused[name] = "calibration: another carried out its sums in its place"
+        times = {
+            way: job.compute_s + job.collectives * model(size) * corrections.get(way, 1.0)
+            for way, model in models.items()
+            if way not in refused
+        }
+        alone = {way: model(size) for way, model in models.items()}
+        return Prediction(SUMS, times, alone, corrections, refused, bool(job.all_reduce))
+
+    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
+        """As the job says."""
+        return placed.job
+
+    def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:
+        """Pages of slots on the switches between the ranks, and the settings of our backend of PyTorch."""
+        job, cluster, hosts = placed.job, placed.cluster, placed.hosts
+        steps = deployment(job, cluster, hosts, number) if Way.SWITCH in ways else []
+        known = Admitted(number, job.segments) if steps else None
+        texts = [network_text(Way(way), job, cluster, hosts, known, folder) for way in ways]
+        if len(ways) == 1:
+            return Deployment(steps, texts[0])
+        merged: dict[str, Any] = {}
+        for text in texts:
+            merged |= yaml.safe_load(text)
+        merged["offloads"] = [f"{description(way)}:{way}" for way in ways if way != Way.GLOO]
+        return Deployment(steps, str(yaml.safe_dump(merged | {"least": 0}, sort_keys=False)))
+
+    def calibrate(
+        self, placed: Placed, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
+    ) -> Mapping[str, float]:
+        """One run in which all ways take turns."""
+        words = (sys.executable, "-m", "offramp.job.calibrate", str(size), *ways)
+        probe = replace(placed.job, command=words, name=f"{placed.job.name} (calibration)")
+        once(probe, ways, folder, timeout_s)
+        found = parse_json(read_text(folder / FILE))
+        return {Way(way): float(seconds) for way, seconds in found.items()}
+
+    def step_s(self, folder: Path) -> float | None:
+        """Of what the program calls steps."""
+        return mean_step_s(folder)
+
+
+def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number: int) -> list[JobOnSwitch]:
+    """The steps on switches for sums in the network, leaves first; checked before anything is touched.
+
+    Raises:
+        OfframpError: names file and line of what cannot take the job.
+    """
+    check_links(cluster, hosts)
+    ports = ports_of_hosts(cluster)
+    made = []
+    for name, role in roles(cluster, hosts).items():
+        switch = cluster.by_name[name]
+        assert isinstance(switch, Switch)
+        step = JobOnSwitch(
+            switch, cluster.place(name), ports[name], number, role=role, pages=job.pages, segments=job.segments
+        )
+        step.check()
+        made.append(step)
+    return made
+
+
+def _model(way: Way, placed: Placed) -> Callable[[float], float]:
+    """Seconds of an all-reduce by its bytes on each rank.
+
+    Raises:
+        OfframpError: why this way cannot be taken.
+    """
+    job, cluster, hosts, ranks = placed.job, placed.cluster, placed.hosts, placed.ranks
+    delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
+    ring = Dimension(Shape.RING, ranks, min(bottleneck_bps(cluster, hosts), 1e15), delay_ns)
+    if way in (Way.GLOO, Way.HERMOD):
+        return lambda size: _seconds(ring, size)
+    if way is Way.SYLVIE:
+        if not job.lossy:
+            raise OfframpError("the job does not allow loss (lossy)")
+        share = job.bits / 32 + 8 / (4 * _SYLVIE_COLUMNS)
+        return lambda size: _seconds(ring, size * share)
+    if way is Way.THEMIS:
+        network = _filled(network_of(cluster), ranks)
+        return lambda size: (
+            make_plan(network, [Demand(Collective.ALL_REDUCE, max(1, round(size)))], Scheduler.THEMIS_SCF, 16).finish_ps
+            / 1e12
+        )
+    return _in_switch(job, cluster, hosts, delay_ns)
+
+
+def _in_switch(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], delay_ns: float) -> Callable[[float], float]:
+    if len(hosts) < 2:
+        raise OfframpError("one rank has its sum already")
+    check_links(cluster, hosts)
+    for name in roles(cluster, hosts):
+        switch = cluster.by_name[name]
+        if pages_of(switch, job.segments) < job.pages:  # type: ignore[arg-type]
+            need = job.pages * page_bytes(job.segments)
+            raise OfframpError(f"{cluster.place(name)}: {name} has not {need} B for the job")
+    share = job.segments * _SEGMENT / frame_bytes(job.segments)
+    rate = min(link.rate_bps for host in hosts for link in cluster.links_of[host.name][:1])
+    up = 1 << (len(hosts) - 1).bit_length()  # the size only names the algorithm's power of two: every rank sends once
+    dimension = Dimension(Shape.IN_NETWORK, up, rate, delay_ns, share)
+    return lambda size: _seconds(dimension, size)
+
+
+def _filled(network: Network, ranks: int) -> Network:
+    if network.npus != ranks:
+        raise OfframpError(f"its dimensions are for {network.npus} ranks, the job has {ranks}")
+    return network
+
+
+def _seconds(dimension: Dimension, size: float) -> float:
+    fixed, transfer = dimension.fixed_ps(Collective.ALL_REDUCE), dimension.transfer_ps(Collective.ALL_REDUCE, size)
+    return (fixed + transfer) / 1e12

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graph transformers whose ranks share tokens and heads: which pairs attend, and the numbers that travel (TorchGT)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from offramp.job.kind import KINDS, Placed
+from offramp.job.training import Training, lossless
+
+if TYPE_CHECKING:
+    from offramp.torchgt.settings import TorchGtSettings
+
+_TENSORS: Final = 4
+"""Q, K, V and the output."""
+_PASSES: Final = 3
+"""Forward, backward, and the evaluation's forward."""
+
+
+class Way(StrEnum):
+    """Attention, and what is sent of it."""
+
+    FULL = "full"
+    TOPOLOGY = "topology"
+    REFORMED = "reformed"
+    REFORMED_HALF = "reformed+bfloat16"
+
+
+@KINDS.register("torchgt")
+class Transformer(Training):
+    """``offramp train torchgt``."""
+
+    words = ("train", "torchgt")
+    ways = tuple(Way)
+    options: ClassVar = {
+        Way.FULL: {"attention": "full", "wire": "dtype"},
+        Way.TOPOLOGY: {"attention": "topology", "wire": "dtype"},
+        Way.REFORMED: {"attention": "reformed", "wire": "dtype"},
+        Way.REFORMED_HALF: {"attention": "reformed", "wire": "bfloat16"},
+    }
+    lossy = frozenset({Way.TOPOLOGY, Way.REFORMED, Way.REFORMED_HALF})
+
+    def __init__(self) -> None:
+        self._tokens: int | None = None
+
+    @cached_property
+    def settings_class(self) -> type[TorchGtSettings]:
+        """Of ``offramp train torchgt``."""
+        from offramp.torchgt.settings import TorchGtSettings
+
+        return TorchGtSettings
+
+    def model_s(self, placed: Placed, way: str) -> float:
+        """Seconds that all-to-alls keep a host's link busy; attention itself is only known by calibration."""
+        from offramp.torchgt.task import load_task
+
+        lossless(self, placed, way)
+        settings = self.settings(placed, way)
+        if self._tokens is None:
+            self._tokens = load_task(settings).vertices
+        size, ranks = settings.size, placed.ranks
+        of_rank = self._tokens / ranks * (size.hidden / ranks) * settings.element * (ranks - 1)
+        sent = _TENSORS * _PASSES * size.layers * of_rank
+        seconds: float = placed.job.compute_s + sent * ranks / len(placed.hosts) * 8 / placed.slowest_bps
+        return seconds

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a look says as metrics, in Prometheus' text format (version 0.0.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from offramp.cluster.model import Cluster
+from offramp.job.watch import Look
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metric(NamedTuple):
+    """A family of samples, which all have the label ``cluster``."""
+
+    kind: str
+    help: str
+    labels: tuple[str, ...]
+
+
+METRICS: Final = {
+    "offramp_link_bytes_total": Metric("counter", "Bytes on a host's first link.", ("host", "direction")),
+    "offramp_link_rate_bps": Metric("gauge", "Bits per second that a host's first link takes.", ("host",)),
+    "offramp_link_queue_bytes": Metric("gauge", "Bytes that wait at a host's first link.", ("host",)),
+    "offramp_link_drops_total": Metric("counter", "Packets that a host's first link dropped.", ("host",)),
+    "offramp_switch_up": Metric("gauge", "Whether a switch answers.", ("switch",)),
+    "offramp_switch_pages": Metric("gauge", "Pages of slots of all-reduce.", ("switch",)),
+    "offramp_switch_job_pages": Metric("gauge", "Pages of slots that a job has.", ("switch", "job")),
+    "offramp_switch_packets_total": Metric(
+        "counter", "Packets by what they came to in all-reduce.", ("switch", "verdict")
+    ),
+    "offramp_switch_queue_packets_total": Metric(
+        "counter", "Packets of a port's queue, by what became of them.", ("switch", "queue", "outcome")
+    ),
+    "offramp_agent_up": Metric("gauge", "Whether a smartNIC's agent answers.", ("agent",)),
+    "offramp_agent_clients": Metric("gauge", "Clients of an agent.", ("agent",)),
+    "offramp_agent_requests_total": Metric("counter", "Requests that an agent's queues carried out.", ("agent",)),
+    "offramp_agent_cut_off_total": Metric("counter", "Clients that an agent has cut off.", ("agent",)),
+    "offramp_agent_frames_total": Metric(
+        "counter", "Frames of an agent's port: sent, received, or missed for want of room.", ("agent", "port", "what")
+    ),
+    "offramp_rank_step": Metric("gauge", "Number of the last step of a rank.", ("rank",)),
+    "offramp_rank_step_seconds": Metric("gauge", "Seconds of the last step of a rank.", ("rank",)),
+    "offramp_path_requests_total": Metric("counter", "Requests of a rank's application by path.", ("rank", "path")),
+    "offramp_step_predicted_seconds": Metric("gauge", "Seconds of a step by a way, as the plan has it.", ("way",)),
+    "offramp_step_measured_seconds": Metric("gauge", "Seconds of a step by a way on average, as measured.", ("way",)),
+}
+"""All that there are, in their order."""
+Sample = tuple[str, tuple[object, ...], float]
+
+
+def metrics(cluster: Cluster, now: Look) -> str:
+    """One look in Prometheus' text format; families without samples are left out."""
+    found: dict[str, list[str]] = {}
+    for name, values, number in _samples(cluster, now):
+        pairs = zip(("cluster", *METRICS[name].labels), (cluster.name, *values), strict=True)
+        labels = ",".join(f'{label}="{_escaped(str(value))}"' for label, value in pairs)
+        found.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
+    lines: list[str] = []
+    for name, metric in METRICS.items():
+        if name in found:
+            lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *found[name]]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _samples(cluster: Cluster, now: Look) -> Iterator[Sample]:
+    yield from _links(cluster, now)
+    yield from _switches(now)
+    yield from _agents(now)
+    for rank, steps in now.ranks.items():
+        yield "offramp_rank_step", (rank,), steps.step
+        yield "offramp_rank_step_seconds", (rank,), steps.seconds
+    for rank, paths in now.paths.items():
+        for path, requests in paths.items():
+            yield "offramp_path_requests_total", (rank, path), requests
+    for way, row in now.plan.items():
+        if row.predicted_s is not None:
+            yield "offramp_step_predicted_seconds", (way,), row.predicted_s
+        if row.measured_s is not None:
+            yield "offramp_step_measured_seconds", (way,), row.measured_s
+
+
+def _links(cluster: Cluster, now: Look) -> Iterator[Sample]:
+    for name, both in now.links.items():
+        for way, count in zip(("sent", "received"), both, strict=True):
+            yield "offramp_link_bytes_total", (name, way), count
+    for host in cluster.hosts:
+        if rate := cluster.rate_bps(host.name):
+            yield "offramp_link_rate_bps", (host.name,), rate
+    for name, (waiting, drops) in now.queues.items():
+        yield "offramp_link_queue_bytes", (name,), waiting
+        yield "offramp_link_drops_total", (name,), drops
+
+
+def _switches(now: Look) -> Iterator[Sample]:
+    for name, each in now.switches.items():
+        yield "offramp_switch_up", (name,), each.answers
+        if each.pages:
+            yield "offramp_switch_pages", (name,), each.pages
+        for job, pages in each.taken.items():
+            yield "offramp_switch_job_pages", (name, job), pages
+        for verdict, count in each.verdicts.items():
+            yield "offramp_switch_packets_total", (name, verdict), count
+        for queue, outcomes in each.queues.items():
+            for outcome, count in outcomes.items():
+                yield "offramp_switch_queue_packets_total", (name, queue, outcome), count
+
+
+def _agents(now: Look) -> Iterator[Sample]:
+    for name, each in now.agents.items():
+        yield "offramp_agent_up", (name,), each.answers
+        if not each.answers:
+            continue
+        yield "offramp_agent_clients", (name,), each.clients
+        yield "offramp_agent_requests_total", (name,), each.requests
+        yield "offramp_agent_cut_off_total", (name,), each.cut_off
+        for port, frames in each.ports.items():
+            for what in ("received", "sent", "missed"):
+                yield "offramp_agent_frames_total", (name, port, what), getattr(frames, what)

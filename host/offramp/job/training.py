@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kinds of jobs share whose ranks are workers of an ``offramp train`` command with a file of settings."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any, ClassVar, Final
+
+from offramp.job.kind import CALIBRATION_EPOCHS, Epochs, Kind, Measure, Once, Placed, Prediction, Start, measure_each
+from offramp.job.settings import JobSettings
+from offramp_base.documents import parse_json, read_text
+from offramp_base.errors import OfframpError
+from offramp_base.settings.document import read_settings
+from offramp_base.settings.error import SettingsError
+
+RESULT: Final = "train.json"
+_MOST_BYTES: Final = 256 << 20
+
+
+class Training(Kind):
+    """A training command; a step is an epoch.
+
+    Attributes:
+        words: of the command, behind ``offramp``.
+        workers: its field that says how many ranks there are.
+        options: fields that a way sets.
+        lossy: ways that the job has to allow.
+    """
+
+    words: ClassVar[Sequence[str]]
+    workers: ClassVar[str] = "workers"
+    options: ClassVar[Mapping[str, Mapping[str, Any]]]
+    lossy: ClassVar[frozenset[str]] = frozenset()
+    settings_class: Any
+
+    @abstractmethod
+    def model_s(self, placed: Placed, way: str) -> float:
+        """Seconds of an epoch.
+
+        Raises:
+            OfframpError: why a way cannot be taken.
+        """
+
+    def network_options(self, placed: Placed, way: str) -> dict[str, Any]:  # noqa: ARG002
+        """Fields that follow from the cluster."""
+        return {}
+
+    def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:  # noqa: ARG002
+        """Further words of the command."""
+        return []
+
+    def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:  # noqa: ARG002
+        """Fields that make a run as short as a calibration."""
+        return {} if rounds is None else {"epochs": rounds}
+
+    def settings(self, placed: Placed, way: str) -> Any:
+        """What the job's file says, with what the way sets, for so many ranks.
+
+        Raises:
+            OfframpError: names file, line and field; or fields that do not go with the way.
+        """
+        path = placed.job.file
+        assert path is not None
+        given = read_settings(path, (self.settings_class,))
+        values = {name: each.value for name, each in given.items()} | {self.workers: placed.ranks}
+        values |= dict(self.options[way]) | self.network_options(placed, way)
+        try:
+            return self.settings_class(**values)
+        except SettingsError as error:
+            place = given[error.field].place if error.field in given else str(path)
+            raise OfframpError(f"{place}: {error}") from None
+
+    def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
+        """By a model of what travels, or by epochs that were measured."""
+        self.settings(placed, self.ways[0])  # a fault in the file is the job's, not a way's
+        return Epochs(self.ways, lambda way: self.model_s(placed, way)).predict(measure)
+
+    def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
+        """The command, with a result in JSON."""
+        job = placed.job
+        assert job.file is not None
+        self.settings(placed, way)  # refuses what does not go together
+        fields = {self.workers: placed.ranks, **self.options[way], **self.network_options(placed, way)}
+        fields |= self.rounds(placed, start.rounds)
+        words = [sys.executable, "-m", "offramp", *self.words, "--settings", str(job.file.absolute())]
+        for name, value in fields.items():
+            words += [f"--{name.replace('_', '-')}", str(value)]
+        words += self.words_of(placed, way, start)
+        return replace(job, command=(*words, "--json", str(start.folder.absolute() / RESULT)))
+
+    def calibrate(
+        self,
+        placed: Placed,
+        ways: Sequence[str],
+        size: int,  # noqa: ARG002
+        folder: Path,
+        timeout_s: float,
+        once: Once,
+    ) -> Mapping[str, float]:
+        """The training itself for a few epochs by each way, as far as time allows."""
+
+        def one(way: str, left_s: float) -> float | None:
+            mine = folder / way
+            mine.mkdir(exist_ok=True)
+            start = Start(mine, rounds=CALIBRATION_EPOCHS)
+            once(self.program(placed, way, start), [way], mine, left_s)
+            return self.step_s(mine)
+
+        return measure_each(ways, timeout_s, one)
+
+    def step_s(self, folder: Path) -> float | None:
+        """Of an epoch, the first one left out."""
+        rows = result_of(folder).get("per_epoch", [])
+        seconds = [float(row["seconds"]) for row in rows[1:] or rows]
+        return mean(seconds) if seconds else None
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    """What rank 0 wrote; nothing where it did not."""
+    path = folder / RESULT
+    return dict(parse_json(read_text(path, _MOST_BYTES))) if path.is_file() else {}
+
+
+def lossless(kind: Training, placed: Placed, way: str) -> None:
+    """Refuse a way that changes what is computed, unless the job allows it.
+
+    Raises:
+        OfframpError: it does not.
+    """
+    if way in kind.lossy and not placed.job.lossy:
+        raise OfframpError("the job does not allow loss (lossy)")

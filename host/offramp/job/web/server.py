@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page's server: looks at a cluster again and again, whoever watches, and answers nothing but GETs.
+
+``/`` is the page, ``/events`` what it shows as server-sent events, ``/look.json`` the last look, ``/metrics`` the same
+for Prometheus. Only this machine reaches it: loopback, or a Unix socket of this user (docs/security.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp.cluster.model import Cluster
+from offramp.job.metrics import CONTENT_TYPE, metrics
+from offramp.job.watch import Look, as_json
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Address, parse_address
+from offramp_base.listening.sockets import BACKLOG, bind, remove
+
+if TYPE_CHECKING:
+    import socket
+
+    from aiohttp import web
+
+WHAT: Final = "job top"
+MOST_VIEWERS: Final = 32
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+_HEADERS: Final = {
+    "Content-Security-Policy": f"{_POLICY}; img-src data:; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+Sampler = Callable[[], Look]
+
+
+def page() -> str:
+    """The page, with everything that it needs but the numbers."""
+    style = files("offramp.report").joinpath("style.css").read_text("utf-8")
+    return files("offramp.job.web").joinpath("page.html").read_text("utf-8").replace("/* style */", style)
+
+
+def listen(text: str) -> tuple[socket.socket, Address]:
+    """A socket that is bound, and its address; port 0 takes a free one.
+
+    Raises:
+        OfframpError: other machines would reach it, or it cannot be had.
+    """
+    address = parse_address(text)
+    if not address.local:
+        raise OfframpError(
+            f"{WHAT} {text}: other machines reach this address, and nobody would have to show who he is: expected "
+            "127.0.0.1:PORT or unix:PATH; from elsewhere, ssh -L leads there"
+        )
+    sock = bind(address, Access(), WHAT)
+    sock.listen(BACKLOG)  # whoever comes before the server runs waits
+    return sock, Address(address.family, sock.getsockname())
+
+
+class Watcher:
+    """Looks once in a while, and hands each look to everybody who waits.
+
+    Attributes:
+        looks: how many there were.
+        cluster: whom it looks at.
+    """
+
+    def __init__(self, cluster: Cluster, sample: Sampler, interval_s: float, most: int | None = None) -> None:
+        """``sample`` is called every ``interval_s`` seconds, ``most`` times or until the server ends."""
+        self.cluster, self.looks = cluster, 0
+        self._sample, self._interval_s, self._most = sample, interval_s, most
+        self._now: Look | None = None
+        self._before: Look | None = None
+        self._news = asyncio.Condition()
+
+    async def run(self) -> None:
+        """Look until that is enough."""
+        while self._most is None or self.looks < self._most:
+            if self.looks:
+                await asyncio.sleep(self._interval_s)
+            found = await asyncio.to_thread(self._sample)
+            async with self._news:
+                self._before, self._now = self._now, found
+                self.looks += 1
+                self._news.notify_all()
+
+    async def after(self, seen: int) -> int:
+        """Wait until there are more looks than ``seen``; how many there are."""
+        async with self._news:
+            await self._news.wait_for(lambda: self.looks > seen)
+            return self.looks
+
+    def json(self) -> str:
+        """The last look."""
+        return json.dumps({} if self._now is None else as_json(self.cluster, self._now, self._before))
+
+    def metrics(self) -> str:
+        """The same for Prometheus."""
+        return "" if self._now is None else metrics(self.cluster, self._now)
+
+
+async def serve(sock: socket.socket, watcher: Watcher) -> None:
+    """Serve until the watcher has looked often enough, or the task is cancelled.
+
+    Raises:
+        OfframpError: a sample could not be taken.
+    """
+    from aiohttp import web
+
+    runner = web.AppRunner(_application(watcher), access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, sock).start()
+        await watcher.run()
+    finally:
+        await runner.cleanup()
+        remove(sock)
+
+
+def _application(watcher: Watcher) -> web.Application:
+    from aiohttp import web
+
+    text = page()
+    viewers = 0
+
+    async def show(_: web.Request) -> web.Response:
+        return web.Response(text=text, content_type="text/html", headers=_HEADERS)
+
+    async def last(_: web.Request) -> web.Response:
+        await watcher.after(0)
+        return web.Response(text=watcher.json(), content_type="application/json", headers=_HEADERS)
+
+    async def scrape(_: web.Request) -> web.Response:
+        await watcher.after(0)
+        return web.Response(body=watcher.metrics().encode(), headers={**_HEADERS, "Content-Type": CONTENT_TYPE})
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        nonlocal viewers
+        if viewers >= MOST_VIEWERS:
+            raise web.HTTPServiceUnavailable(text=f"there are {viewers} viewers\n")
+        viewers += 1
+        try:
+            response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            seen = 0
+            while True:
+                seen = await watcher.after(seen)
+                await response.write(f"data: {watcher.json()}\n\n".encode())
+        except ConnectionError:
+            return response
+        finally:
+            viewers -= 1
+
+    app = web.Application(middlewares=[_by_name_of_this_machine(web)], client_max_size=0)
+    for path, handler in (("/", show), ("/events", events), ("/look.json", last), ("/metrics", scrape)):
+        app.router.add_get(path, handler)
+    return app
+
+
+def _by_name_of_this_machine(web: Any) -> Any:
+    """Refuse pages of others whose name has been made to lead here (DNS rebinding)."""
+
+    async def check(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
+        name = request.host.rpartition(":")[0] if request.host.rpartition(":")[2].isdecimal() else request.host
+        try:
+            fine = name == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
+        except ValueError:
+            fine = False
+        if not fine:
+            raise web.HTTPForbidden(text="expected this machine's own name\n")
+        return await handler(request)
+
+    return web.middleware(check)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that go up once and come down at every worker that needs them: sums of one term each.
+
+The switch's program is that of sums. A copy of a vertex at a worker is a vertex of its own, whose only neighbour is the
+original; adding to an empty aggregator changes no bit, so that any 32-bit values travel. Gradients of the copies take
+the plan of partial sums the other way (:func:`offramp.switchgnn.pairwise.pairwise_plan`), and are added up on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from offramp.graph.csr import IntArray
+from offramp.switchgnn.copies import Copies
+from offramp.switchgnn.pairwise import in_turns, partial_ids, sums_in
+from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
+
+
+def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_id: int = 0) -> Plan:
+    """Blocks of as many copies as fit ``memory_bytes``, by vertices that take turns among their owners.
+
+    A vertex whose copies are in two blocks is uploaded in both.
+
+    Args:
+        copies: who needs whose rows.
+        chunks: packets of a row.
+        memory_bytes: of the aggregators.
+        first_block_id: Block_id of the first block.
+
+    Raises:
+        OfframpError: memory for no copy, more blocks than there are Block_ids, ids beyond 32 bits.
+    """
+    aggregators, limit = sums_in(memory_bytes, chunks)
+    require_ids(len(copies.owner) + copies.R)
+    count = -(-copies.R // limit)
+    require_blocks(count, first_block_id)
+    _, place = in_turns(copies.owner, copies.copies[:, 0])
+    by_place = np.argsort(place[copies.copies[:, 0]], kind="stable")
+    parts = np.split(by_place, np.arange(1, count) * limit) if count else []
+    blocks = [_block(first_block_id + i, copies, part) for i, part in enumerate(parts)]
+    return Plan(copies.workers, chunks, aggregators, blocks, copies.R, copies.B, copies.C, first_block_id)
+
+
+def _block(block_id: int, copies: Copies, part: IntArray) -> BlockPlan:
+    """The block of the pairs ``part`` of ``copies``, in upload order."""
+    vertex, receiver = copies.copies[part].T
+    sources, first = np.unique(vertex, return_index=True)
+    ids, pairs = partial_ids(copies)[part], np.sort(part)
+    fan_out = np.bincount(np.searchsorted(sources, vertex), minlength=len(sources))
+    return BlockPlan(
+        block_id,
+        vertices=np.concatenate([sources, np.sort(ids)]),
+        owner=np.concatenate([copies.owner[sources], copies.copies[pairs, 1]]).astype(np.int32),
+        indptr=np.concatenate([[0], np.cumsum(fan_out), np.full(len(receiver), len(receiver))]),
+        neighbours=len(sources) + np.arange(len(receiver)),
+        order=np.argsort(first),
+        directed=True,
+    )

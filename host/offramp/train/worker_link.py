@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's end of its link to a switch: frames that are made here, or the agent of a smartNIC that makes them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import ExitStack
+
+    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.plan import Plan
+    from offramp.switchgnn.recovery import Recovery
+    from offramp.switchgnn.worker import Worker
+    from offramp_base.transport.faulty import Faults
+
+
+def open_worker(
+    rank: int,
+    plans: Sequence[Plan],
+    link: str,
+    stack: ExitStack,
+    timeout_s: float,
+    *,
+    window: int = 256,
+    gap_s: float = 0.0,
+    recovery: Recovery | None = None,
+    racks: Sequence[int] = (),
+    faults: Faults | None = None,
+    seed: int = 0,
+) -> Worker | NicWorker:
+    """The worker ``rank``; ``stack`` closes it.
+
+    Args:
+        rank: of the worker.
+        plans: those that the switch has, in the same order for every worker.
+        link: as :func:`offramp_base.transport.open_io` takes it, or ``nic:`` and what the agent is called.
+        stack: of the caller.
+        timeout_s: how long nothing new may arrive before an exchange fails.
+        window: frames sent before the link is read again.
+        gap_s: pause after each window.
+        recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
+        faults: that the link is given on purpose, both ways.
+        seed: of the faults.
+
+    Raises:
+        OfframpError: the link cannot be opened.
+    """
+    from offramp.switchgnn.rate import RateControl
+    from offramp.switchgnn.worker import Worker
+    from offramp_base.transport import open_io
+    from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.links import NIC
+
+    faults = faults or Faults()
+    if link.startswith(f"{NIC}:"):
+        from offramp.nic.worker import NicWorker
+
+        agent = NicWorker(
+            rank,
+            plans,
+            link,
+            timeout_s,
+            window=window,
+            gap_s=gap_s,
+            recovery=recovery,
+            racks=racks,
+            faults=faults,
+            seed=seed,
+        )
+        return stack.enter_context(closing(agent))
+    plain = stack.enter_context(closing(open_io(link)))
+    io = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
+    return Worker(
+        rank, plans, io, timeout_s, window=window, gap_s=gap_s, recovery=recovery, rate=RateControl(), racks=racks
+    )

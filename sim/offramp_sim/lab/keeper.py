@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches and agents of a laboratory that have died are started again, as whoever runs a rack would do.
+
+A switch comes back as an Ethernet switch that knows all hosts; what jobs had on it is theirs to bring
+(:mod:`offramp.job.run`). Until it is one no job touches it: its ledger is locked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from offramp.job.ledger import opened
+from offramp_base.ending.owner import owner_of
+from offramp_base.errors import OfframpError
+from offramp_sim.lab.devices import bring_base
+from offramp_sim.lab.state import Lab
+
+if TYPE_CHECKING:
+    from offramp.cluster import Cluster
+    from offramp.nic.process import AgentProcess
+    from offramp_p4.embedded import EmbeddedSwitch
+    from offramp_sim.lab.namespaces import Spaces
+
+
+@dataclass
+class Keeper:
+    """Looks after the processes of a laboratory.
+
+    Attributes:
+        lab: which; its state file says how often what was started again.
+        cluster: with the addresses of this laboratory.
+        switches: by name.
+        agents: by host and name.
+        spaces: the hosts' namespaces, if they have any.
+    """
+
+    lab: Lab
+    cluster: Cluster
+    switches: Mapping[str, EmbeddedSwitch]
+    agents: Mapping[tuple[str, str], AgentProcess]
+    spaces: Spaces | None
+
+    def look(self) -> list[str]:
+        """Start again what has died; its names. What does not start is tried again by the next look."""
+        done = []
+        for name in self.lab.ended():
+            what, _, which = name.partition(" ")
+            try:
+                if what == "switch":
+                    pid = self._switch(which)
+                elif what == "agent":
+                    pid = self._agent(which)
+                else:
+                    continue  # a host's namespace goes with its process, and all links at it
+            except OfframpError as error:
+                sys.stderr.write(f"{name}: {error}\n")
+                continue
+            self._note(name, pid)
+            done.append(name)
+        return done
+
+    def _switch(self, name: str) -> int:
+        made = self.switches[name]
+        switch = next(each for each in self.cluster.switches if each.name == name)
+        with opened(switch):
+            made.__exit__()
+            made.__enter__()
+            bring_base(made, self.cluster, switch)
+        return made.pid
+
+    def _agent(self, which: str) -> int:
+        host, _, name = which.partition(".")
+        made = self.agents[host, name]
+        made.stop()
+        made.start()
+        if self.spaces is not None:
+            self.spaces.acquaint(host)
+        return made.pid
+
+    def _note(self, name: str, pid: int) -> None:
+        processes = {**self.lab.processes, name: owner_of(pid)}
+        restarts = {**self.lab.restarts, name: self.lab.restarts.get(name, 0) + 1}
+        self.lab = replace(self.lab, processes=processes, restarts=restarts)
+        self.lab.save()

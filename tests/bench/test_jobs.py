@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planner's choice beside every way measured: 8 hosts, 2 leaves, 2 spines, links of 100 Mb/s and 1 Gb/s.
+
+``pytest -s -m bench tests/bench/test_jobs.py`` takes hours on two cores, which eight ranks share; each way runs twice,
+for the calibration and as a whole. ``OFFRAMP_JOBS`` and ``OFFRAMP_RATES`` choose some (``cora,kvs``; ``100mbit``),
+``OFFRAMP_DATA`` is the folder of the graphs. A line of JSON for each job goes into ``OFFRAMP_ROWS``, if that is set.
+docs/PERFORMANCE.md has the table; nothing passes or fails by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offramp.job.kind import kind_of
+from offramp.job.planner import make_job_plan
+from offramp.job.run import calibrate, run_job
+from offramp.job.settings import JobSettings
+from offramp_base.errors import OfframpError
+from offramp_sim.lab.start import possible_mode, start
+from offramp_sim.lab.state import end
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.bench, pytest.mark.netns]
+DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[3] / "shared" / "data"))
+CLUSTER = """\
+name: {name}
+hosts: [{{name: "h[1-8]"}}]
+switches: [{{name: "leaf[1-2]", memory: 8MB}}, {{name: "spine[1-2]", memory: 8MB}}]
+links:
+  - {{ends: ["h[1-4]", leaf1], rate: {rate}}}
+  - {{ends: ["h[5-8]", leaf2], rate: {rate}}}
+  - {{ends: [leaf1, "spine[1-2]"], rate: {up}}}
+  - {{ends: [leaf2, "spine[1-2]"], rate: {up}}}
+"""
+UP = {"100mbit": "400mbit", "1gbit": "4gbit"}
+SUMS = """
+import sys
+import torch
+import torch.distributed as dist
+import offramp.torch
+from offramp.job.steps import step
+
+torch.set_num_threads(1)
+dist.init_process_group("offramp")
+for number in range(6):
+    values = torch.full((int(sys.argv[1]) // 4,), 1.0)
+    with step(number):
+        dist.all_reduce(values)
+dist.destroy_process_group()
+"""
+GNN = "graph: {graph}\nhidden: {hidden}\nepochs: 20\npartition: metis-volume\n"
+TRANSFORMER = "graph: {graph}\nmodel: {model}\nlayers: 2\nhidden: 32\nheads: 8\nepochs: 12\nclusters: 8\n"
+UNITG = "graph: {graph}\nlayers: 8\nhidden: 32\nepochs: 24\nlm_layers: 2\nlm_width: 32\nlm_epochs: 2\n"
+FILES = {
+    "cora": ("train", GNN.format(graph=DATA / "cora.npz", hidden=64)),
+    "citeseer": ("train", GNN.format(graph=DATA / "citeseer.npz", hidden=64)),
+    "facebook": ("train", GNN.format(graph=DATA / "facebook.npz", hidden=64)),
+    "sbm": ("train", GNN.format(graph="'sbm:n=4000,k=8,degree=15,features=64'", hidden=64)),
+    "cora-sampled": ("dgs", f"graph: {DATA / 'cora.npz'}\nepochs: 12\nfanout: '5,5'\nbatch: 64\n"),
+    "digits-gph": ("torchgt", TRANSFORMER.format(graph="digits", model="graphormer")),
+    "digits-gt": ("torchgt", TRANSFORMER.format(graph="digits", model="gt")),
+    "digits-unitg": ("unitg", UNITG.format(graph="digits")),
+    "sbm-unitg": ("unitg", UNITG.format(graph="'sbm:n=2000,k=8,features=64'")),
+    "kvs": ("leo", "names: [kvs]\nrequests: 20000\n"),
+    "ebs": ("leo", "names: [ebs]\nrequests: 5000\n"),
+}
+"""Of each job the field of its file, and what that file says. ``sums`` is a program."""
+NAMES = [*FILES, "sums"]
+LOSSY = {"cora-sampled", "digits-gph", "digits-gt"}
+CHOSEN = os.environ.get("OFFRAMP_JOBS", ",".join(NAMES)).split(",")
+RATES = os.environ.get("OFFRAMP_RATES", ",".join(UP)).split(",")
+
+
+def job_of(name: str, folder: Path) -> JobSettings:
+    hosts = "h1,h8" if FILES.get(name, ("",))[0] == "leo" else "h[1-8]"
+    if name == "sums":
+        (folder / "sums.py").write_text(SUMS)
+        command = (sys.executable, str(folder / "sums.py"), "1000000")
+        return JobSettings(name=name, command=command, all_reduce=1_000_000, deadline_s=600)
+    field, text = FILES[name]
+    path = folder / f"{name}.yaml"
+    path.write_text(text)
+    return replace(JobSettings(name=name, command=("x",), hosts=hosts), command=(), **{field: path}, deadline_s=600)
+
+
+@pytest.fixture(scope="module", params=RATES)
+def lab(request, tmp_path_factory):
+    mode, why = possible_mode()
+    if mode == "sockets":
+        pytest.skip(f"no network namespaces: {why}")
+    path = tmp_path_factory.mktemp("lab") / "cluster.yaml"
+    path.write_text(CLUSTER.format(name=f"jobs-{os.getpid()}", rate=request.param, up=UP[request.param]))
+    made, _ = start(path, mode=mode)
+    yield request.param, made.cluster()
+    end(made)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in CHOSEN])
+def test_the_planners_choice(lab, name, tmp_path):
+    rate, cluster = lab
+    job = replace(job_of(name, tmp_path), lossy=name in LOSSY)
+    if str(DATA) in FILES.get(name, ("", ""))[1] and not DATA.is_dir():
+        pytest.skip(f"{DATA} is missing: set OFFRAMP_DATA to the folder that holds the graphs")
+    kind, deadline = kind_of(job), time.monotonic() + job.deadline_s
+    folder = tmp_path / "calibration"
+    folder.mkdir()
+    plan = make_job_plan(
+        job,
+        cluster,
+        lambda ways, size: calibrate(job, cluster, ways, size, folder, max(1.0, deadline - time.monotonic())),
+    )
+    measured: dict[str, float] = {}
+    for each in plan.choices:
+        if each.step_s is None:
+            continue
+        mine = tmp_path / each.way
+        mine.mkdir()
+        try:
+            run_job(job, cluster, each.way, mine)
+        except OfframpError as error:
+            sys.stdout.write(f"{name}: {each.way}: {error}\n")
+            continue
+        found = kind.step_s(mine)
+        if found is not None:
+            measured[each.way] = found
+    row = told(name, rate, plan, measured)
+    sys.stdout.write(json.dumps(row) + "\n")
+    if "OFFRAMP_ROWS" in os.environ:
+        with Path(os.environ["OFFRAMP_ROWS"]).open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    assert plan.taken.way in measured
+
+
+def told(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[str, Any]:
+    """What the table says of a job."""
+    best = min(measured, key=lambda way: measured[way])
+    taken, plain = plan.taken, plan.plain.way
+    return {
+        "job": name,
+        "rate": rate,
+        "taken": taken.way,
+        "best": best,
+        "over_best": measured[taken.way] / measured[best],
+        "predicted_s": taken.step_s,
+        "measured_s": measured[taken.way],
+        "error": measured[taken.way] / taken.step_s - 1,
+        "gain": measured[plain] / measured[taken.way],
+        "predicted": {each.way: each.step_s for each in plan.choices},
+        "measured": measured,
+        "why": {each.way: each.why for each in plan.choices if each.step_s is None},
+    }

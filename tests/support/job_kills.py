@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs in a laboratory of which one process is killed at a random moment: ``kill -9`` of a rank, a switch or an agent.
+
+``python tests/support/job_kills.py --runs 100 --out FILE`` goes on where an earlier call with the same file stopped;
+run *n* has seed *n*, which says who dies and when: at any time from the first step of deploying to when an
+undisturbed run has ended. A run must end well, with the model of an undisturbed run to the bit, and leave every
+switch as it was. Ranks and switches die under sums in the switches on two levels (:mod:`job_rank`); agents under
+full-graph training whose features go from an agent through SwitchGNN's program to the other agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import job_rank
+from offramp.job.kinds.full_graph import CHECKPOINT
+from offramp.job.network import Way
+from offramp.job.run import run_job
+from offramp.job.settings import JobSettings
+from offramp.job.snapshot import Snapshot
+from offramp.job.switches import with_switch
+from offramp_sim.lab.start import possible_mode, start
+from offramp_sim.lab.state import STATE, end, read_state
+
+CLUSTER = """\
+name: {name}
+hosts:
+  - {{name: "h[1-2]", agents: [{{name: nic, interface: eth0}}]}}
+  - {{name: "h[3-4]"}}
+switches: [{{name: "leaf[1-2]", memory: 8MB}}, {{name: spine, memory: 8MB}}]
+links:
+  - {{ends: ["h[1-2]", leaf1], rate: 100mbit}}
+  - {{ends: ["h[3-4]", leaf2], rate: 100mbit}}
+  - {{ends: ["leaf[1-2]", spine], rate: 400mbit}}
+"""
+STEPS, RANKS, PAUSE_S = 40, 4, 0.02
+TRAIN = "graph: karate\nhidden: 8\nepochs: 400\ncheckpoint_every: 10\npartition: hash\nretry: 0.2\n"
+TARGETS = ("rank", "switch", "agent")
+RESTARTS = 5
+
+
+class Campaign:
+    """Runs in one laboratory."""
+
+    def __init__(self, lab, folder: Path) -> None:
+        self.lab, self.folder, self.cluster = lab, folder, lab.cluster()
+        self.before = self.states()
+        (folder / "train.yaml").write_text(TRAIN)
+        command = (sys.executable, job_rank.__file__, str(STEPS), str(PAUSE_S))
+        sums = JobSettings(command=command, all_reduce=1_000_000, segments=4, restarts=RESTARTS)
+        train = JobSettings(train=folder / "train.yaml", hosts="h[1-2]", restarts=RESTARTS, port=29600)
+        self.jobs = {"sums": (sums, Way.SWITCH), "train": (train, "switchgnn")}
+        self.usual: dict[str, tuple[float, bytes]] = {}
+
+    def states(self) -> dict[str, Snapshot]:
+        found: dict[str, Snapshot] = {}
+        for switch in self.cluster.switches:
+            with_switch(switch, lambda session, name=switch.name: found.__setitem__(name, Snapshot.take(session)))
+        return found
+
+    def run(self, what: str) -> tuple[float, int, bytes]:
+        """Seconds, attempts, and the model's bits."""
+        job, way = self.jobs[what]
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            folder = Path(name)
+            begun = time.monotonic()
+            outcome = run_job(job, self.cluster, way, folder)
+            seconds = time.monotonic() - begun
+            if what == "sums":
+                models = [np.load(folder / f"model-{rank}.npy") for rank in range(RANKS)]
+                assert all((model == job_rank.expected(STEPS, RANKS)).all() for model in models), "another model"
+                return seconds, outcome.attempts, models[0].tobytes()
+            with np.load(folder / CHECKPOINT) as archive:
+                return (
+                    seconds,
+                    outcome.attempts,
+                    b"".join(archive[n].tobytes() for n in sorted(archive) if "array" in n),
+                )
+
+    def disturbed(self, seed: int, targets: tuple[str, ...]) -> dict:
+        """One run: what died when, how often the job was started, and what was wrong; empty where nothing was."""
+        draw = random.Random(seed)
+        target = draw.choice(targets)
+        what = "train" if target == "agent" else "sums"
+        if what not in self.usual:
+            seconds, attempts, model = self.run(what)
+            assert attempts == 1
+            self.usual[what] = seconds, model
+        usual_s, model = self.usual[what]
+        row = {"seed": seed, "target": target, "after_s": round(draw.uniform(0, usual_s), 3), "killed": ""}
+        over = threading.Event()
+        killer = threading.Thread(target=self._kill, args=(row, draw, over))
+        killer.start()
+        try:
+            seconds, row["attempts"], found = self.run(what)
+            row["seconds"] = round(seconds, 2)
+            row["wrong"] = "" if found == model else "another model"
+        except Exception as error:  # whatever it is, it is the run's result
+            row["wrong"] = f"{type(error).__name__}: {error}"
+        over.set()
+        killer.join()
+        self._settle()
+        if not row["wrong"] and self.states() != self.before:
+            row["wrong"] = "switches are not as they were"
+        return row
+
+    def _kill(self, row: dict, draw: random.Random, over: threading.Event) -> None:
+        if over.wait(row["after_s"]):
+            return
+        while not over.is_set():
+            victims = self._ranks() if row["target"] == "rank" else self._kept(row["target"])
+            if victims:
+                name, pid = draw.choice(sorted(victims.items()))
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                row["killed"] = name
+                return
+            time.sleep(0.01)  # ranks are not there yet
+
+    def _kept(self, what: str) -> dict[str, int]:
+        (lab,) = read_state(Path(self.lab.folder) / STATE)
+        return {name: int(o.split(".")[0]) for name, o in lab.processes.items() if name.startswith(what)}
+
+    @staticmethod
+    def _ranks() -> dict[str, int]:
+        """Children of this process that are ranks."""
+        found = {}
+        for path in Path("/proc/self/task").glob("*/children"):
+            for pid in path.read_text().split():
+                try:
+                    words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                found |= {
+                    word.decode().replace("RANK=", "rank "): int(pid) for word in words if word.startswith(b"RANK=")
+                }
+        return found
+
+    def _settle(self) -> None:
+        """Wait until the laboratory has started again what died."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            (lab,) = read_state(Path(self.lab.folder) / STATE)
+            if not lab.ended():
+                return
+            time.sleep(0.1)
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("--runs", type=int, default=100)
+    given.add_argument("--out", type=Path, required=True)
+    given.add_argument("--targets", default=",".join(TARGETS))
+    given.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so long")
+    options = given.parse_args()
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    begun = time.monotonic()
+    mode, why = possible_mode()
+    if mode == "sockets":
+        sys.exit(f"no network namespaces: {why}")
+    with tempfile.TemporaryDirectory(prefix="job-kills-") as name:
+        folder = Path(name)
+        (folder / "cluster.yaml").write_text(CLUSTER.format(name=f"kills-{os.getpid()}"))
+        lab, _ = start(folder / "cluster.yaml", mode=mode)
+        try:
+            campaign = Campaign(lab, folder)
+            while len(done) < options.runs and time.monotonic() - begun < options.seconds:
+                row = campaign.disturbed(len(done), tuple(options.targets.split(",")))
+                done.append(row)
+                with options.out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                sys.stdout.write(f"{row}\n")
+                sys.stdout.flush()
+        finally:
+            end(lab)
+    wrong = [row for row in done if row["wrong"]]
+    killed = Counter(row["target"] for row in done if row["killed"])
+    again = sum(row.get("attempts", 0) > 1 for row in done)
+    sys.stdout.write(f"{len(done)} runs, killed {dict(killed)}, {again} were started again, {len(wrong)} wrong\n")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

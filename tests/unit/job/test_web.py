@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of ``offramp job top --web``, its metrics, and the dashboard: in Chromium, and for a real Prometheus.
+
+Blind to other browsers; a dashboard is queried as Grafana would query it, not drawn.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from chromium import browser
+from offramp.job.metrics import METRICS, metrics
+from offramp.job.steps import FOLDER, read_paths, step, tell_paths
+from offramp.job.watch import PLAN, look
+from offramp.job.web.server import MOST_VIEWERS, listen, page
+from offramp_base.errors import OfframpError
+from offramp_cli.job.top import WEB, top
+from watched import full_look, served
+
+pytest.importorskip("aiohttp")
+DASHBOARD = json.loads(files("offramp.job.web").joinpath("grafana.json").read_text("utf-8"))
+EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+NAME = re.compile(r"\bofframp_\w+")
+WAIT_S = 60.0
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+        return answer.read().decode()
+
+
+def test_metrics_have_every_family_once_and_parse(racks):
+    text = metrics(racks, full_look(5))
+    sample = re.compile(r'^(\w+)\{cluster="racks"((?:,\w+="(?:[^"\\]|\\.)*")*)\} (-?[\d.e+-]+)$')
+    seen = []
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            seen.append(line.split()[2])
+        elif not line.startswith("#"):
+            found = sample.match(line)
+            assert found, line
+            assert found[1] == seen[-1]
+            assert tuple(re.findall(r',(\w+)="', found[2])) == METRICS[found[1]].labels
+    assert seen == list(METRICS)  # the look has something of everything
+    assert 'offramp_agent_requests_total{cluster="racks",agent="h1/nic"} 1005\n' in text
+    assert 'offramp_agent_up{cluster="racks",agent="h2/nic"} 0\n' in text
+
+
+def test_the_page_needs_nothing_from_elsewhere():
+    text = page()
+    assert not re.search(r"(src|href)=\"(?!data:)", text)
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert "innerHTML" not in text  # what switches and programs say is text
+
+
+def test_a_look_at_a_run(lab, tmp_path, monkeypatch):
+    """Of a real laboratory: its switches run Hermod's program; a rank and its plan are files."""
+    (tmp_path / "allreduce").mkdir()
+    rows = [{"offload": "allreduce", "taken": True, "step_s": 0.5, "why": "fast"}]
+    (tmp_path / PLAN).write_text(json.dumps({"plan": rows}))
+    monkeypatch.setenv(FOLDER, str(tmp_path / "allreduce"))
+    for number in range(3):
+        with step(number), step(number, "backward"):
+            pass
+    tell_paths({"ca": 3, "cc": 4})
+    now = look(lab, tmp_path / "allreduce")
+    assert all(switch.answers for switch in now.switches.values())
+    assert now.ranks[0].step == 2
+    assert now.plan["allreduce"].measured_s == now.ranks[0].mean_s
+    assert now.paths == {0: {"ca": 3, "cc": 4}}
+    (tmp_path / "allreduce" / "paths-1.json").write_text("[1]")
+    assert read_paths(tmp_path / "allreduce") == {0: {"ca": 3, "cc": 4}}
+
+
+def test_only_gets_and_only_by_names_of_this_machine(racks):
+    with served(racks) as url:
+        where = urllib.parse.urlsplit(url).netloc
+        assert get(url) == page()
+        look_now = json.loads(get(f"{url}/look.json"))
+        assert look_now["switches"]["leaf1"]["pages"] == 30
+        for method, path, host, status in (
+            ("POST", "/metrics", where, 405),
+            ("GET", "/metrics", "evil.example", 403),
+            ("GET", "/metrics", "10.0.0.1:80", 403),
+            ("GET", "/metrics", f"localhost:{where.rpartition(':')[2]}", 200),
+            ("GET", "/../etc/passwd", where, 404),
+        ):
+            connection = http.client.HTTPConnection(where, timeout=WAIT_S)
+            connection.request(method, path, headers={"Host": host})
+            answer = connection.getresponse()
+            assert answer.status == status, (method, path, host)
+            if status == 200:
+                assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            connection.close()
+
+
+def test_viewers_are_limited_and_leave_their_places(racks):
+    with served(racks) as url:
+        viewers = []
+        for _ in range(MOST_VIEWERS):
+            viewer = urllib.request.urlopen(f"{url}/events", timeout=WAIT_S)
+            assert viewer.readline().startswith(b"data: {")
+            viewers.append(viewer)
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            get(f"{url}/events")
+        viewers[0].close()
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{url}/events", timeout=WAIT_S).close()
+                break
+            except urllib.error.HTTPError:
+                time.sleep(0.05)
+        else:
+            pytest.fail("a viewer that left kept its place")
+        for viewer in viewers:
+            viewer.close()
+
+
+def test_other_machines_are_not_served():
+    with pytest.raises(OfframpError, match=r"job top 0\.0\.0\.0:0: other machines reach this address"):
+        listen("0.0.0.0:0")
+
+
+def test_an_address_may_be_left_out():
+    assert top.rewrite(["--on", "x", "--web"]) == ["--on", "x", "--web", WEB]
+    assert top.rewrite(["--web", "--on", "x"]) == ["--web", WEB, "--on", "x"]
+    assert top.rewrite(["--web", "[::1]:80"]) == ["--web", "[::1]:80"]
+
+
+def test_the_dashboard_is_one_that_grafana_takes():
+    assert DASHBOARD["schemaVersion"] >= 36
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "cluster"}
+    numbers = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        assert {"type", "title", "gridPos", "targets", "fieldConfig", "datasource"} <= panel.keys()
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert at["x"] + at["w"] <= 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+        assert [target["refId"] for target in panel["targets"]] == [chr(65 + n) for n in range(len(panel["targets"]))]
+
+
+def test_the_dashboard_names_what_there_is_and_all_of_it():
+    named = {name for expression in EXPRESSIONS for name in NAME.findall(expression)}
+    assert named == set(METRICS)
+    for expression in EXPRESSIONS:
+        for name, chosen in re.findall(r"(\w+)\{([^}]*)\}", expression):
+            labels = {"cluster", *METRICS[name].labels}
+            assert set(re.findall(r"(\w+)(?:=~|!=|=)\"", chosen)) <= labels
+
+
+@pytest.fixture
+def prometheus(racks, tmp_path):
+    """A real one, which scrapes the server of looks; its address."""
+    if shutil.which("prometheus") is None:
+        pytest.skip("no prometheus on PATH (make packages)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with served(racks) as url:
+        target = urllib.parse.urlsplit(url).netloc
+        config = {
+            "global": {"scrape_interval": "200ms"},
+            "scrape_configs": [{"job_name": "offramp", "static_configs": [{"targets": [target]}]}],
+        }
+        (tmp_path / "prometheus.yml").write_text(json.dumps(config))
+        words = ["prometheus", f"--config.file={tmp_path / 'prometheus.yml'}", f"--storage.tsdb.path={tmp_path / 'db'}"]
+        words += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"]
+        with (tmp_path / "log").open("w") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
+            try:
+                yield f"http://127.0.0.1:{port}", process, tmp_path / "log"
+            finally:
+                process.terminate()
+
+
+def query(address: str, expression: str) -> list[dict]:
+    text = urllib.parse.urlencode({"query": expression})
+    answer = json.loads(get(f"{address}/api/v1/query?{text}"))
+    assert answer["status"] == "success", answer
+    return answer["data"]["result"]
+
+
+def test_prometheus_scrapes_it_and_answers_the_dashboard(prometheus):
+    address, process, log = prometheus
+    deadline = time.monotonic() + WAIT_S
+    wanted = 'count_over_time(offramp_rank_step{rank="0"}[1h]) > 5'
+    while True:
+        assert process.poll() is None, log.read_text()
+        try:
+            if query(address, wanted):
+                break
+        except OSError:
+            pass
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+    for expression in EXPRESSIONS:
+        asked = expression.replace("$cluster", "racks").replace("$__rate_interval", "1m")
+        assert query(address, asked), expression
+    [moving] = query(address, 'rate(offramp_agent_requests_total{agent="h1/nic"}[1m])')
+    assert float(moving["value"][1]) > 0
+    kinds = json.loads(get(f"{address}/api/v1/metadata"))["data"]
+    assert {name: kinds[name][0]["type"] for name in METRICS} == {name: each.kind for name, each in METRICS.items()}
+
+
+SHOWN = ("leaf1", "12 of 30", "h1/nic", "no answer", "backward", "0 ca", "leaf2 3/7", "90.0 ms", "110 ms", "sends")
+TOO_WIDE = "[...document.querySelectorAll('.card')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.id)"
+PICTURES = os.environ.get("OFFRAMP_PICTURES")
+"""A folder for pictures of the page, for people to look at."""
+
+
+def test_the_page_in_chromium(racks, tmp_path):
+    """At the width of a desk and of a telephone, light and dark: all is there, and nothing is wider than the page."""
+    with served(racks) as url, browser(tmp_path) as page_there:
+        for width, dark in ((1280, False), (390, False), (1280, True), (390, True)):
+            page_there.open(f"{url}/", width, 900, dark=dark)
+            page_there.wait("document.getElementById('state')?.textContent.startsWith('live')")
+            page_there.wait("document.querySelector('.spark polyline')?.getAttribute('points').split(' ').length > 20")
+            text = page_there.evaluate("document.body.innerText")
+            assert [shown for shown in SHOWN if shown not in text] == []
+            assert page_there.evaluate("innerWidth") == width
+            assert page_there.evaluate("document.documentElement.scrollWidth") <= width
+            wide = (
+                "[...document.querySelectorAll('.card')].filter(it => it.scrollWidth > it.clientWidth).map(it => it.id)"
+            )
+            assert page_there.evaluate(wide) == []
+            assert page_there.evaluate("document.querySelector('#plan b')") is None  # names are text
+            assert page_there.errors == []
+            if PICTURES:
+                page_there.picture(Path(PICTURES) / f"top-{width}{'-dark' if dark else ''}.png")
+            assert ("no such <b>way</b>" in text) == (width > 560)
+
+
+def test_the_page_says_when_the_server_has_gone(racks, tmp_path):
+    with browser(tmp_path) as page_there:
+        with served(racks) as url:
+            page_there.open(f"{url}/", 800, 600)
+            page_there.wait("document.getElementById('state')?.textContent.startsWith('live')")
+        page_there.wait("document.getElementById('state').textContent.includes('does not answer')")

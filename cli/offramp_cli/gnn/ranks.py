@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,21 @@ from offramp.workers.launch import open_launcher
 from offramp.workers.processes import expect_workers
 
 
-def on_ranks(work: Any, settings: Any, kind: type, told: Callable[[Any], None] = lambda _: None) -> Any:
+def on_ranks(
+    work: Any,
+    settings: Any,
+    kind: type,
+    told: Callable[[Any], None] = lambda _: None,
+    open_job: Callable[[int], AbstractContextManager[Any]] | None = None,
+) -> Any:
     """What rank 0 returns; None in processes of torchrun other than rank 0.
+
+    Args:
+        work: a module-level function.
+        settings: of the run, among them its store.
+        kind: of what each rank is given.
+        told: gets what rank 0 reports.
+        open_job: from the number of ranks to what each is given; by default the settings.
 
     Raises:
         OfframpError: no store, or a rank failed.
@@ -21,5 +35,8 @@ def on_ranks(work: Any, settings: Any, kind: type, told: Callable[[Any], None] =
     parts = read_manifest(Path(settings.store)).parts
     expect_workers(parts)
     with open_launcher(parts, field="store", given=settings.store, timeout_s=settings.timeout_s) as launcher:
-        done = launcher.run(work, [settings] * parts if launcher.leads else None, kind, told)
-        return done if launcher.leads else None
+        if not launcher.leads:
+            launcher.run(work, None, kind, told)
+            return None
+        with open_job(parts) if open_job else nullcontext(settings) as job:
+            return launcher.run(work, [job] * parts, kind, told)

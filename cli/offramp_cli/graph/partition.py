@@ -20,25 +20,30 @@ class GraphPartitionSettings:
 
     graph: Annotated[
         str,
-        Field("A folder of .npy files, .parquet, PyG's .pt, OGB's folder, or what offramp plan takes", position=True),
+        Field(
+            "A folder of .npy files, .parquet, PyG's .pt, DGL's .bin, DistDGL's .json, PyG's or OGB's folder, or what "
+            "offramp plan takes",
+            position=True,
+        ),
     ]
     store: Annotated[Path, Field("The folder to write", position=True)]
     parts: Annotated[int, Field("Ranks that will share the graph", least=1)] = 2
     method: Annotated[
         str,
         Field(
-            "stream (memory grows with the vertices alone), or a method of offramp plan, which needs the graph twice"
+            "stream (memory grows with the vertices alone), given (as DistDGL or PyG cut it), or a method of offramp "
+            "plan, which needs the graph twice"
         ),
     ] = "stream"
     passes: Annotated[int, Field("Refinements of stream; each reads the edges once more", least=0)] = 8
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
 
 @command(GraphPartitionSettings, Result, example="graph partition karate karate-2 --parts 2 --json -")
 def partition(settings: GraphPartitionSettings, result: Result) -> None:
     """Cut a graph and write each rank's part to a folder, with checksums."""
     from offramp.graph.cut import cut
-    from offramp.graph.source import open_source
+    from offramp.graph.open_source import open_source
     from offramp.graph.store import write_store
 
     console = show.console()

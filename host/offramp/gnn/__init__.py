@@ -6,14 +6,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from offramp.gnn.clusters import ClusterLoader
     from offramp.gnn.gradients import global_mean, sum_gradients
+    from offramp.gnn.ladies import LadiesLoader
     from offramp.gnn.links import ends, link_edges, negative_pairs
-    from offramp.gnn.loader import NeighborLoader
+    from offramp.gnn.loader import LinkNeighborLoader, NeighborLoader
     from offramp.gnn.module import DistributedModule, distribute, halo_exchange
     from offramp.gnn.parts import Partition, partition
+    from offramp.gnn.saint import GraphSAINTEdgeSampler, GraphSAINTNodeSampler, GraphSAINTRandomWalkSampler
     from offramp.gnn.stored import open_store
 
 _WHERE = {
+    "ClusterLoader": "clusters",
+    "GraphSAINTEdgeSampler": "saint",
+    "GraphSAINTNodeSampler": "saint",
+    "GraphSAINTRandomWalkSampler": "saint",
+    "LadiesLoader": "ladies",
+    "LinkNeighborLoader": "loader",
     "NeighborLoader": "loader",
     "global_mean": "gradients",
     "sum_gradients": "gradients",
@@ -25,13 +34,21 @@ _WHERE = {
     "negative_pairs": "links",
     "open_store": "stored",
     "Partition": "parts",
+    "Switch": "switched",
     "partition": "parts",
 }
 
 __all__ = [
+    "ClusterLoader",
     "DistributedModule",
+    "GraphSAINTEdgeSampler",
+    "GraphSAINTNodeSampler",
+    "GraphSAINTRandomWalkSampler",
+    "LadiesLoader",
+    "LinkNeighborLoader",
     "NeighborLoader",
     "Partition",
+    "Switch",
     "distribute",
     "ends",
     "global_mean",

@@ -25,7 +25,13 @@ SCHEDULES: Final = ("sequential", "stale")
 
 
 class HaloExchange(Protocol):
-    """Carries rows and their gradients; all ranks call it in the same order."""
+    """Carries rows and their gradients; all ranks call it in the same order.
+
+    Attributes:
+        exact: whether rows arrive as they are, those of this step: then rows that never change travel once.
+    """
+
+    exact: bool
 
     def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
         """The ``(h, …)`` rows of others, of ``(n, …)`` own rows on each rank."""
@@ -36,6 +42,8 @@ class HaloExchange(Protocol):
 
 class PlainExchange:
     """Rows as they are, of any type."""
+
+    exact = True
 
     def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:  # noqa: ARG002
         """As :meth:`HaloExchange.fetch`."""
@@ -51,6 +59,8 @@ class StaleExchange:
 
     The first step waits for its own. Evaluation has keys of its own and is never late.
     """
+
+    exact = False
 
     def __init__(self) -> None:
         self._late: dict[tuple[int, bool], Callable[[], torch.Tensor]] = {}
@@ -93,6 +103,8 @@ class CodedExchange:
         bits: base width where the codec leaves it to a controller; 32 leaves float32.
         seed: of the rounding.
     """
+
+    exact = False
 
     def __init__(self, codec: str, bits: int | None, seed: int) -> None:
         self._settings = CodecChoice(codec, seed=seed)

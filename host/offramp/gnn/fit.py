@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,14 @@ from offramp.gnn.gradients import global_mean, sum_gradients
 from offramp.gnn.metrics import METRICS
 from offramp.gnn.module import distribute
 from offramp.gnn.stored import open_store
+from offramp.gnn.switched import Switch
 from offramp.gnn.weights import make_model, save_weights
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.gnn.parts import Partition
-    from offramp.gnn.settings import GnnSettings
+    from offramp.gnn.settings import GnnJob, GnnSettings
     from offramp.workers.group import Group
 
 
@@ -65,8 +67,18 @@ class GnnResult:
     parameters: int
 
 
-def train_rank(group: Group, settings: GnnSettings, report: Callable[[Any], None]) -> GnnResult:
+def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnResult:
     """One rank's run; rank 0 reports every epoch and writes the weights."""
+    with ExitStack() as stack:
+        switch = None
+        if job.address:
+            switch = stack.enter_context(
+                Switch(job.address, job.ports, memory=job.settings.memory, timeout_s=job.settings.timeout_s)
+            )
+        return _train(group, job.settings, switch, report)
+
+
+def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None]) -> GnnResult:
     part = open_store(settings.store)
     torch.manual_seed(settings.seed)
     spec = specification(settings, part)
@@ -76,6 +88,7 @@ def train_rank(group: Group, settings: GnnSettings, report: Callable[[Any], None
         codec=settings.codec,
         bits=settings.bits,
         schedule=settings.staleness,
+        propagator=switch,
         seed=settings.seed,
     )
     fit = Fit(model, part, settings)

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from offramp.gnn.parts import EdgeSet, Partition
 
 
+Constants = dict[tuple[int, int], tuple[torch.Tensor, int, torch.Tensor]]
+"""By a tensor's and a halo's identity: the tensor, its version, and its rows with the halo's behind them."""
+
+
 class Distribution(TorchFunctionMode):
     """One forward pass over a partition.
 
@@ -51,9 +55,15 @@ class Distribution(TorchFunctionMode):
     """
 
     def __init__(
-        self, part: Partition, exchange: HaloExchange, seed: int, step: int, rules: Mapping[str, Callable[..., Any]]
+        self,
+        part: Partition,
+        exchange: HaloExchange,
+        seed: int,
+        step: int,
+        rules: Mapping[str, Callable[..., Any]],
+        constants: Constants,
     ) -> None:
-        """Args: rules: what functions of a name do instead (:data:`offramp.gnn.rules.RULES`)."""
+        """Args: rules: what functions do instead (:data:`offramp.gnn.rules.RULES`); constants: of ``part``."""
         super().__init__()
         self.part, self.comm, self.seed, self.step = part, part.comm, seed, step
         self.paused = False
@@ -61,7 +71,8 @@ class Distribution(TorchFunctionMode):
         self.draws = 0
         self._exchange, self._rules = exchange, rules
         self._exchanges = 0
-        self._extended: dict[tuple[int, int], tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._extended: Constants = {}
+        self._constants = constants
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
@@ -87,14 +98,23 @@ class Distribution(TorchFunctionMode):
     def extended(self, x: torch.Tensor, halo: Halo) -> torch.Tensor:
         """Own rows and those of the halo; rows that have come once in this pass are not fetched again."""
         key = id(x), id(halo)
-        known = self._extended.get(key)
+        constant = self._exchange.exact and not x.requires_grad and self._is_given(x)
+        there = self._constants if constant else self._extended
+        known = there.get(key)
         if known is not None and known[1] == x._version:
             return known[2]
         with torch._C.DisableTorchFunction():
-            out = extend(x, halo, self._exchange, ExchangeKey(self.step, self._exchanges))
-        self._exchanges += 1
-        self._extended[key] = (x, x._version, out)  # x is kept: its id is not another tensor's meanwhile
+            if constant:
+                out = torch.cat([x, halo.start(x)()])
+            else:
+                out = extend(x, halo, self._exchange, ExchangeKey(self.step, self._exchanges))
+                self._exchanges += 1
+        there[key] = (x, x._version, out)  # x is kept: its id is not another tensor's meanwhile
         return out
+
+    def _is_given(self, x: torch.Tensor) -> bool:
+        """Whether ``x`` is the graph's, which changes where somebody writes into it and nowhere else."""
+        return any(x is each for vertices in self.part.vertices.values() for each in vertices.data.values())
 
     def _note(self, tensor: torch.Tensor) -> None:
         tag = tag_of(tensor)

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import nn
 
-from offramp.gnn.exchanges import PLAIN, make_exchange
-from offramp.gnn.mode import Distribution, active, run
+from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
+from offramp.gnn.mode import Constants, Distribution, active, run
 from offramp.gnn.parts import HOMOGENEOUS, Partition, partition
 from offramp.gnn.rules import RULES
 from offramp.gnn.tags import EDGES, EXTENDED, PAIRS, VERTICES, CannotDistributeError, Tag, mark, tag_of, tensors
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import torch.distributed as dist
+
+    from offramp.gnn.exchanges import HaloExchange
+    from offramp.gnn.switched import Switch
 
 WHOLE_ROWS: Final = ("HGTConv",)
 """Layers that number vertices of several types together: they get own rows and halo, and their own rows are kept."""
@@ -47,6 +51,7 @@ def distribute(
     codec: str = PLAIN,
     bits: int | None = None,
     schedule: str = "sequential",
+    propagator: Switch | None = None,
     seed: int = 0,
     whole_rows: Collection[str] = (),
 ) -> DistributedModule:
@@ -62,6 +67,7 @@ def distribute(
         codec: of halo rows: ``fp32`` leaves them as they are; else a name of :data:`offramp.codecs.base.CODECS`.
         bits: base width of the codec ``sylvie``; 32 leaves float32.
         schedule: ``sequential``, or ``stale`` for the halo rows of the step before.
+        propagator: a switch through which halo rows go; None: from rank to rank.
         seed: of dropout and of the codec's rounding.
         whole_rows: classes of layers that get own rows and halo in one, as plain functions of the module's own.
 
@@ -73,7 +79,11 @@ def distribute(
     with torch.no_grad():
         for tensor in (*module.parameters(), *module.buffers()):
             tensor.copy_(part.comm.broadcast(tensor.detach().clone()))
-    exchange = make_exchange(codec, schedule, bits, seed)
+    exchange: HaloExchange = make_exchange(codec, schedule, bits, seed)
+    if propagator is not None:
+        if not isinstance(exchange, PlainExchange):
+            raise SettingsError("propagator", f"a switch goes with codec {PLAIN} and schedule sequential only")
+        exchange = propagator
     return DistributedModule(module, part, exchange, seed, (*WHOLE_ROWS, *whole_rows))
 
 
@@ -101,13 +111,14 @@ class DistributedModule(nn.Module):
     """
 
     def __init__(
-        self, module: nn.Module, part: Partition, exchange: Any, seed: int, whole_rows: Collection[str]
+        self, module: nn.Module, part: Partition, exchange: HaloExchange, seed: int, whole_rows: Collection[str]
     ) -> None:
         super().__init__()
         self.module = module
         self.part = part
         self.step = 0
         self._exchange, self._seed = exchange, seed
+        self._constants: tuple[Partition, Constants] = part, {}
         for layer in module.modules():
             if type(layer).__name__ in whole_rows:
                 _give_whole_rows(layer)
@@ -118,7 +129,10 @@ class DistributedModule(nn.Module):
         Raises:
             OfframpError: a layer mixes vertices in a way that cannot be distributed; the message names it.
         """
-        mode = Distribution(self.part, self._exchange, self._seed, self.step if self.training else -1, RULES)
+        if self._constants[0] is not self.part:
+            self._constants = self.part, {}
+        step = self.step if self.training else -1
+        mode = Distribution(self.part, self._exchange, self._seed, step, RULES, self._constants[1])
         self.step += self.training
         for value in args:
             _tag_input(self.part, "", value)
@@ -262,7 +276,6 @@ def halo_exchange(x: torch.Tensor, graph: Partition | None = None, vertices: str
     if mode is not None and (graph is None or graph is mode.part):
         of = mode.part.vertices[vertices]
         return mark(mode.extended(x, of.halo), Tag(EXTENDED, of))
-    from offramp.gnn.exchanges import PlainExchange
     from offramp.gnn.halo import ExchangeKey, extend
 
     assert graph is not None

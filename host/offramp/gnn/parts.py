@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,8 +19,7 @@ from offramp.gnn.comm import Alone, Comm, open_comm
 from offramp.gnn.halo import Halo
 from offramp.gnn.tags import PAIRS, Tag, mark
 from offramp.gnn.whole import EdgeType, WholeGraph, read_whole
-from offramp.graph.csr import symmetric_csr
-from offramp.graph.partition import partition as owners_of
+from offramp.graph.partition import partition_ends
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class VertexSet:
         owner: ``(N,)`` rank of each vertex of the whole graph.
         halo: rows of others that the edges need.
         data: tensors with one row for each own vertex, by name.
+        files: the arrays behind those of ``data`` that are mapped from files.
     """
 
     name: str
@@ -46,6 +47,14 @@ class VertexSet:
     owner: torch.Tensor
     halo: Halo
     data: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def local(self) -> npt.NDArray[np.int32]:
+        """``(N,)`` local number of each own vertex of the whole graph, -1 of others."""
+        numbers = np.full(len(self.owner), -1, np.int32)
+        numbers[self.ids.numpy()] = np.arange(self.owned, dtype=np.int32)
+        return numbers
 
     @property
     def owned(self) -> int:
@@ -274,10 +283,5 @@ def _by_method(whole: WholeGraph, method: str, size: int, seed: int) -> dict[str
     ]
     u, v = np.concatenate(ends, axis=1) if ends else np.zeros((2, 0), np.int64)
 
-    @dataclass
-    class Joined:
-        indptr: npt.NDArray[np.int64]
-        indices: npt.NDArray[np.int64]
-
-    owner = owners_of(Joined(*symmetric_csr(total, u, v)), size, method, seed).astype(np.int64)
+    owner = partition_ends(total, u, v, size, method, seed).astype(np.int64)
     return {name: owner[starts[name] : starts[name] + count] for name, count in whole.counts.items()}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
 
-from offramp.dgs.sampling import ALL, LocalAdjacency, stream_of, uniform
+from offramp.dgs.sampling import ALL, places, stream_of
+from offramp.graph.source import forget
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from offramp.gnn.comm import Alone, Comm
     from offramp.gnn.parts import Partition
     from offramp.graph.csr import IntArray
+
+
+_LARGE: Final = 1 << 30
+"""Bytes of a file from which on the memory that holds its pages is given back."""
+_PAGES: Final = 1 << 17
+"""Rows that are read of such a file until then, of one page each at most."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,16 @@ class Requests:
     def __init__(self, comm: Comm | Alone, owner: npt.NDArray[np.int32], ids: IntArray) -> None:
         self._comm = comm
         of = owner[ids]
-        self.order = np.argsort(of, kind="stable")
+        self.order = np.argsort(of.astype(np.uint16), kind="stable")  # sorted by radix, in a third of the time
         self._sent = np.bincount(of, minlength=comm.size).tolist()
         ones = [1] * comm.size
         self._came = comm.all_to_all(torch.tensor(self._sent), ones, ones).tolist()
         asked = comm.all_to_all(torch.from_numpy(ids[self.order]), self._sent, self._came)
         self.asked: IntArray = asked.numpy()
+
+    def send(self, rows: npt.NDArray[Any]) -> torch.Tensor:
+        """Rows for the owners of the vertices asked for, one with each, against those of the others."""
+        return self._comm.all_to_all(torch.from_numpy(rows[self.order]), self._sent, self._came)
 
     def answer(self, rows: torch.Tensor) -> torch.Tensor:
         """One row for each vertex that this rank was asked for, against one for each that it asked for."""
@@ -86,26 +97,63 @@ class Sampler:
     def __init__(self, part: Partition, comm: Comm | Alone, seed: int) -> None:
         edges, vertices = part.edges["", "edge_index", ""], part.vertices[""]
         self._comm, self._seed = comm, seed
-        self._ids: IntArray = vertices.ids.numpy()
+        self._local = vertices.local
         self.owner: npt.NDArray[np.int32] = vertices.owner.numpy()
-        targets = edges.index[1].numpy()
-        order = np.argsort(targets, kind="stable")
-        counts = np.bincount(targets, minlength=len(self._ids))
-        self._sources: IntArray = edges.source_ids.numpy()[edges.index[0].numpy()[order]]
+        targets, owned = edges.index[1].numpy(), vertices.owned
+        self._indptr: IntArray = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=owned))])
+        self._known: IntArray = edges.source_ids.numpy()
+        # Edges of a partition lie by target; what is the size of all edges would double its memory here.
+        sorted_ = bool((targets[1:] >= targets[:-1]).all())
+        order = slice(None) if sorted_ else np.argsort(targets, kind="stable")
+        self._sources: IntArray = edges.index[0].numpy()[order]
         self._edges: IntArray = edges.ids.numpy()[order]
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self._places = LocalAdjacency(indptr, np.arange(len(targets)))
 
     def draw(self, ids: IntArray, fanout: int, batch: int, hop: int) -> Drawn:
         """``fanout`` neighbours of each vertex, all where there are no more or ``fanout`` is -1."""
         requests = Requests(self._comm, self.owner, ids)
-        rows = np.searchsorted(self._ids, requests.asked)
+        rows = self._local[requests.asked].astype(np.int64)
         stream = stream_of(self._seed, 0, batch, hop)
-        found = uniform(self._places, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
-        places = found.neighbours
-        values = np.stack([self._sources[places], self._edges[places]], axis=1)
+        found = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
+        at = found.neighbours
+        values = np.stack([self._known[self._sources[at]], self._edges[at]], axis=1)
         counts, came = requests.answer_lists(found.counts, values)
         return Drawn(counts, came[:, 0], came[:, 1])
+
+    def walk(self, ids: IntArray, words: IntArray) -> IntArray:
+        """A step of random walks against the edges: a neighbour of each vertex, itself where it has none.
+
+        Args:
+            ids: ``(w,)`` where the walks are.
+            words: ``(w,)`` random numbers, not negative, each of which chooses a neighbour.
+        """
+        requests = Requests(self._comm, self.owner, ids)
+        came = requests.send(words).numpy()
+        rows = self._local[requests.asked]
+        begin, degree = self._indptr[rows], self._indptr[rows + 1] - self._indptr[rows]
+        to = requests.asked.copy()
+        some = degree > 0
+        to[some] = self._known[self._sources[begin[some] + came[some] % degree[some]]]
+        found: IntArray = requests.answer(torch.from_numpy(to)).numpy()
+        return found
+
+    def between(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """``(2, e)`` all edges between some vertices, in their numbers, by target; the edges' ids.
+
+        Args:
+            nodes: ``(n,)`` vertices of the whole graph, ascending, no one twice.
+        """
+        drawn = self.draw(nodes, -1, 0, 0)
+        targets = np.repeat(np.arange(len(nodes)), drawn.counts)
+        at, inside = find(nodes, drawn.sources)
+        return np.stack([at[inside], targets[inside]]), drawn.edges[inside]
+
+
+def find(known: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Where ``wanted`` are among ascending values, and which of them are there."""
+    at: IntArray = np.searchsorted(known, wanted)
+    inside = at < len(known)
+    inside[inside] = known[at[inside]] == wanted[inside]
+    return at, inside
 
 
 class RowCache:
@@ -113,19 +161,29 @@ class RowCache:
 
     Kept are those of the halo that most edges need, as many as ``most_bytes`` take; they are fetched once.
 
+    Args:
+        part: of the graph.
+        comm: the ranks.
+        values: ``(n, …)`` rows of the own vertices.
+        most_bytes: of rows of others that are kept.
+        file: what ``values`` are mapped from. Memory that holds pages of a large one is given back now and then.
+
     Attributes:
         fetched, kept: rows of others that travelled and that did not have to.
     """
 
-    def __init__(self, part: Partition, comm: Comm | Alone, values: torch.Tensor, most_bytes: int) -> None:
+    def __init__(
+        self, part: Partition, comm: Comm | Alone, values: torch.Tensor, most_bytes: int, file: Any = None
+    ) -> None:
         vertices, edges = part.vertices[""], part.edges["", "edge_index", ""]
-        self._comm, self._values = comm, values
-        self._ids: IntArray = vertices.ids.numpy()
+        self._comm, self._values, self._touched = comm, values, 0
+        self._file = file if file is not None and file.nbytes > _LARGE else None
+        self._local = vertices.local
         self._owner: npt.NDArray[np.int32] = vertices.owner.numpy()
         self.fetched = self.kept = 0
         row_bytes = max(1, values[:1].numel() * values.element_size())
         source = edges.index[0].numpy()
-        uses = np.bincount(source[source >= len(self._ids)] - len(self._ids), minlength=vertices.halo.rows)
+        uses = np.bincount(source[source >= vertices.owned] - vertices.owned, minlength=vertices.halo.rows)
         most = np.argsort(-uses, kind="stable")[: most_bytes // row_bytes]
         self._known: IntArray = np.sort(vertices.halo.ids.numpy()[most])
         self._cache = self._fetch(self._known)
@@ -135,9 +193,9 @@ class RowCache:
         """``(r, …)`` rows of vertices of the whole graph; every rank calls this together."""
         out = self._values.new_empty((len(ids), *self._values.shape[1:]))
         own = self._owner[ids] == self._comm.rank
-        at = np.minimum(np.searchsorted(self._known, ids), max(len(self._known) - 1, 0))
-        cached = ~own & (self._known[at] == ids) if len(self._known) else np.zeros(len(ids), np.bool_)
-        out[torch.from_numpy(own)] = self._values[torch.from_numpy(np.searchsorted(self._ids, ids[own]))]
+        at, known = find(self._known, ids)
+        cached = ~own & known
+        out[torch.from_numpy(own)] = self._own(ids[own])
         out[torch.from_numpy(cached)] = self._cache[torch.from_numpy(at[cached])]
         far = ~own & ~cached
         out[torch.from_numpy(far)] = self._fetch(ids[far])
@@ -146,6 +204,12 @@ class RowCache:
 
     def _fetch(self, ids: IntArray) -> torch.Tensor:
         requests = Requests(self._comm, self._owner, ids)
-        rows = torch.from_numpy(np.searchsorted(self._ids, requests.asked))
         self.fetched += len(ids)
-        return requests.answer(self._values[rows])
+        return requests.answer(self._own(requests.asked))
+
+    def _own(self, ids: IntArray) -> torch.Tensor:
+        self._touched += len(ids)
+        if self._touched > _PAGES:
+            self._touched = 0
+            forget(self._file)
+        return self._values[torch.from_numpy(self._local[ids].astype(np.int64))]

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
 from offramp_base.wire.objects import sendable
 
 SCHEDULES: Final = {
@@ -17,6 +20,7 @@ SCHEDULES: Final = {
 }
 NORMS: Final = ("none", "batch", "layer", "graph", "pair")
 STALENESS: Final = ("sequential", "stale")
+SWITCH_MEMORY: Final = 4_000_000
 _MODEL, _TRAINING, _HALO = "Model", "Training", "Halo rows"
 
 
@@ -47,10 +51,35 @@ class GnnSettings:
     codec: Annotated[str, Field("fp32 | sylvie | q1 … q8", group=_HALO)] = "fp32"
     bits: Annotated[int | None, Field("Base width of sylvie")] = None
     staleness: Annotated[str, Field("Rows of this step, or of the one before", choices=STALENESS)] = "sequential"
+    propagator: Annotated[
+        str,
+        Field("How rows travel", choices={"p2p": "from rank to rank", "switch": "through a P4 switch, each up once"}),
+    ] = "p2p"
+    memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES)] = SWITCH_MEMORY
     checkpoint: Annotated[
         str | None, Field("Write the best weights here: .safetensors or .pt", written=True, group="Output")
     ] = None
     timeout_s: Annotated[float, Field("How long a rank may be stopped", above=0)] = 60.0
+
+    def __post_init__(self) -> None:
+        if self.propagator == "switch" and (self.codec != "fp32" or self.staleness != "sequential"):
+            raise SettingsError("propagator", "goes with {codec} fp32 and {staleness} sequential only", "switch")
+
+
+@sendable
+@dataclass(frozen=True)
+class GnnJob:
+    """One rank's part of a training run.
+
+    Attributes:
+        settings: of the run.
+        address: of the switch's P4Runtime server; empty: no switch takes part.
+        ports: port of the switch and link of every rank, in rank order.
+    """
+
+    settings: GnnSettings
+    address: str = ""
+    ports: Sequence[tuple[int, str]] = ()
 
 
 @sendable

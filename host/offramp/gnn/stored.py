@@ -56,7 +56,8 @@ def _partition(comm: Comm | Alone, part: StoredPart) -> Partition:
     halo_ids = np.array(part.halo_ids)
     counts = np.bincount(part.owner[halo_ids], minlength=comm.size).tolist()
     halo = Halo.agree(comm, ids, torch.from_numpy(halo_ids), counts)
-    vertices = VertexSet("", ids, _tensor(part.owner), halo, {k: _tensor(v) for k, v in part.vertex_fields.items()})
+    rows = {name: _tensor(values) for name, values in part.vertex_fields.items()}
+    vertices = VertexSet("", ids, _tensor(part.owner), halo, rows, part.vertex_fields)
     targets = np.repeat(np.arange(len(ids)), np.diff(part.indptr))
     index = torch.from_numpy(np.stack([np.asarray(part.sources), targets]))
     columns = {k: _tensor(v) for k, v in part.edge_fields.items()}

@@ -48,7 +48,7 @@ def _karate(split: str, seed: int) -> Graph:
     try:
         nx: Any = importlib.import_module("networkx")
     except ImportError:
-        raise OfframpError("karate: needs the package networkx: pip install networkx") from None
+        raise OfframpError("karate: needs the package networkx: pip install 'offramp[gnn]'") from None
     club = nx.karate_club_graph()
     n = club.number_of_nodes()
     u, v = np.array(club.edges, np.int64).T

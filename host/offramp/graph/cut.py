@@ -7,15 +7,18 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from offramp.graph.csr import symmetric_csr
-from offramp.graph.partition import partition
+from offramp.graph.partition import partition_ends
 from offramp.graph.source import GraphSource
 from offramp.graph.streaming import stream_partition
 from offramp_base.memory import check_memory
+from offramp_base.settings.error import SettingsError
 
 STREAM: Final = "stream"
+GIVEN: Final = "given"
+"""As the graph was cut already: by DistDGL, or by PyG."""
+
+_VERTEX_BYTES: Final = 20
 _EDGE_BYTES: Final = 80
 
 
@@ -25,12 +28,16 @@ def cut(source: GraphSource, parts: int, method: str, refinements: int, seed: in
     Raises:
         OfframpError: an unknown method, too many parts, or a graph that memory does not hold.
     """
+    if method == GIVEN:
+        if source.owner is None:
+            raise SettingsError("method", f"{source.name} is not cut", method)
+        if (count := int(source.owner.max(initial=-1)) + 1) > parts:
+            raise SettingsError("parts", f"{source.name} is cut into {count}", parts)
+        return source.owner
+    check_memory(source.vertices * (_VERTEX_BYTES + 4 * parts), source.name)  # a file may say any number
     if method == STREAM:
         return stream_partition(source.chunks, source.vertices, source.edges, parts, refinements=refinements)
     check_memory(source.edges * _EDGE_BYTES, source.name)
     chunks = [np.stack(each) for each in source.chunks()]
     u, v = np.concatenate(chunks, axis=1) if chunks else np.zeros((2, 0), np.int64)
-    indptr, indices = symmetric_csr(source.vertices, u, v)
-    ones = np.ones(len(indices), np.bool_)
-    graph = csr_array((ones, indices, indptr), shape=(source.vertices, source.vertices))
-    return partition(graph, parts, method, seed)
+    return partition_ends(source.vertices, u, v, parts, method, seed)

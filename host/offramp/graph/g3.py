@@ -9,6 +9,7 @@ from offramp.graph.bins import breadth_first
 from offramp.graph.csr import Adjacency, IntArray
 from offramp.graph.metis import available, balanced_parts, weighted_parts
 from offramp_base.errors import OfframpError
+from offramp_base.extras import fall_back
 
 SCALE = 1 << 20
 """What the weights of all vertices come to where one weight stands for both constraints."""
@@ -32,6 +33,7 @@ def first_stage(graph: Adjacency, workers: int, seed: int = 0) -> IntArray:
     if available():
         weight = np.maximum(1, np.rint(share * SCALE / 2)).astype(np.int64)
         return weighted_parts(graph.indptr, graph.indices, workers, weight, seed)
+    fall_back("partition g3: pieces of a breadth-first order", "pymetis")
     order = breadth_first(graph)
     part = np.empty(n, np.int64)
     before = np.cumsum(share[order]) - share[order]  # half of a vertex decides where it falls

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import Adjacency, rows_of
+from offramp.graph.csr import Adjacency, IntArray, rows_of, symmetric_csr
 from offramp.graph.g3 import first_stage
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
@@ -21,6 +22,7 @@ from offramp.graph.repartition import Repartition, repartition
 from offramp.graph.streaming import stream_partition
 from offramp.splitmix import GOLDEN, mix
 from offramp_base.errors import OfframpError
+from offramp_base.extras import fall_back
 from offramp_base.registry import Registry
 
 Partitioner = Callable[[Adjacency, int, int], npt.NDArray[np.integer]]
@@ -34,6 +36,21 @@ _BLIND: Final = ("hash", "chunk", "random")
 
 KAHYPAR_PINS = 400_000
 """``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
+
+
+@dataclass
+class _Rows:
+    """Rows that are nothing else (:class:`~offramp.graph.csr.Adjacency`)."""
+
+    indptr: IntArray
+    indices: IntArray
+
+
+def partition_ends(
+    vertices: int, u: npt.ArrayLike, v: npt.ArrayLike, workers: int, method: str, seed: int
+) -> npt.NDArray[np.int32]:
+    """:func:`partition` of the undirected graph with edges ``u[i]``-``v[i]``."""
+    return partition(_Rows(*symmetric_csr(vertices, u, v)), workers, method, seed)
 
 
 def partition(
@@ -68,6 +85,8 @@ def partition(
     if method == AUTO:
         small = len(graph.indices) + n <= KAHYPAR_PINS
         method = "kahypar" if small and kahypar_available() else "metis-volume"
+        if small and workers > 1 and method != "kahypar":
+            fall_back("partition auto: metis-volume in place of kahypar", "mtkahypar")
     if workers == 1:
         return np.zeros(n, np.int32)
     owner = PARTITIONERS.get(method)(graph, workers, seed)

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directed graphs that may be larger than memory, as a stream of edges and arrays of vertices and edges.
-
-Read from a folder of ``.npy`` files, Parquet files, PyG's ``Data`` in a file, OGB's raw files, or what
-:func:`offramp.graph.load.load` reads, whose edges have both directions.
-"""
+"""Directed graphs that may be larger than memory, as a stream of edges and arrays of vertices and edges."""
 
 from __future__ import annotations
 
-import gzip
 import mmap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from offramp.graph.csr import IntArray, rows_of
-from offramp.graph.load import load
+from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError
 
 CHUNK: Final = 1 << 22
@@ -35,6 +30,7 @@ class GraphSource:
         vertex_fields: arrays with one row for each vertex; ``x``, ``y`` and masks by PyG's names.
         edge_fields: arrays with one row for each edge, in the edges' order.
         notes: what reading did, for the manifest.
+        owner: ``(vertices,)`` int32 part of each vertex, where the graph was cut already.
     """
 
     name: str
@@ -44,25 +40,7 @@ class GraphSource:
     vertex_fields: dict[str, Any] = field(default_factory=dict)
     edge_fields: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
-
-
-def open_source(spec: str, seed: int = 0) -> GraphSource:
-    """The graph that ``spec`` names: a folder, a ``.parquet`` or ``.pt`` file, or any other spec of a graph.
-
-    Raises:
-        OfframpError: nothing of that name, or a malformed file.
-    """
-    path = Path(spec)
-    if path.suffix == ".parquet":
-        return _parquet(path)
-    if path.suffix == ".pt":
-        return _pyg_file(path)
-    if path.is_dir():
-        return _ogb(path) if (path / "raw" / "edge.csv.gz").exists() else _arrays(path)
-    graph = load(spec, seed)
-    fields = {"x": graph.features, "y": graph.labels}
-    fields |= {f"{name}_mask": getattr(graph, name) for name in ("train", "val", "test")}
-    return in_memory(graph.name, graph.vertices, graph.indices, rows_of(graph.indptr), fields, {}, graph.metadata)
+    owner: npt.NDArray[np.int32] | None = None
 
 
 def in_memory(
@@ -93,130 +71,23 @@ def in_memory(
     return GraphSource(name, vertices, len(sources), chunks, vertex_fields, edge_fields, notes or {})
 
 
+def place_rows(path: Path, fields: dict[str, Any], given: dict[str, Any], at: IntArray, rows: int) -> None:
+    """Put a part's rows among those of the whole graph, which has so many ``rows``.
+
+    Raises:
+        OfframpError: arrays that do not fit the part, or the parts before it.
+    """
+    for name, values in given.items():
+        if len(values) != len(at):
+            raise OfframpError(f"{path}: {name}: expected {len(at)} rows, got {len(values)}")
+        whole = fields.setdefault(name, np.zeros((rows, *values.shape[1:]), values.dtype))
+        if whole.shape[1:] != values.shape[1:]:
+            raise OfframpError(f"{path}: {name}: rows of shape {values.shape[1:]}, before it {whole.shape[1:]}")
+        whole[at] = values
+
+
 def forget(values: Any) -> None:
     """Give back the memory behind what was read of an array in a file; it is read again where it is needed."""
     mapping = getattr(values, "_mmap", None)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(path: Path) -> Any:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise OfframpError(f"{path}: expected an array: {error}") from None
-
-
-def _arrays(path: Path) -> GraphSource:
-    """``edge_index.npy`` of shape (2, edges), ``edge_*.npy`` and ``*.npy`` with one row for each vertex."""
-    if not (path / "edge_index.npy").exists():
-        raise OfframpError(f"{path}: expected edge_index.npy, or raw/edge.csv.gz of OGB")
-    index = _mapped(path / "edge_index.npy")
-    if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
-        raise OfframpError(f"{path}/edge_index.npy: expected integers of shape (2, edges), got shape {index.shape}")
-    others = {each.stem: _mapped(each) for each in sorted(path.glob("*.npy")) if each.stem != "edge_index"}
-    of_edges = {name: values for name, values in others.items() if name.startswith("edge_")}
-    of_vertices = {name: values for name, values in others.items() if name not in of_edges}
-    vertices = next((len(values) for values in of_vertices.values()), None)
-    if vertices is None:
-        vertices = int(index.max()) + 1 if index.shape[1] else 0
-    return in_memory(path.name, vertices, index[0], index[1], of_vertices, of_edges)
-
-
-def _parquet(path: Path) -> GraphSource:
-    """Columns ``source`` and ``target``, others of edges; vertices in ``NAME.vertices.parquet`` beside it, by row."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise OfframpError(f"{path}: needs the package pyarrow: pip install offramp[pyg]") from None
-    try:
-        file = parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:
-        raise OfframpError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
-    names = file.schema_arrow.names
-    if not {"source", "target"} <= set(names):
-        raise OfframpError(f"{path}: expected columns source and target, got {', '.join(names)}")
-    beside = path.with_suffix(".vertices.parquet")
-    of_vertices = _columns(parquet.read_table(beside)) if beside.exists() else {}
-    of_edges = _columns(parquet.read_table(path, columns=[n for n in names if n not in ("source", "target")]))
-
-    def chunks() -> Iterator[tuple[IntArray, IntArray]]:
-        with parquet.ParquetFile(path) as again:
-            for batch in again.iter_batches(CHUNK, columns=["source", "target"]):
-                ends = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("source", "target"))
-                u, v = (each.astype(np.int64) for each in ends)
-                yield u, v
-
-    count = next((len(values) for values in of_vertices.values()), None)
-    if count is None:
-        count = 1 + max((int(max(u.max(initial=-1), v.max(initial=-1))) for u, v in chunks()), default=-1)
-    return GraphSource(path.stem, count, file.metadata.num_rows, chunks, of_vertices, of_edges)
-
-
-def _columns(table: Any) -> dict[str, Any]:
-    """Columns as arrays; lists of one length are rows of a matrix."""
-    found = {}
-    for name in table.column_names:
-        column = table.column(name).combine_chunks()
-        if hasattr(column, "values") and len(column):
-            values = column.values.to_numpy(zero_copy_only=False)
-            if len(values) % len(column):
-                raise OfframpError(f"column {name}: expected lists of one length")
-            found[name] = values.reshape(len(column), -1)
-        else:
-            found[name] = column.to_numpy(zero_copy_only=False)
-    return found
-
-
-def _pyg_file(path: Path) -> GraphSource:
-    """A ``Data`` of PyG, or a dictionary of its tensors, that ``torch.save`` wrote; nothing in it is executed."""
-    import torch
-
-    try:
-        try:
-            from torch_geometric.data import Data
-            from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-            from torch_geometric.data.storage import GlobalStorage
-
-            safe = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-        except ImportError:
-            safe = []
-        with torch.serialization.safe_globals(safe):
-            data = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise OfframpError(f"{path}: expected PyG's Data: {str(error).splitlines()[0]}") from None
-    data = data[0] if isinstance(data, tuple) else data
-    fields = dict(data if isinstance(data, dict) else data.to_dict())
-    arrays = {key: value.numpy() for key, value in fields.items() if isinstance(value, torch.Tensor) and value.dim()}
-    if "edge_index" not in arrays:
-        raise OfframpError(f"{path}: expected edge_index")
-    u, v = arrays.pop("edge_index")
-    count = int(fields.get("num_nodes") or len(arrays.get("x", ())) or max(u.max(initial=-1), v.max(initial=-1)) + 1)
-    of_edges = {name: values for name, values in arrays.items() if name.startswith("edge_") and len(values) == len(u)}
-    of_vertices = {name: each for name, each in arrays.items() if name not in of_edges and len(each) == count}
-    return in_memory(path.stem, count, u, v, of_vertices, of_edges)
-
-
-def _ogb(path: Path) -> GraphSource:
-    """OGB's node property data sets as they are downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
-
-    def table(name: str, dtype: str) -> Any:
-        with gzip.open(path / name, "rt") as file:
-            return np.loadtxt(file, dtype=dtype, delimiter=",", ndmin=2)
-
-    edges = table("raw/edge.csv.gz", "int64")
-    count = int(table("raw/num-node-list.csv.gz", "int64").sum())
-    fields: dict[str, Any] = {}
-    if (path / "raw/node-feat.csv.gz").exists():
-        fields["x"] = table("raw/node-feat.csv.gz", "float32")
-    if (path / "raw/node-label.csv.gz").exists():
-        labels = table("raw/node-label.csv.gz", "float64")
-        fields["y"] = np.nan_to_num(labels, nan=-1).astype(np.int64).squeeze(1) if labels.shape[1] == 1 else labels
-    for split in sorted((path / "split").glob("*/*.csv.gz")):
-        mask = np.zeros(count, np.bool_)
-        mask[table(str(split.relative_to(path)), "int64").ravel()] = True
-        fields[f"{ {'valid': 'val'}.get(split.name.split('.')[0], split.name.split('.')[0]) }_mask"] = mask
-    of_edges = (
-        {"edge_attr": table("raw/edge-feat.csv.gz", "float32")} if (path / "raw/edge-feat.csv.gz").exists() else {}
-    )
-    return in_memory(path.name, count, edges[:, 0], edges[:, 1], fields, of_edges)

@@ -107,6 +107,15 @@ def test_safetensors_load_in_pyg(folder, offramp):
         assert np.abs(model(x, edges).detach().numpy() - found).max() < 1e-6
 
 
+def test_through_the_switch_it_learns_the_same(folder, offramp):
+    losses = []
+    for options in ("", "--propagator switch"):
+        done = offramp(folder, f"gnn train store --model gat --hidden 8 --epochs 4 --json run.json {options}")
+        assert done.returncode == 0, done.stderr
+        losses.append([epoch["loss"] for epoch in json.loads((folder / "run.json").read_text())["epochs"]])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -114,6 +123,9 @@ def test_safetensors_load_in_pyg(folder, offramp):
         ("gnn train store --model nothing", "model nothing: expected gcn, sage, gat, gin, MODULE:NAME"),
         ("gnn train store --model net.py:Nut", "model net.py:Nut: cannot be imported"),
         ("gnn train store --model net.py:Net --edge-fields w", "store: has no w"),
+        ("gnn train store --switch 127.0.0.1:1", "--switch: goes with --propagator switch only"),
+        ("gnn train store --propagator switch --ports udp:127.0.0.1:1", "--switch and --ports go together"),
+        ("gnn train store --propagator switch --codec q8", "--propagator switch: goes with --codec fp32"),
         ("gnn predict store net.py --out x.npy", "net.py: expected weights"),
     ],
 )

@@ -12,7 +12,8 @@ import pytest
 from offramp.graph import kernels, streaming
 from offramp.graph.cut import cut
 from offramp.graph.generate import generate
-from offramp.graph.source import CHUNK, in_memory, open_source
+from offramp.graph.open_source import open_source
+from offramp.graph.source import CHUNK, in_memory
 from offramp.graph.store import read_manifest, read_part, write_store
 from offramp_base.errors import OfframpError
 

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What loaders of mini-batches have in common: order, fields of vertices, batches that a thread makes ahead."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from offramp.dgs.sampling import Numbering
+from offramp.gnn.comm import Alone, Comm
+from offramp.gnn.sampling import RowCache, Sampler
+from offramp.splitmix import mix, mix_word
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.gnn.parts import EdgeSet, Partition, VertexSet
+    from offramp.graph.csr import IntArray
+
+CACHE_BYTES: Final = 256 << 20
+"""Rows of others that a loader keeps of each field, unless it is told otherwise."""
+
+
+class BatchLoader(ABC):
+    """Batches of a rank's part of a graph; all ranks make as many as the one with most.
+
+    A batch is PyG's ``Data``, or an object like it where PyG is missing. Those of two epochs differ, those of the same
+    seed and epoch do not.
+
+    Args:
+        part: the rank's part of a graph of one type.
+        inputs: ``(i,)`` what batches are made of, in this rank's numbers.
+        batch_size: how many of them a batch has.
+        shuffle: a new order in each epoch.
+        seed: of order and draws.
+        fields: of vertices, in batches; by default all of them.
+        cache_bytes: rows of others that are kept, for each field.
+        prefetch: batches that a thread makes ahead; 0 makes them in this one.
+
+    Raises:
+        OfframpError: a graph of several types, an unknown field, or a batch of nothing.
+    """
+
+    def __init__(
+        self,
+        part: Partition,
+        inputs: IntArray,
+        batch_size: int,
+        *,
+        shuffle: bool,
+        seed: int,
+        fields: Sequence[str] | None,
+        cache_bytes: int,
+        prefetch: int,
+    ) -> None:
+        kind = type(self).__name__
+        only_type(part)
+        if batch_size < 1:
+            raise OfframpError(f"{kind}: batch_size {batch_size}: expected at least 1")
+        data = part.vertices[""].data
+        names = [n for n, v in data.items() if isinstance(v, torch.Tensor)] if fields is None else list(fields)
+        unknown = [name for name in names if name not in data]
+        if unknown:
+            raise OfframpError(f"{kind}: the graph has no {unknown[0]}")
+        self._part, self._inputs, self._size = part, inputs, batch_size
+        self._order = -1, inputs
+        self._comm = _channel(part.comm)
+        self._seed, self._shuffle, self._prefetch = seed, shuffle, prefetch
+        self._sampler = Sampler(part, self._comm, seed)
+        self.caches = {
+            name: RowCache(part, self._comm, data[name], cache_bytes, part.vertices[""].files.get(name))
+            for name in names
+        }
+        self._numbering = Numbering(len(part.vertices[""].owner))
+        mine = -(-len(inputs) // batch_size)
+        self._batches = int(part.comm.max(torch.tensor(float(mine), dtype=torch.float64)))
+        self._epoch = 0
+
+    def __len__(self) -> int:
+        """Batches of an epoch, the same on all ranks."""
+        return self._batches
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        if not self._prefetch:
+            yield from (self._batch(epoch, number) for number in range(self._batches))
+            return
+        ready: queue.Queue[Any] = queue.Queue(self._prefetch)
+
+        def work() -> None:
+            try:
+                for number in range(self._batches):
+                    ready.put(self._batch(epoch, number))
+            except BaseException as fault:
+                ready.put(fault)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            for _ in range(self._batches):
+                batch = ready.get()
+                if isinstance(batch, BaseException):
+                    raise batch
+                yield batch
+        finally:
+            _drain(ready, thread)
+
+    @abstractmethod
+    def _batch(self, epoch: int, number: int) -> Any:
+        """One batch; all ranks make the same one together."""
+
+    def _chosen(self, epoch: int, number: int) -> IntArray:
+        """The inputs of a batch, of which a rank may have none left."""
+        of, order = self._order
+        if self._shuffle and of != epoch:
+            key = mix_word(mix_word(self._seed) + epoch)
+            order = self._inputs[np.argsort(mix(self._inputs.astype(np.uint64) ^ np.uint64(key)), kind="stable")]
+            self._order = epoch, order
+        return order[number * self._size : (number + 1) * self._size]
+
+    def _words(self, count: int, *of: int) -> IntArray:
+        """``(count,)`` random words below 2^62, a function of seed and ``of``."""
+        key = mix_word(self._seed)
+        for word in of:
+            key = mix_word(key ^ mix_word(word + 1))
+        words: IntArray = (mix(np.arange(count, dtype=np.uint64) ^ np.uint64(key)) >> np.uint64(2)).astype(np.int64)
+        return words
+
+    def _data(self, nodes: IntArray, pairs: IntArray, edges: IntArray, **more: Any) -> Any:
+        """A batch of vertices of the whole graph with ``(2, e)`` edges in their numbers, and the edges' ids."""
+        fields: dict[str, Any] = {name: cache.rows(nodes) for name, cache in self.caches.items()}
+        shared = {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
+        return _data(
+            num_nodes=len(nodes),
+            edge_index=torch.from_numpy(pairs),
+            n_id=torch.from_numpy(nodes),
+            e_id=torch.from_numpy(edges),
+            **shared,
+            **fields,
+        )
+
+
+def only_type(part: Partition) -> tuple[VertexSet, EdgeSet]:
+    """The vertices and edges of a graph of one type.
+
+    Raises:
+        OfframpError: a graph of several types.
+    """
+    if not part.homogeneous:
+        raise OfframpError("mini-batches: expected a graph of one type of vertices")
+    return part.vertices[""], part.edges["", "edge_index", ""]
+
+
+def _channel(comm: Comm | Alone) -> Comm | Alone:
+    """A group of its own, so that a thread's exchanges never meet the training's."""
+    return comm if isinstance(comm, Alone) else Comm(dist.new_group(comm.ranks, backend="gloo"))
+
+
+def _drain(ready: queue.Queue[Any], thread: threading.Thread) -> None:
+    """Let the thread make its batches to the end, as those of other ranks do."""
+    while thread.is_alive():
+        try:
+            ready.get(timeout=0.1)
+        except queue.Empty:
+            continue
+
+
+def _data(**fields: Any) -> Any:
+    try:
+        from torch_geometric.data import Data
+    except ImportError:
+        return SimpleNamespace(**fields)
+    return Data(**fields)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Halo rows through a P4 switch: each row goes up once, its gradients are added up on their way back (SwitchGNN).
+
+Any model will do, as rows arrive bit by bit: the switch copies where SwitchGNN's own layers let it add. On the way
+back it adds fixed-point numbers under a scale that the ranks agree on for each exchange.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import torch
+
+from offramp.gnn.exchanges import PlainExchange
+from offramp.gnn.route import Route
+from offramp.gnn.settings import SWITCH_MEMORY
+from offramp.switchgnn.multicast import multicast_plan
+from offramp.switchgnn.pairwise import pairwise_plan
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, MAX_CHUNKS, Plan, require_ids
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.wire import LANES
+from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
+from offramp.train.worker_link import open_worker
+from offramp.workers.messages import MOST_ROW
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from offramp.gnn.comm import Alone, Comm
+    from offramp.gnn.halo import ExchangeKey, Halo
+    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.worker import Worker
+    from offramp_base.transport.faulty import Faults
+
+
+class Switch:
+    """A switch that carries a model's halo rows; one for each model, a context manager that ends its links.
+
+    What the model exchanges is learned from its first forward pass and the backward pass behind it, whose rows go
+    from rank to rank. Then the first rank loads the switch with the plans for it. Rows of other types than float32,
+    of one dimension, and of another graph than that of the first pass go from rank to rank always; so do rows of the
+    graph's own tensors, once.
+
+    Args:
+        address: of the switch's P4Runtime server; only the first rank connects to it.
+        ports: every rank's link, in rank order: ``LINK,LINK`` or ``PORT@LINK,…``.
+        memory: bytes of the switch's aggregators.
+        timeout_s: how long nothing new may arrive before an exchange fails.
+        retry_s: time without anything new after which a rank asks for what it lacks; it doubles while nothing comes.
+        target: the switch's program: ``v1model``, ``v1model-replicated`` or ``tna``.
+        faults: given to each rank's link on purpose.
+
+    Attributes:
+        worker: this rank's end, once the switch is loaded.
+        fabric: the first rank's connection to the switch.
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        address: str,
+        ports: str | Sequence[tuple[int, str]],
+        *,
+        memory: int = SWITCH_MEMORY,
+        timeout_s: float = 10.0,
+        retry_s: float = 1.0,
+        target: str = "v1model",
+        faults: Faults | None = None,
+    ) -> None:
+        self.worker: Worker | NicWorker | None = None
+        self.fabric: SwitchFabric | None = None
+        self._address, self._ports, self._memory, self._timeout_s = address, ports, memory, timeout_s
+        self._target, self._faults = target, faults
+        self._recovery = Recovery(retry_s, max(retry_s, min(Recovery.cap_s, timeout_s / 4)))
+        self._stack = ExitStack()
+        self._plain = PlainExchange()
+        self._widths: dict[Halo, set[int]] = {}  # of the first pass, in its order
+        self._routes: dict[Halo, Route] = {}
+        self._loaded = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End this rank's link."""
+        self._stack.close()
+
+    def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+        """As :meth:`~offramp.gnn.exchanges.HaloExchange.fetch`."""
+        if key.number == 0 and self._widths and not self._loaded:
+            self._load(halo.comm)
+        if not (_fits(x) and self._known(halo, x)):
+            return self._plain.fetch(x, halo, key)
+        assert self.worker is not None
+        return self._routes[halo].fetch(self.worker, x.flatten(1)).view(halo.rows, *x.shape[1:])
+
+    def give_back(self, gradient: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
+        """As :meth:`~offramp.gnn.exchanges.HaloExchange.give_back`.
+
+        Raises:
+            OfframpError: a gradient is not finite.
+        """
+        if not (_fits(gradient) and self._known(halo, gradient)):
+            return self._plain.give_back(gradient, halo, key)
+        assert self.worker is not None
+        sums = self._routes[halo].give_back(self.worker, gradient.flatten(1), key)
+        return sums.view(halo.owned, *gradient.shape[1:])
+
+    def _known(self, halo: Halo, rows: torch.Tensor) -> bool:
+        """Whether the switch has a plan for a halo; before it is loaded, what the halo carries is noted."""
+        if not self._loaded and halo.comm.size > 1:
+            self._widths.setdefault(halo, set()).add(math.prod(rows.shape[1:]))
+        return halo in self._routes
+
+    def _load(self, comm: Comm | Alone) -> None:
+        """Plan, load the switch and wait for all ranks; every rank comes here at the same call.
+
+        Raises:
+            OfframpError: the switch cannot be loaded or reached, on all ranks in the same words where it is the first
+                one that knows.
+        """
+        self._loaded = True
+        plans = self._plans()
+        if not plans:
+            return
+        ports = parse_ports(self._ports, comm.size) if isinstance(self._ports, str) else list(self._ports)
+        problem = ""
+        if comm.rank == 0:
+            try:
+                endpoint = SwitchEndpoint(self._address, ports)
+                self.fabric = self._stack.enter_context(SwitchFabric(endpoint, "switch", self._target))
+                self.fabric.load(plans, self._memory // AGGREGATOR_BYTES)
+            except OfframpError as error:
+                problem = str(error)
+        if told := comm.introduce(problem.encode()[:MOST_ROW])[0]:
+            raise OfframpError(told.decode(errors="replace"))
+        link = ports[comm.rank][1]
+        self.worker = open_worker(
+            comm.rank,
+            plans,
+            link,
+            self._stack,
+            self._timeout_s,
+            recovery=self._recovery,
+            faults=self._faults,
+            seed=comm.rank,
+        )
+        self.worker.start()
+
+    def _plans(self) -> list[Plan]:
+        """Two for each halo and number of packets: there, and back."""
+        most = min(MAX_CHUNKS, self._memory // AGGREGATOR_BYTES)
+        plans: list[Plan] = []
+        blocks = ids = 0
+        for halo, widths in self._widths.items():
+            route = Route.agree(halo)
+            if not route.copies.R:
+                continue
+            self._routes[halo] = route
+            for chunks in sorted({min(-(-width // LANES), most) for width in widths}):
+                route.plans.append((chunks * LANES, len(plans)))
+                for plan_of in (multicast_plan, pairwise_plan):
+                    plan = plan_of(route.copies, chunks, self._memory, first_block_id=blocks)
+                    # The switch knows a vertex's port by its id alone.
+                    each = [replace(block, vertices=block.vertices + ids) for block in plan.blocks]
+                    plans.append(replace(plan, blocks=each))
+                    blocks += len(each)
+            ids += len(route.copies.owner) + route.copies.R
+        require_ids(ids)
+        return plans
+
+
+def _fits(x: torch.Tensor) -> bool:
+    return x.dim() > 1 and x.dtype == torch.float32 and x.device.type == "cpu" and 0 not in x.shape[1:]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DGL's binary files: graphs by ``dgl.save_graphs`` (format 2), tensors by ``dgl.data.save_tensors``.
+
+Arrays are views of the mapped file. Integers are little-endian; lists and texts begin with their length in 64 bits.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from offramp.graph.csr import rows_of
+from offramp.graph.source import GraphSource, in_memory
+from offramp_base.errors import OfframpError
+
+# The marks by which the parts of a file begin.
+_GRAPHS: Final = 0xDD2E4FF046B4A13F
+_GRAPH: Final = 0xDD589FBE35224ABF
+_TYPES: Final = 0xDD3C5FFE20046ABF
+_EDGES: Final = 0xDD2E60F0F6B4A127
+_ENDS: Final = 0xDD61FFD305DFF127
+_ROWS: Final = 0xDD6CD31205DFF127
+_TENSORS: Final = 0xDD5A9FBE3FA2443F
+_ARRAY: Final = 0xDD5E40F096B4A13F
+_HEADER: Final = 4096
+_VERSION, _HETEROGENEOUS = 2, 2
+_COO, _CSR, _CSC = 1, 2, 4
+_KINDS: Final = {0: "i", 1: "u", 2: "f"}
+_DEEPEST: Final = 8
+"""Dimensions of an array."""
+
+NAMES: Final = {"feat": "x", "features": "x", "label": "y", "labels": "y"}
+"""What DGL's data sets call features and labels, and what PyG does."""
+
+T = TypeVar("T")
+Array = np.ndarray[Any, Any]
+Tensors = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class DglGraph:
+    """A graph of one type of vertices and edges.
+
+    Attributes:
+        vertices: how many.
+        sources, targets: ``(E,)`` ends of edges, by number of the edge.
+        vertex_data, edge_data: arrays with one row for each vertex, or edge.
+    """
+
+    vertices: int
+    sources: Array
+    targets: Array
+    vertex_data: Tensors
+    edge_data: Tensors
+
+
+class _Malformed(Exception):
+    """What is wrong with the bytes."""
+
+
+class _Reader:
+    """Takes values from bytes; whatever they say, nothing behind their end is read."""
+
+    def __init__(self, data: memoryview, at: int = 0) -> None:
+        self._data, self.at = data, at
+
+    def bytes(self, count: int) -> memoryview:
+        if not 0 <= count <= len(self._data) - self.at:
+            raise _Malformed(f"ends at byte {len(self._data)}, where {count} more are expected from {self.at} on")
+        self.at += count
+        return self._data[self.at - count : self.at]
+
+    def number(self, form: str = "Q") -> int:
+        value: int = struct.unpack("<" + form, self.bytes(struct.calcsize(form)))[0]
+        return value
+
+    def mark(self, expected: int, what: str) -> None:
+        if self.number() != expected:
+            raise _Malformed(f"expected {what} at byte {self.at - 8}")
+
+    def text(self) -> str:
+        return bytes(self.bytes(self.number())).decode("utf-8", "replace")
+
+    def several(self, each: Callable[[], T]) -> list[T]:
+        count = self.number()
+        if count > len(self._data) - self.at:  # each takes a byte at least
+            raise _Malformed(f"a list of {count} at byte {self.at - 8}")
+        return [each() for _ in range(count)]
+
+    def array(self) -> Array:
+        self.mark(_ARRAY, "an array")
+        self.bytes(16)  # reserved, and the device
+        dimensions = self.number("i")
+        kind, bits, lanes = struct.unpack("<BBH", self.bytes(4))
+        if not 0 <= dimensions <= _DEEPEST or kind not in _KINDS or bits not in (8, 16, 32, 64) or lanes != 1:
+            raise _Malformed(f"an array of a type that is not read, at byte {self.at}")
+        shape = struct.unpack(f"<{dimensions}q", self.bytes(8 * dimensions))
+        values = np.frombuffer(self.bytes(self.number("q")), f"<{_KINDS[kind]}{bits // 8}")
+        if min(shape, default=0) < 0 or int(np.prod([float(n) for n in shape])) != len(values):
+            raise _Malformed(f"an array of shape {shape} with {len(values)} values, before byte {self.at}")
+        return values.reshape(shape)
+
+    def integers(self) -> Array:
+        values = self.array()
+        if values.dtype.kind == "f" or values.ndim != 1:
+            raise _Malformed(
+                f"an array of {values.dtype} and shape {values.shape} where a list of integers is expected"
+            )
+        return values
+
+    def tensors(self) -> Tensors:
+        return dict(self.several(lambda: (self.text(), self.array())))
+
+
+def read_graph(path: Path) -> DglGraph:
+    """The only graph in a file.
+
+    Raises:
+        OfframpError: several graphs, several types, or a malformed file.
+    """
+    return _read(path, "graph of dgl.save_graphs", _graph)
+
+
+def read_tensors(path: Path) -> Tensors:
+    """What ``dgl.data.save_tensors`` wrote.
+
+    Raises:
+        OfframpError: a malformed file.
+    """
+
+    def tensors(reader: _Reader) -> Tensors:
+        reader.mark(_TENSORS, "tensors")
+        reader.number()
+        return reader.tensors()
+
+    return _read(path, "tensors of DGL", tensors)
+
+
+def open_dgl(path: Path) -> GraphSource:
+    """A file of ``dgl.save_graphs`` as a graph.
+
+    Raises:
+        OfframpError: as :func:`read_graph`.
+    """
+    graph = read_graph(path)
+    fields, edges = by_pygs_names(graph.vertex_data, graph.edge_data)
+    return in_memory(path.stem, graph.vertices, graph.sources, graph.targets, fields, edges)
+
+
+def by_pygs_names(of_vertices: Tensors, of_edges: Tensors) -> tuple[Tensors, Tensors]:
+    """``feat`` and ``label`` as ``x`` and ``y``, masks as booleans, fields of edges with ``edge_`` before them."""
+    fields = {NAMES.get(name, name): values for name, values in of_vertices.items()}
+    fields = {name: values.astype(np.bool_) if name.endswith("_mask") else values for name, values in fields.items()}
+    return fields, {f"edge_{name}": values for name, values in of_edges.items()}
+
+
+def _read(path: Path, what: str, parse: Callable[[_Reader], T]) -> T:
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # arrays keep it
+        return parse(_Reader(memoryview(mapped)))
+    except (OSError, ValueError, _Malformed) as error:
+        raise OfframpError(f"{path}: expected a {what}: {error}") from None
+
+
+def _graph(reader: _Reader) -> DglGraph:
+    reader.mark(_GRAPHS, "DGL's mark")
+    version, kind, count = (reader.number() for _ in range(3))
+    if (version, kind) != (_VERSION, _HETEROGENEOUS):
+        raise _Malformed(f"format {version} of kind {kind}; formats before DGL 0.5 are not read")
+    if count != 1:
+        raise _Malformed(f"{count} graphs, expected one")
+    reader.at = _HEADER
+    reader.at = reader.number()
+    reader.mark(_GRAPH, "a graph")
+    _meta_graph(reader)
+    relations = reader.several(lambda: _relation(reader))
+    counts = reader.several(lambda: reader.number("q"))
+    if len(relations) != 1 or len(counts) > 1:
+        raise _Malformed(f"{len(counts)} types of vertices and {len(relations)} of edges, expected one of each")
+    rows, columns, sources, targets = relations[0]
+    if rows != columns:
+        raise _Malformed(f"edges from {rows} vertices to {columns} others, expected one type of vertices")
+    of_vertices, of_edges = reader.several(reader.tensors), reader.several(reader.tensors)
+    return DglGraph(rows, sources, targets, of_vertices[0] if of_vertices else {}, of_edges[0] if of_edges else {})
+
+
+def _meta_graph(reader: _Reader) -> None:
+    """Which types are joined by which; one of each is expected, so it says nothing."""
+    reader.mark(_TYPES, "the graph of types")
+    _csr(reader)
+
+
+def _relation(reader: _Reader) -> tuple[int, int, Array, Array]:
+    """``(rows, columns, sources, targets)`` of the first of the forms that are there."""
+    reader.mark(_EDGES, "edges")
+    saved = reader.number("q")
+    saved = saved & 0xFFFFFFFF if saved >> 32 else 1 << max(saved - 1, 0)
+    reader.number("q")
+    found: list[tuple[int, int, Array, Array]] = []
+    if saved & _COO:
+        _meta_graph(reader)
+        found.append(_coo(reader))
+    for form in (_CSR, _CSC):
+        if saved & form:
+            _meta_graph(reader)
+            rows, columns, sources, targets = _csr(reader)
+            found.append((rows, columns, sources, targets) if form == _CSR else (columns, rows, targets, sources))
+    if not found:
+        raise _Malformed("edges in no form that is read")
+    rows, columns, sources, targets = found[0]
+    for ends, count in ((sources, rows), (targets, columns)):
+        if len(ends) and not 0 <= ends.min() <= ends.max() < count:
+            raise _Malformed(f"an edge at vertex {ends.max()} of {count}")
+    return found[0]
+
+
+def _coo(reader: _Reader) -> tuple[int, int, Array, Array]:
+    reader.mark(_ENDS, "ends of edges")
+    columns, rows = reader.number("q"), reader.number("q")
+    sources, targets, numbers = reader.integers(), reader.integers(), reader.integers()
+    reader.bytes(2)  # whether they are sorted
+    if sources.shape != targets.shape:
+        raise _Malformed(f"sources of shape {sources.shape} and targets of shape {targets.shape}")
+    return rows, columns, _by_number(sources, numbers), _by_number(targets, numbers)
+
+
+def _csr(reader: _Reader) -> tuple[int, int, Array, Array]:
+    reader.mark(_ROWS, "rows of edges")
+    columns, rows = reader.number("q"), reader.number("q")
+    indptr, indices, numbers = reader.integers(), reader.integers(), reader.integers()
+    reader.bytes(1)  # whether they are sorted
+    steps = np.diff(indptr) if indptr.shape == (rows + 1,) else np.array([-1])
+    if (steps < 0).any() or indptr[0] or indptr[-1] != len(indices):
+        raise _Malformed("rows of a matrix that are not ascending")
+    return rows, columns, _by_number(rows_of(indptr.astype(np.int64)), numbers), _by_number(indices, numbers)
+
+
+def _by_number(values: Array, numbers: Array) -> Array:
+    """Values in the order of their edges' numbers; without numbers they are."""
+    if not numbers.size:
+        return values
+    if numbers.shape != values.shape or not np.array_equal(np.sort(numbers), np.arange(len(values))):
+        raise _Malformed("numbers of edges that are not a permutation")
+    out = np.empty_like(values)
+    out[numbers] = values
+    return out

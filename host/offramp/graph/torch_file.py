@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``torch.save`` wrote, read without executing anything."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from offramp_base.errors import OfframpError
+
+
+def load_torch_file(path: Path, what: str, safe: Sequence[Any] = ()) -> Any:
+    """Tensors, numbers and dictionaries, and objects of the ``safe`` classes.
+
+    A defaultdict, in which PyG writes features of edges, becomes another dictionary: torch.load's safe half fills none,
+    not even where PyG, once imported, has declared that safe.
+
+    Raises:
+        OfframpError: the file is not ``what`` was expected, or needs other classes.
+    """
+    import torch
+    from torch import serialization
+
+    before = serialization.get_safe_globals()
+    others = [each for each in before if each is not defaultdict]
+    serialization.clear_safe_globals()
+    try:
+        serialization.add_safe_globals([*others, *safe, (OrderedDict, "collections.defaultdict")])
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise OfframpError(f"{path}: expected {what}: {str(error).splitlines()[0]}") from None
+    finally:
+        serialization.clear_safe_globals()
+        serialization.add_safe_globals(before)

@@ -6,18 +6,24 @@ Packets carry no bytes: what they say is a few words. :mod:`offramp_sim.net` run
 
 from __future__ import annotations
 
+from offramp_sim.packets.control import Dcqcn, Dctcp, Swift
 from offramp_sim.packets.exchange import Protocol
 from offramp_sim.packets.flows import Flows, all_to_all, background, balanced, flows
 from offramp_sim.packets.simulate import Framing, PacketRun, simulate
 from offramp_sim.packets.topology import Links, Topology, fat_tree, leaf_spine, star
+from offramp_sim.packets.watch import Watch
 
 __all__ = [
+    "Dcqcn",
+    "Dctcp",
     "Flows",
     "Framing",
     "Links",
     "PacketRun",
     "Protocol",
+    "Swift",
     "Topology",
+    "Watch",
     "all_to_all",
     "background",
     "balanced",

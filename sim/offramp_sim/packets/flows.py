@@ -48,6 +48,28 @@ def flows(rows: npt.ArrayLike) -> Flows:
     return Flows(*np.ascontiguousarray(table.T))
 
 
+def pattern(name: str, hosts: int, size: int, seed: int) -> Flows:
+    """Flows of ``size`` bytes that begin at once: ``incast`` to the last host, ``permutation``, or ``all-to-all``.
+
+    Raises:
+        OfframpError: fewer than 2 hosts.
+    """
+    if hosts < 2:
+        raise OfframpError(f"hosts {hosts}: expected at least 2")
+    source = np.arange(hosts)
+    if name == "incast":
+        source = source[:-1]
+        sink = np.full(hosts - 1, hosts - 1)
+    elif name == "permutation":  # in a circle, so that nobody sends to himself
+        circle = np.random.default_rng(seed).permutation(hosts)
+        sink = np.empty(hosts, np.int64)
+        sink[circle] = np.roll(circle, 1)
+    else:
+        shift, source = (each.ravel() for each in np.meshgrid(np.arange(1, hosts), source, indexing="ij"))
+        sink = (source + shift) % hosts
+    return Flows(source, sink, np.full(len(source), size), np.zeros(len(source), np.int64))
+
+
 def mean_hadoop_bytes() -> float:
     """Mean of the distribution, sizes being uniform between its points."""
     sizes, shares = np.array(HADOOP_BYTES).T

@@ -6,13 +6,17 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
+from offramp_sim.packets.congestion import hear_of_loss, note_sent, open_window
 from offramp_sim.packets.layout import (
+    ACK_LOST,
     DATA,
     FLOW_DATA,
     NEVER_PS,
+    NOTHING,
     Context,
     Host,
 )
+from offramp_sim.packets.pacing import hold, release
 from offramp_sim.packets.ports import label_of, pair, send
 
 RAISE_MBPS: Final = 5_000
@@ -40,23 +44,25 @@ def wake(ctx: Context, number: int) -> None:
     """Send one packet, if the line is free: uploads and flows take turns, flows among themselves too."""
     host = host_of(ctx, number)
     now = ctx.now
-    host.awake = NEVER_PS
     port = ctx.ports[host.port]
-    if port.free > now:
-        if host.ring >= 0 or host.next_upload < host.last_upload:
-            host.awake = port.free
-        return
-    uploads = host.next_upload < host.last_upload
-    if host.ring >= 0 and (not uploads or host.turn == 1 or host.next_send > now):
-        host.turn = 0
-        _send_flow(ctx, host)
-    elif uploads and host.next_send <= now:
-        host.turn = 1
-        _send_upload(ctx, number)
+    if ctx.transport != 0:
+        while host.held != NOTHING and ctx.senders[host.held].next_send <= now:
+            _join(ctx, host, release(ctx, host))
+    if port.free <= now:
+        uploads = host.next_upload < host.last_upload
+        if host.ring >= 0 and (not uploads or host.turn == 1 or host.next_send > now):
+            host.turn = 0
+            _send_flow(ctx, host)
+        elif uploads and host.next_send <= now:
+            host.turn = 1
+            _send_upload(ctx, number)
+    host.awake = NEVER_PS
     if host.ring >= 0:
         host.awake = port.free
     elif host.next_upload < host.last_upload:
         host.awake = max(port.free, host.next_send)
+    if ctx.transport != 0 and host.held != NOTHING:
+        host.awake = min(host.awake, max(port.free, ctx.senders[host.held].next_send))
 
 
 @native
@@ -67,7 +73,12 @@ def _send_flow(ctx: Context, host: Host) -> None:
     flow = ctx.flows[chosen]
     size = min(flow.to_send, ctx.payload)
     flow.to_send -= size
-    if flow.to_send > 0:
+    stays = flow.to_send > 0
+    if ctx.transport != 0:
+        note_sent(ctx, chosen, size)
+        sender = ctx.senders[chosen]
+        stays = stays and sender.next_send <= ctx.now and open_window(ctx, sender)
+    if stays:
         host.ring = chosen
     elif which.next == host.ring:
         flow.next = -1
@@ -75,17 +86,48 @@ def _send_flow(ctx: Context, host: Host) -> None:
     else:
         which.next = flow.next
         flow.next = -1
-    send(ctx, host.port, label_of(FLOW_DATA, flow.sink, size + ctx.header, 0), pair(chosen, size), 0)
+    send(ctx, host.port, label_of(FLOW_DATA, flow.sink, size + ctx.header, 0), pair(chosen, size), ctx.now)
+    if ctx.transport != 0 and not stays:
+        admit(ctx, chosen)
 
 
 @native
 def start_flow(ctx: Context, number: int, size: int) -> None:
     """A flow has something to send (again)."""
     flow = ctx.flows[number]
+    if ctx.transport != 0:
+        if size > 0:
+            hear_of_loss(ctx, number, size)
+        if size & ACK_LOST == 0:
+            flow.to_send += size
+        admit(ctx, number)
+        return
     flow.to_send += size
     if flow.next >= 0 or flow.to_send == 0:
         return
+    _join(ctx, host_of(ctx, flow.source), number)
+    rouse(ctx, flow.source, ctx.now)
+
+
+@native
+def admit(ctx: Context, number: int) -> None:
+    """Let a flow take turns if it has something to send, its window is open and its time has come."""
+    flow = ctx.flows[number]
+    sender = ctx.senders[number]
+    if flow.next >= 0 or flow.to_send == 0 or sender.held == 1 or not open_window(ctx, sender):
+        return
     host = host_of(ctx, flow.source)
+    if sender.next_send > ctx.now:
+        hold(ctx, host, number)
+    else:
+        _join(ctx, host, number)
+    rouse(ctx, flow.source, max(ctx.now, sender.next_send))
+
+
+@native
+def _join(ctx: Context, host: Host, number: int) -> None:
+    """Take turns with the other flows of the host, as the last of them."""
+    flow = ctx.flows[number]
     if host.ring < 0:
         flow.next = number
     else:
@@ -93,7 +135,6 @@ def start_flow(ctx: Context, number: int, size: int) -> None:
         flow.next = before.next
         before.next = number
     host.ring = number
-    rouse(ctx, flow.source, ctx.now)
 
 
 @native

@@ -102,6 +102,7 @@ class Host(Record):
     last_cut: int
     last_raise: int
     turn: int  # 1: a flow goes before the next upload
+    held: int  # root of the flows that wait for their time, NOTHING: none
 
 
 class Start(Record):
@@ -127,6 +128,53 @@ class Sink(Record):
 
     to_arrive: int
     finish: int
+
+
+class Sender(Record):
+    """What congestion control knows at the sending end of a flow; windows in bytes, rates in bytes per picosecond."""
+
+    in_flight: int
+    sent: int  # bytes so far, those sent again included
+    settled: int  # bytes acknowledged or lost
+    resent: int
+    next_send: int
+    round_trip: int  # the latest
+    unloaded: int  # round trip of a packet that meets no other
+    window: float
+    threshold: float  # below which the window doubles in a round trip
+    alpha: float  # of DCTCP or DCQCN: how much is marked
+    acked: int  # in this round trip
+    marked: int
+    round_end: int  # of ``sent``
+    cut_until: int  # of ``settled`` (DCTCP) or a time: no second cut before
+    rate: float
+    target: float
+    alpha_due: int
+    raise_due: int
+    raises_by_time: int
+    raises_by_bytes: int
+    bytes_since: int
+    held: int  # 1: waits for ``next_send``
+    child: int
+    sibling: int
+
+
+class Receiver(Record):
+    """What congestion control knows at the receiving end of a flow."""
+
+    packets: int
+    delay: int  # one way, of all of them
+    longest: int
+    next_notice: int  # DCQCN: no congestion notice before
+
+
+class Sample(Record):
+    """What packets found waiting at the watched port within an interval, in picoseconds of its line."""
+
+    packets: int
+    total: int
+    least: int
+    most: int
 
 
 class Meeting(Record):
@@ -257,6 +305,33 @@ class Context(Calendar):
     guard_ps: int  # between cuts of a rate
     raise_ps: int  # without a mark, until the rate is raised
 
+    # Congestion control of flows.
+    transport: int  # 0: none
+    senders: At[Sender]
+    receivers: At[Receiver]
+    gain: float
+    least_window: float
+    queue_ps: int  # Swift: what may wait on the way
+    scaling: float  # of the target, by the root of the window in packets
+    scaling_offset: float
+    scaling_range: float
+    largest_cut: float
+    increase: float  # packets per round trip (Swift), bytes per picosecond (DCQCN)
+    hyper_increase: float
+    line_rate: float
+    least_rate: float
+    alpha_ps: int
+    raise_rate_ps: int
+    raise_bytes: int
+    notice_ps: int
+    ramp_ps: int  # waiting time from the first to the last mark threshold; 0: all beyond the first are marked
+    ramp_share: int  # of packets at the last one, times 2^32
+
+    watched: int  # port, NOTHING: none
+    samples: At[Sample]
+    sample_count: int
+    sample_ps: int
+
 
 # Kinds of packets (specification section 3.4).
 FLOW_DATA: Final = 0
@@ -269,6 +344,16 @@ RESEND: Final = 6
 ACK: Final = 7
 DONE: Final = 8
 GO: Final = 9
+FLOW_ACK: Final = 10
+
+NOTHING: Final = -1
+ACK_LOST: Final = 1 << 30
+"""In the size of a loss: what was lost is the answer, not the packet."""
+
+# Congestion control of flows.
+DCTCP: Final = 1
+DCQCN: Final = 2
+SWIFT: Final = 3
 
 EVENT_KINDS: Final = 8
 """Of a calendar's events; an item is a number times as many and a kind."""

@@ -10,7 +10,9 @@ from offramp_base.native.subset import below, inlined, native
 from offramp_sim.packets.events import schedule_item
 from offramp_sim.packets.layout import (
     ACK,
+    ACK_LOST,
     ECN,
+    FLOW_ACK,
     FLOW_DATA,
     HALF,
     KIND_MASK,
@@ -63,9 +65,11 @@ def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> Non
             port.dropped += 1
             _vanish(ctx, label, subject)
             return
-        if start - now >= port.mark:
+        if start - now >= port.mark and _marked(ctx, port, start - now):
             port.marks += 1
             label = label | ECN
+        if number == ctx.watched:
+            _sample(ctx, start - now)
     port.peak = max(port.peak, finish - now)
     port.free = finish
     port.sent_bytes += size
@@ -101,6 +105,29 @@ def _lost(port: Port) -> bool:
 
 
 @native
+def _marked(ctx: Context, port: Port, waiting: int) -> bool:
+    """Beyond the first threshold all are marked, or more and more up to a share at the last, and all beyond (RED)."""
+    beyond = waiting - port.mark
+    if beyond >= ctx.ramp_ps:
+        return True
+    port.random = next_state(port.random)
+    return float(random_bits(port.random, 32)) * float(ctx.ramp_ps) < float(ctx.ramp_share) * float(beyond)
+
+
+@native
+def _sample(ctx: Context, waiting: int) -> None:
+    """Note what a packet found waiting at the watched port."""
+    which = ctx.now // ctx.sample_ps
+    if which >= ctx.sample_count:
+        return
+    sample = ctx.samples[which]
+    sample.least = min(sample.least, waiting)
+    sample.most = max(sample.most, waiting)
+    sample.packets += 1
+    sample.total += waiting
+
+
+@native
 def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
     """Send a packet from a switch towards its host; equal paths are chosen by a hash of flow or vertex, or by lot."""
     switch = ctx.switches[node - ctx.host_count]
@@ -121,11 +148,15 @@ def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> No
 
 @native
 def _vanish(ctx: Context, label: int, subject: int) -> None:
-    """A packet is lost; a flow's sender finds out after a while and sends it again."""
-    if kind_of_packet(label) != FLOW_DATA:
-        return
+    """A packet is lost; a flow's sender finds out after a while and sends it again, if it was not the answer."""
+    kind = kind_of_packet(label)
     flow = subject & LOW
     size = subject >> HALF
+    if kind == FLOW_ACK and size > 0:
+        size = size | ACK_LOST
+        subject = pair(flow, size)
+    elif kind != FLOW_DATA:
+        return
     time = ctx.now + ctx.retry_ps
     other = ctx.part_of[ctx.flows[flow].source]
     if other == ctx.part:

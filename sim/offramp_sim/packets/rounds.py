@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import native
-from offramp_sim.packets.hosts import cut_rate, host_of, rouse
+from offramp_sim.packets.congestion import acknowledge, hear
+from offramp_sim.packets.hosts import admit, cut_rate, host_of, rouse
 from offramp_sim.packets.layout import (
     ACK,
     DONE,
     ECN_SHIFT,
     FETCH,
+    FLOW_ACK,
     FLOW_DATA,
     GO,
     HALF,
@@ -61,12 +63,8 @@ def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None
     kind = kind_of_packet(label)
     a = subject & LOW
     b = subject >> HALF
-    if kind == FLOW_DATA:
-        sink = ctx.sinks[a]
-        sink.to_arrive -= b
-        if sink.to_arrive == 0:
-            sink.finish = ctx.now
-            ctx.flows_left -= 1
+    if kind in (FLOW_DATA, FLOW_ACK):
+        _receive_flow(ctx, me, label, subject, extra)
         return
     host = host_of(ctx, me)
     c = extra & LOW
@@ -98,6 +96,24 @@ def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None
             vertex = ctx.neighbours[at]
             if ctx.owners[vertex] == me:
                 _take(ctx, me, vertex, a, b)
+
+
+@native
+def _receive_flow(ctx: Context, me: int, label: int, subject: int, extra: int) -> None:
+    """A packet of a flow, or the answer to one."""
+    number = subject & LOW
+    if kind_of_packet(label) == FLOW_ACK:
+        hear(ctx, subject, extra)
+        admit(ctx, number)
+        return
+    size = subject >> HALF
+    sink = ctx.sinks[number]
+    sink.to_arrive -= size
+    if sink.to_arrive == 0:
+        sink.finish = ctx.now
+        ctx.flows_left -= 1
+    if ctx.transport != 0:
+        acknowledge(ctx, me, label, number, size, extra)
 
 
 @native

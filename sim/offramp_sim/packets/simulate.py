@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,12 +14,14 @@ from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
+from offramp_sim.packets.control import Control, check, load_control, round_trips
 from offramp_sim.packets.exchange import Protocol, load
 from offramp_sim.packets.flows import Flows
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
 from offramp_sim.packets.machine import Machine
 from offramp_sim.packets.partitions import partition, ranges
 from offramp_sim.packets.topology import Topology
+from offramp_sim.packets.watch import Watch, load_watch, watched
 
 MOST_CORES: Final = 64
 _LONGEST_WINDOW_PS: Final = 1 << 40
@@ -56,6 +58,9 @@ class PacketRun:
         fetches, timeouts, cuts: of recovery and of rate control.
         passes: of the switches' pipelines.
         events: simulated.
+        resent_bytes: of flows under congestion control, lost and sent again.
+        delay_ps: ``(f, 2)`` mean and longest one-way time of a flow's packets; no rows without congestion control.
+        queue_bytes: ``(intervals, 3)`` least, mean and most that packets found waiting at the watched port.
         state_bytes: memory of queues and calendars.
         wall_s: time that the simulation took, set-up left out.
     """
@@ -76,6 +81,9 @@ class PacketRun:
     cuts: int
     passes: int
     events: int
+    resent_bytes: int
+    delay_ps: npt.NDArray[np.float64]
+    queue_bytes: npt.NDArray[np.float64]
     state_bytes: int
     wall_s: float
 
@@ -96,6 +104,8 @@ def simulate(
     *,
     spray: bool = False,
     cores: int = 1,
+    control: Control | None = None,
+    watch: Watch | None = None,
 ) -> PacketRun:
     """Run an exchange, flows, or both; with an exchange the run ends with it, flows are background.
 
@@ -109,6 +119,9 @@ def simulate(
         until_ps: the latest time that is simulated.
         spray: whether each packet draws one of the equal paths; otherwise a flow keeps the one of its hash.
         cores: that simulate at the same time; results are the same for any number.
+        control: of the flows' congestion; None: they send as fast as the line, whatever becomes of it. Where links have
+            no threshold for marks, they get the control's own.
+        watch: a queue whose length is noted.
 
     Raises:
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
@@ -122,24 +135,43 @@ def simulate(
         raise OfframpError("the strawman aggregates in a single switch: expected a star")
     if not 1 <= cores <= MOST_CORES:
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
+    if control is not None:
+        topology = _controlled(topology, control, framing)
     machine = Machine(min(cores, topology.nodes))
     prepare_network(machine, topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     for context in machine.contexts:
         context.margin = margin + 16
     count = _flows(machine, topology, flows)
+    load_control(machine, topology, flows, control, framing.header, framing.payload)
+    load_watch(machine, topology, watch)
     if plan is not None:
-        parts_of = machine[at.Context.part_of]
-        for part, context in enumerate(machine.contexts):
-            context.hosts_left = int(np.count_nonzero(parts_of == part))
-        machine.begin()
-        machine[at.Context.hosts][:, at.Host.timer] = protocol.timeout_ps
-        due = machine[at.Context.due][: topology.hosts]
-        np.minimum(due, protocol.timeout_ps, out=due)
+        _begin_exchange(machine, topology, protocol)
     if not machine.run(until_ps, wait_for_flows=plan is None):
         now = max(context.now for context in machine.contexts)
         raise OfframpError(f"not finished at {now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)
+
+
+def _begin_exchange(machine: Machine, topology: Topology, protocol: Protocol) -> None:
+    parts_of = machine[at.Context.part_of]
+    for part, context in enumerate(machine.contexts):
+        context.hosts_left = int(np.count_nonzero(parts_of == part))
+    machine.begin()
+    machine[at.Context.hosts][:, at.Host.timer] = protocol.timeout_ps
+    due = machine[at.Context.due][: topology.hosts]
+    np.minimum(due, protocol.timeout_ps, out=due)
+
+
+def _controlled(topology: Topology, control: Control, framing: Framing) -> Topology:
+    """The topology with the control's thresholds, unless it has its own."""
+    check(control)
+    if topology.links.mark_bytes is not None:
+        return topology
+    ends = np.array([[0], [topology.hosts - 1]])
+    answer = wire_bytes(SHORT_FRAME_BYTES)
+    longest = int(round_trips(topology, ends[0], ends[1], framing.header + framing.payload, answer)[0])
+    return replace(topology, links=control.marking(topology.links, longest))
 
 
 def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int, *, spray: bool = False) -> None:
@@ -155,6 +187,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
     machine.give(at.Context.part_of, parts_of[: topology.hosts].astype(np.uint8))
     hosts = np.zeros((topology.hosts, at.Host.WORDS), np.int64)
     hosts[:, [at.Host.ring, at.Host.pending]] = -1
+    hosts[:, at.Host.held] = at.NOTHING
     hosts[:, [at.Host.awake, at.Host.timer]] = NEVER_PS
     hosts[:, at.Host.port] = topology.host_ports()
     hosts[:, at.Host.rate_mbps] = hosts[:, at.Host.line_mbps] = links.rate_bps // 10**6
@@ -169,7 +202,10 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         context.header, context.payload = framing.header, framing.payload
         context.retry_ps, context.spray = framing.retry_ps, spray
         context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
-        context.notices = len(topology.source)
+        context.notices, context.watched = len(topology.source), at.NOTHING
+        if links.mark_all_bytes is not None:
+            context.ramp_ps = (links.mark_all_bytes - (links.mark_bytes or 0)) * byte_ps
+            context.ramp_share = round(links.mark_probability * 2**32)
         mine = each.give(at.Context.ranges, ranges(topology, parts_of, part))
         context.range_count = len(mine)
         inward = np.flatnonzero(crossing & (parts_of[topology.target] == part))
@@ -255,6 +291,15 @@ def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool
         cuts=machine.total("cuts"),
         passes=machine.total("passes"),
         events=machine.total("events"),
+        resent_bytes=int(machine[at.Context.senders][:-1, at.Sender.resent].sum()),
+        delay_ps=_delays(machine),
+        queue_bytes=watched(machine, topology),
         state_bytes=sum(each.bytes for each in machine.partitions),
         wall_s=machine.wall_s,
     )
+
+
+def _delays(machine: Machine) -> npt.NDArray[np.float64]:
+    receivers = machine[at.Context.receivers][:-1]
+    mean = receivers[:, at.Receiver.delay] / np.maximum(receivers[:, at.Receiver.packets], 1)
+    return np.stack([mean, receivers[:, at.Receiver.longest].astype(np.float64)], axis=1)

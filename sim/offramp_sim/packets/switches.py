@@ -12,6 +12,7 @@ from offramp_sim.packets.layout import (
     DONE,
     ECN_SHIFT,
     FETCH,
+    FLOW_ACK,
     FLOW_DATA,
     GO,
     HALF,
@@ -37,7 +38,7 @@ def switched(ctx: Context, node: int, label: int, subject: int, extra: int) -> N
     """A packet arrives at a switch."""
     kind = kind_of_packet(label)
     leaf = node - ctx.host_count
-    if kind == FLOW_DATA or leaf >= ctx.leaf_count:
+    if kind in (FLOW_DATA, FLOW_ACK) or leaf >= ctx.leaf_count:
         forward(ctx, node, label, subject, extra)
         return
     a = subject & LOW

@@ -24,6 +24,9 @@ class Links:
         delay_ps: propagation.
         buffer_bytes: that may wait at a switch's port; None: any number.
         mark_bytes: waiting bytes above which a switch marks; None: never.
+        mark_all_bytes: those above which it marks all packets; between the two with a probability that rises to
+            ``mark_probability`` (RED); None: all above ``mark_bytes``.
+        mark_probability: of a mark just below ``mark_all_bytes``.
         loss: probability that a packet is lost on a link.
     """
 
@@ -31,6 +34,8 @@ class Links:
     delay_ps: int = 2_000_000
     buffer_bytes: int | None = None
     mark_bytes: int | None = None
+    mark_all_bytes: int | None = None
+    mark_probability: float = 1.0
     loss: float = 0.0
 
     def __post_init__(self) -> None:
@@ -38,6 +43,10 @@ class Links:
             raise OfframpError(f"rate_bps {self.rate_bps}: expected a divisor of 8 Tbit/s")
         if self.delay_ps < 0:
             raise OfframpError(f"delay_ps {self.delay_ps}: expected at least 0")
+        if not 0 <= self.mark_probability <= 1:
+            raise OfframpError(f"mark_probability {self.mark_probability}: expected 0 to 1")
+        if self.mark_all_bytes is not None and not 0 <= (self.mark_bytes or 0) < self.mark_all_bytes:
+            raise OfframpError(f"mark_all_bytes {self.mark_all_bytes}: expected more than mark_bytes")
         if not 0 <= self.loss < 1:
             raise OfframpError(f"loss {self.loss}: expected 0 to below 1")
 

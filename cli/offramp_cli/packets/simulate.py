@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp simulate packets``: incasts and permutations, packet by packet, under several congestion controls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND, BYTES, nanoseconds
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp_sim.packets import PacketRun, Topology
+
+_NUMBERS: Final = {"star": 1, "leaf-spine": 3, "fat-tree": 5}
+_SHAPES: Final = "star:HOSTS, leaf-spine:LEAVESxSPINESxHOSTS or fat-tree:PODSxLEAVESxHOSTSxSPINESxCORES"
+
+
+def _controls() -> tuple[str, ...]:
+    from offramp_sim.packets.control import CONTROLS
+
+    return ("none", *CONTROLS)
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    kind, _, sizes = text.partition(":")
+    numbers = tuple(int(each) if each.isascii() and each.isdecimal() else 0 for each in sizes.split("x"))
+    if len(numbers) != _NUMBERS.get(kind) or min(numbers) < 1 or max(numbers) > 65_536:
+        raise ValueError(f"expected {_SHAPES}")
+    return kind, numbers
+
+
+@dataclass(frozen=True)
+class PacketSettings:
+    """A network, what travels on it, and how senders answer congestion."""
+
+    network: Annotated[
+        tuple[str, tuple[int, ...]],
+        Field(
+            f"{_SHAPES}; HOSTS of a leaf",
+            parse=_shape,
+            metavar="SHAPE",
+            shown_default="star:33",
+        ),
+    ] = ("star", (33,))
+    traffic: Annotated[
+        str, Field("Everybody to one, to one other each, or to all", choices=("incast", "permutation", "all-to-all"))
+    ] = "incast"
+    size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
+    control: Annotated[tuple[str, ...], Field("Congestion control; repeat; all by default", choices=_controls)] = ()
+    rate_bps: Annotated[
+        int, Field("Of every link", key="rate", above=0, unit=BITS_PER_SECOND, shown_default="100gbit")
+    ] = 100_000_000_000
+    delay_ns: Annotated[
+        float, Field("Of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
+    ] = 1000.0
+    buffer: Annotated[int | None, Field("Bytes that may wait at a switch's port; any by default", unit=BYTES)] = None
+    mark: Annotated[
+        int | None, Field("Waiting bytes above which packets are marked; each control's own by default", unit=BYTES)
+    ] = None
+    mark_all: Annotated[
+        int | None, Field("Above which all are; between the two with a rising probability", unit=BYTES)
+    ] = None
+    mark_probability: Annotated[
+        float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
+    ] = 1.0
+    loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
+    spray: Annotated[bool, Field("Each packet draws one of the equal paths")] = False
+    cores: Annotated[int, Field("That simulate; the result is the same", least=1, most=64)] = 1
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+
+    def __post_init__(self) -> None:
+        if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
+            raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)
+
+
+@command(PacketSettings, Result, example="simulate packets --network leaf-spine:4x4x8 --traffic permutation --json -")
+def packets(settings: PacketSettings, outputs: Result) -> None:
+    """Simulate flows packet by packet: completion times, fairness, queues, marks and losses of congestion controls."""
+    from offramp_sim.packets import Links, fat_tree, leaf_spine, simulate, star
+    from offramp_sim.packets.control import CONTROLS
+    from offramp_sim.packets.flows import pattern
+
+    links = Links(
+        settings.rate_bps,
+        round(settings.delay_ns * 1000),
+        settings.buffer,
+        settings.mark,
+        settings.mark_all,
+        settings.mark_probability,
+        settings.loss,
+    )
+    kind, sizes = settings.network
+    makers: dict[str, Callable[..., Topology]] = {"star": star, "leaf-spine": leaf_spine, "fat-tree": fat_tree}
+    topology = makers[kind](*sizes, links)
+    table = pattern(settings.traffic, topology.hosts, settings.size, settings.seed)
+    run = partial(simulate, flows=table, seed=settings.seed, spray=settings.spray, cores=settings.cores)
+    found = {}
+    for name in dict.fromkeys(settings.control or _controls()):
+        control = CONTROLS[name]() if name in CONTROLS else None
+        found[name] = _numbers(run(topology, control=control), settings.size)
+    console = show.console()
+    headings = ("control", "last, us", "mean", "fair", "queue, KB", "delay, us", "marked", "dropped")
+    shown = show.table(*headings, title=f"{kind} of {topology.hosts} hosts, {len(table)} flows: {settings.traffic}")
+    for name, one in found.items():
+        shown.add_row(
+            name,
+            f"{one['seconds'] * 1e6:,.1f}",
+            f"{one['mean_s'] * 1e6:,.1f}",
+            f"{one['fairness']:.3f}",
+            f"{one['peak_queue_bytes'] / 1000:,.0f}",
+            "" if one["mean_delay_s"] is None else f"{one['mean_delay_s'] * 1e6:,.2f}",
+            f"{one['marked']:,}",
+            f"{one['dropped'] + one['lost']:,}",
+        )
+    console.print(shown)
+    console.print(
+        "fair: Jain's index of the flows' rates, 1 where all are equal; queue: the longest; delay: one way, mean"
+    )
+    known = {name: getattr(settings, name) for name in ("traffic", "size", "rate_bps", "delay_ns", "spray", "seed")}
+    outputs.write("offramp.simulate.packets/1", {"settings": known | {"network": [kind, *sizes]}, "controls": found})
+
+
+def _numbers(run: PacketRun, size: int) -> dict[str, Any]:
+    """What JSON says of a run."""
+    rates = size / run.finish_ps
+    return {
+        "seconds": run.seconds,
+        "mean_s": float(run.finish_ps.mean()) / 1e12,
+        "fairness": float(rates.sum() ** 2 / len(rates) / (rates**2).sum()),
+        "peak_queue_bytes": run.peak_port_bytes,
+        "mean_delay_s": float(run.delay_ps[:, 0].mean()) / 1e12 if len(run.delay_ps) else None,
+        "packets": run.packets,
+        "marked": run.marked,
+        "dropped": run.dropped,
+        "lost": run.lost,
+        "cuts": run.cuts,
+        "resent_bytes": run.resent_bytes,
+        "packets_per_second": run.packets / run.wall_s,
+    }

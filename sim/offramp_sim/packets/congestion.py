@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion control of flows in machine code: what acknowledgements, marks, delays and losses do to a sender.
+
+DCTCP as of Alizadeh et al. (SIGCOMM 2010) and RFC 8257, DCQCN as of Zhu et al. (SIGCOMM 2015), and delays held at a
+target as in Swift (Kumar et al., SIGCOMM 2020). :mod:`offramp_sim.packets.control` has the parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.subset import native
+from offramp_sim.packets.layout import (
+    ACK_LOST,
+    DCQCN,
+    DCTCP,
+    ECN_SHIFT,
+    FLOW_ACK,
+    HALF,
+    LOW,
+    SWIFT,
+    Context,
+    Sender,
+)
+from offramp_sim.packets.ports import label_of, send
+
+FAST_RECOVERY: Final = 5
+"""Raises by time or by bytes in which a rate only goes halfway back (DCQCN's F)."""
+ROOT_STEPS: Final = 12
+
+
+@native
+def open_window(ctx: Context, sender: Sender) -> bool:
+    """Whether another packet may be in flight; one always may."""
+    if ctx.transport == DCQCN or sender.in_flight == 0:
+        return True
+    return float(sender.in_flight + ctx.payload) <= sender.window
+
+
+@native
+def note_sent(ctx: Context, number: int, size: int) -> None:
+    """A packet goes out: when may the next one?"""
+    sender = ctx.senders[number]
+    now = ctx.now
+    sender.in_flight += size
+    sender.sent += size
+    sender.next_send = now
+    if ctx.transport == DCQCN:
+        _catch_up(ctx, sender, now)
+        sender.bytes_since += size + ctx.header
+        if sender.bytes_since >= ctx.raise_bytes:
+            sender.bytes_since -= ctx.raise_bytes
+            sender.raises_by_bytes += 1
+            _raise(ctx, sender)
+        sender.next_send = now + int(float(size + ctx.header) / sender.rate)
+    elif ctx.transport == SWIFT and sender.window < float(ctx.payload):
+        sender.next_send = now + int(float(sender.round_trip) * float(ctx.payload) / sender.window)
+
+
+@native
+def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent: int) -> None:
+    """The receiver of a packet answers: every packet, or with DCQCN now and then one that was marked."""
+    receiver = ctx.receivers[number]
+    now = ctx.now
+    receiver.packets += 1
+    receiver.delay += now - sent
+    receiver.longest = max(receiver.longest, now - sent)
+    mark = (label >> ECN_SHIFT) & 1
+    answered = size
+    if ctx.transport == DCQCN:
+        if mark == 0 or now < receiver.next_notice:
+            return
+        receiver.next_notice = now + ctx.notice_ps
+        answered = 0
+    answer = label_of(FLOW_ACK, ctx.flows[number].source, ctx.short_bytes, 0)
+    send(ctx, ctx.hosts[me].port, answer, number | (answered << HALF), (sent << 1) | mark)
+
+
+@native
+def hear(ctx: Context, subject: int, extra: int) -> None:
+    """An answer arrives at the sender."""
+    sender = ctx.senders[subject & LOW]
+    size = subject >> HALF
+    mark = extra & 1
+    if ctx.transport == DCQCN:
+        _cut_rate(ctx, sender)
+        return
+    full = float(sender.in_flight + ctx.payload) > sender.window
+    sender.round_trip = ctx.now - (extra >> 1)
+    _settle(sender, size)
+    if ctx.transport == DCTCP:
+        _dctcp(ctx, sender, size, mark, full)
+    else:
+        _swift(ctx, sender, size, full)
+
+
+@native
+def hear_of_loss(ctx: Context, number: int, size: int) -> None:
+    """A packet, or its answer, was dropped: the sender has found out."""
+    sender = ctx.senders[number]
+    if size & ACK_LOST != 0:
+        _settle(sender, size & (ACK_LOST - 1))
+        return
+    _settle(sender, size)
+    sender.resent += size
+    if ctx.transport == DCTCP:
+        if sender.settled > sender.cut_until:
+            _shrink(ctx, sender, 0.5)
+            sender.cut_until = sender.sent
+    elif ctx.transport == SWIFT:
+        _slow_down(ctx, sender, 1.0 - ctx.largest_cut)
+    else:
+        _cut_rate(ctx, sender)
+
+
+@native
+def _settle(sender: Sender, size: int) -> None:
+    sender.in_flight -= size
+    sender.settled += size
+
+
+@native
+def _shrink(ctx: Context, sender: Sender, factor: float) -> None:
+    sender.window = max(sender.window * factor, ctx.least_window)
+    sender.threshold = sender.window
+    ctx.cuts += 1
+
+
+@native
+def _dctcp(ctx: Context, sender: Sender, size: int, mark: int, full: bool) -> None:
+    sender.acked += size
+    sender.marked += size * mark
+    if mark == 1 and sender.settled > sender.cut_until:
+        _shrink(ctx, sender, 1.0 - sender.alpha / 2.0)
+        sender.cut_until = sender.sent
+    elif full and sender.window < sender.threshold:
+        sender.window += float(size)
+    elif full:
+        sender.window += float(ctx.payload) * float(size) / sender.window
+    if sender.settled >= sender.round_end:
+        share = float(sender.marked) / float(sender.acked)
+        sender.alpha += ctx.gain * (share - sender.alpha)
+        sender.acked = 0
+        sender.marked = 0
+        sender.round_end = sender.sent
+
+
+@native
+def _swift(ctx: Context, sender: Sender, size: int, full: bool) -> None:
+    packets = sender.window / float(ctx.payload)
+    scaled = ctx.scaling / _square_root(packets) - ctx.scaling_offset
+    target = float(sender.unloaded + ctx.queue_ps) + min(max(scaled, 0.0), ctx.scaling_range)
+    delay = float(sender.round_trip)
+    if delay > target:
+        _slow_down(ctx, sender, max(1.0 - ctx.gain * (delay - target) / delay, 1.0 - ctx.largest_cut))
+    elif packets >= 1.0:
+        if full:
+            sender.window += ctx.increase * float(size) / packets
+    else:
+        sender.window += ctx.increase * float(size)
+
+
+@native
+def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
+    """At most once in a round trip."""
+    if ctx.now < sender.cut_until:
+        return
+    sender.cut_until = ctx.now + sender.round_trip
+    _shrink(ctx, sender, factor)
+
+
+@native
+def _square_root(value: float) -> float:
+    """By Newton's iteration, of 0.0001 to 10,000."""
+    root = 1.0
+    for _ in range(ROOT_STEPS):
+        root = 0.5 * (root + value / root)
+    return root
+
+
+@native
+def _catch_up(ctx: Context, sender: Sender, now: int) -> None:
+    """What DCQCN's two timers have done since."""
+    while sender.alpha_due <= now:
+        sender.alpha = sender.alpha * (1.0 - ctx.gain)
+        sender.alpha_due += ctx.alpha_ps
+    while sender.raise_due <= now:
+        sender.raises_by_time += 1
+        _raise(ctx, sender)
+        sender.raise_due += ctx.raise_rate_ps
+
+
+@native
+def _raise(ctx: Context, sender: Sender) -> None:
+    """Fast recovery, then additive, then hyper increase of the rate that is aimed at."""
+    most = max(sender.raises_by_time, sender.raises_by_bytes)
+    least = min(sender.raises_by_time, sender.raises_by_bytes)
+    if least > FAST_RECOVERY:
+        sender.target += float(least - FAST_RECOVERY) * ctx.hyper_increase
+    elif most > FAST_RECOVERY:
+        sender.target += ctx.increase
+    sender.target = min(sender.target, ctx.line_rate)
+    sender.rate = 0.5 * (sender.rate + sender.target)
+
+
+@native
+def _cut_rate(ctx: Context, sender: Sender) -> None:
+    now = ctx.now
+    _catch_up(ctx, sender, now)
+    sender.target = sender.rate
+    sender.rate = max(sender.rate * (1.0 - sender.alpha / 2.0), ctx.least_rate)
+    sender.alpha += ctx.gain * (1.0 - sender.alpha)
+    sender.alpha_due = now + ctx.alpha_ps
+    sender.raise_due = now + ctx.raise_rate_ps
+    sender.raises_by_time = 0
+    sender.raises_by_bytes = 0
+    sender.bytes_since = 0
+    ctx.cuts += 1

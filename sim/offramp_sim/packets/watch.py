@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue over time: what packets found waiting at the port that leads to a host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.errors import OfframpError
+from offramp_sim.packets import layout as at
+from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is watched.
+
+    Attributes:
+        host: whose switch's port is meant.
+        every_ps: length of an interval.
+        intervals: how many, from the beginning.
+    """
+
+    host: int
+    every_ps: int
+    intervals: int
+
+
+def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> None:
+    """Room for the samples.
+
+    Raises:
+        OfframpError: a host that does not exist, or no intervals.
+    """
+    if watch is not None and not (0 <= watch.host < topology.hosts and watch.every_ps > 0 and watch.intervals > 0):
+        raise OfframpError(f"watch {watch}: expected a host below {topology.hosts}, and times above 0")
+    samples = np.zeros((watch.intervals if watch else 1, at.Sample.WORDS), np.int64)
+    samples[:, at.Sample.least] = at.NEVER_PS
+    machine.give(at.Context.samples, samples)
+    for context in machine.contexts:
+        context.watched = at.NOTHING
+        if watch is not None:
+            context.watched = int(np.flatnonzero(topology.target == watch.host)[0])
+            context.sample_ps, context.sample_count = watch.every_ps, watch.intervals
+    if watch is not None:  # every packet goes the way of those that may be marked or dropped
+        machine[at.Context.ports][machine.contexts[0].watched, at.Port.check] = 0
+
+
+def watched(machine: Machine, topology: Topology) -> npt.NDArray[np.float64]:
+    """``(intervals, 3)`` least, mean and most bytes that packets found waiting; NaN where none came."""
+    samples, rate = machine[at.Context.samples], 8 * 10**12 // topology.links.rate_bps
+    found = np.full((len(samples), 3), np.nan)
+    some = samples[:, at.Sample.packets] > 0
+    found[some, 0] = samples[some, at.Sample.least]
+    found[some, 1] = samples[some, at.Sample.total] / samples[some, at.Sample.packets]
+    found[some, 2] = samples[some, at.Sample.most]
+    return found / rate

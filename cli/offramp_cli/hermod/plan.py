@@ -31,7 +31,7 @@ class QueueSettings:
     """A job, and the queues that its coflows share."""
 
     job: Annotated[str, Field(JOB, position=True)]
-    queues: Annotated[int, Field("Strict-priority queues of the switches")] = 8
+    queues: Annotated[int, Field("Strict-priority queues of the switches", least=1, most=8)] = 8
     classes: Annotated[int | None, Field("Of them for data; all but control's by default")] = None
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"

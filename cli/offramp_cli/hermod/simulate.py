@@ -32,21 +32,30 @@ class HermodSettings:
     job: Annotated[
         str,
         Field(
-            "A YAML or TOML file, a model of table 5.5, or Chakra traces: FOLDER, or FOLDER/PREFIX",
+            "A YAML or TOML file, a model of table 5.5, Chakra traces (FOLDER, or FOLDER/PREFIX), or a text workload "
+            "of ASTRA-sim 1 or SimAI",
             group="Job",
         ),
     ]
     cluster: Annotated[
         Path | None, Field("A cluster file: how many GPUs, the rate of a NIC, and NICs under a leaf switch")
     ] = None
-    gpus: Annotated[int | None, Field("In place of the job's; more of them are more replicas")] = None
+    network: Annotated[
+        str | None,
+        Field("Of traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, a name of simulate themis"),
+    ] = None
+    gpus: Annotated[int | None, Field("In place of the job's; more of them are more replicas", least=1)] = None
     nic_gbps: Annotated[float | None, Field("In place of the job's")] = None
+    sample: Annotated[
+        int | None,
+        Field("GPUs whose replicas stand for those of all: exact with spray, no jitter, no imbalance", least=1),
+    ] = None
     iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
     policies: Annotated[
         str, Field("With commas; the gain is over the first", aliases=("policy",), group="Policies")
     ] = _POLICIES
-    queues: Annotated[int | None, Field("Data queues of the switches, 1 to 8; exact without")] = None
+    queues: Annotated[int | None, Field("Data queues of the switches, 1 to 8; exact without", least=1, most=8)] = None
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
     hosts: Annotated[str, Field("With queues, what senders order by: exact | queues")] = "exact"
     routing: Annotated[str, Field("ecmp | spray", group="Network")] = "ecmp"
@@ -67,6 +76,14 @@ class HermodSettings:
     def __post_init__(self) -> None:
         if self.level == "flow" and (self.loss or self.pause):
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
+        if self.network is None:
+            return
+        for name, taken in (("level", self.level != "flow"), ("all_to_all", self.all_to_all != "fluid")):
+            if taken:
+                raise SettingsError(name, "does not go with {network}", getattr(self, name))
+        for name in ("cluster", "gpus", "nic_gbps", "leaf"):
+            if getattr(self, name) is not None:
+                raise SettingsError(name, "does not go with {network}, which has its own", getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -98,8 +115,9 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     for name in names or [""]:
         expect_choice("policies", name, NAMES)
     settings = _on_cluster(settings)
-    kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed")
-    setup = Setup(overhead_s=settings.overhead_us * 1e-6, **{name: getattr(settings, name) for name in kept})
+    kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed", "sample")
+    given = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
+    setup = Setup(overhead_s=settings.overhead_us * 1e-6, **given)
     packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
@@ -136,6 +154,8 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
 
 def _on_cluster(settings: HermodSettings) -> HermodSettings:
     """With what the cluster says about the network, where options do not."""
+    if settings.network is not None:
+        return settings
     if settings.cluster is None:
         return replace(settings, leaf=16 if settings.leaf is None else settings.leaf)
     from offramp.cluster import read_cluster
@@ -168,8 +188,14 @@ def _source(settings: HermodSettings, setup: Setup) -> _Source:
     from offramp.hermod.chakra import is_trace
 
     folder = Path(settings.job)
+    if setup.sample is not None and (settings.network is not None or is_trace(folder)):
+        raise SettingsError("sample", "goes with jobs, whose replicas are alike")
+    if settings.network is not None:
+        return _on_network(settings.job, settings.network, setup)
     if is_trace(folder):
         return _traces(folder, settings.nic_gbps, setup)
+    if _is_workload(folder):
+        raise SettingsError("network", "expected the network of a text workload")
     return _job(settings.job, settings.gpus, settings.nic_gbps, setup)
 
 
@@ -181,7 +207,33 @@ def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup) -> _
     job = replace(load_job(name), **changes)  # type: ignore[arg-type]
     degrees = f"pp {job.pp} x tp {job.tp} x dp {job.dp}, ep {job.ep}"
     title = f"{job.model.name}: {job.gpus} GPUs = {degrees}, {job.nic_gbps:g} Gb/s"
+    if setup.sample is not None:
+        title += f", by a sample of {setup.sample}"
     return _Source(prepare(job, setup), title, job.as_json(), job.dp * job.micro_batches * job.tokens)
+
+
+def _is_workload(path: Path) -> bool:
+    from offramp_base.documents import read_text
+    from offramp_sim.themis.astra_workload import is_workload
+
+    return path.is_file() and path.suffix not in (".yaml", ".yml", ".toml") and is_workload(read_text(path, 16 << 20))
+
+
+def _on_network(name: str, network_name: str, setup: Setup) -> _Source:
+    from offramp.hermod.chakra import is_trace
+    from offramp.themis.network_file import load_network
+    from offramp_sim.hermod.flow.study import prepare_traces_on, prepare_workload
+
+    network = load_network(network_name)
+    facts = {"network": network_name, "npus": network.npus}
+    if is_trace(Path(name)):
+        loaded = prepare_traces_on(Path(name), network, setup)
+    elif _is_workload(Path(name)):
+        loaded = prepare_workload(name, network, setup)
+    else:
+        raise SettingsError("network", "goes with traces and text workloads; a job has its NICs' rate, or {cluster}")
+    title = f"{name}: {network.npus} NPUs of {network.name}"
+    return _Source(loaded, title, {"traces" if is_trace(Path(name)) else "workload": name} | facts, 0)
 
 
 def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:

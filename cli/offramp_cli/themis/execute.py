@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
@@ -34,10 +35,9 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
     from offramp.workers.processes import expect_workers
 
     expect_workers(case.network.npus)
-    try:
-        from offramp.themis.executor.trial import Trial, TrialResult, measure
-    except ImportError:
-        raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'") from None
+    if find_spec("torch") is None:
+        raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'")
+    from offramp.themis.executor.trial import Trial, TrialResult, measure
 
     # Exact sums travel as 8 bytes a value.
     trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)

@@ -44,12 +44,15 @@ class ThemisSettings:
         tuple[str, ...],
         Field("Schedulers; repeat", choices=_schedulers, aliases=("policy",), shown_default=", ".join(_USUAL)),
     ] = ()
-    chunks: Annotated[int | None, Field("Chunks of a collective", shown_default="64, or the system file's")] = None
+    chunks: Annotated[
+        int | None, Field("Chunks of a collective", shown_default="64, or the system file's", least=1)
+    ] = None
     delays: Annotated[
         str | None,
         Field(
-            "Delays of a chunk: overlap with other chunks, or a dimension waits until its last message has arrived",
-            choices=("overlap", "serial"),
+            "Delays of a chunk: overlap with other chunks; or a dimension waits until its last message has arrived; or "
+            "each stage is a call of NCCL, by the ring or tree and the protocol that its tuner chooses",
+            choices=("overlap", "serial", "nccl"),
             shown_default="overlap; serial with a system file",
         ),
     ] = None
@@ -72,22 +75,22 @@ class ThemisSettings:
     namespaces: Annotated[
         bool, Field("Run it over veth interfaces behind HTB in namespaces, not token buckets (root)")
     ] = False
-    seed: Annotated[int, Field("Moves everything random: the values that are summed")] = 0
+    seed: Annotated[int, Field("Moves everything random: the values that are summed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:
             raise SettingsError("namespaces", "expected {execute} beside it")
-        if self.system is not None and self.delays == "overlap":
+        if self.system is not None and self.delays not in (None, "serial"):
             raise SettingsError("delays", "with {system} they are serial")
-        if self.serial and (self.change or self.execute):
+        if self.kind_of_delays != "overlap" and (self.change or self.execute):
             raise SettingsError(
-                "delays", "serial ones are simulated, at speeds that stay: not with {change}, {execute}"
+                "delays", "serial ones and NCCL's are simulated, at speeds that stay: not with {change}, {execute}"
             )
 
     @property
-    def serial(self) -> bool:
-        """Whether a chunk has a dimension to itself until its last message has arrived."""
-        return self.system is not None or self.delays == "serial"
+    def kind_of_delays(self) -> str:
+        """Which delays chunks have."""
+        return self.delays or ("overlap" if self.system is None else "serial")
 
 
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
@@ -105,13 +108,15 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     console = show.console()
     made = load_network(given.network)
     system = System(CHUNKS) if given.system is None else read_system(given.system)
-    if given.serial:
+    if given.kind_of_delays == "serial":
         made = system.on(made)
+    elif given.kind_of_delays == "nccl":
+        made = made.by_nccl()
     names = given.scheduler or _USUAL
     chosen = tuple(schedulers() if "all" in names else dict.fromkeys(names))
     chunks = system.chunks if given.chunks is None else given.chunks
     settings = {"network": describe(made), "schedulers": list(chosen), "chunks": chunks}
-    settings["delays"] = "serial" if given.serial else "overlap"
+    settings["delays"] = given.kind_of_delays
     numbers: dict[str, Any]
     if given.workload is not None:
         if given.change or given.execute or outputs.plot:

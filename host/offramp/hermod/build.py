@@ -13,9 +13,12 @@ from offramp.hermod.traffic import JobTraffic, Traffic, reversed_flows
 from offramp_base.errors import OfframpError
 
 
-def job_dag(job: Job, iterations: int = 3, *, tensor_parallel: bool = False, seed: int = 0) -> Dag:
-    """The DAG of a job."""
-    return build(JobTraffic(job, Placement.of(job), tensor_parallel, seed), iterations, job.jitter, seed)
+def job_dag(
+    job: Job, iterations: int = 3, *, tensor_parallel: bool = False, seed: int = 0, whole: Job | None = None
+) -> Dag:
+    """The DAG of a job; with ``whole``, of the replicas of it that ``job`` has."""
+    traffic = JobTraffic(job, Placement.of(job), tensor_parallel, seed, whole)
+    return build(traffic, iterations, job.jitter, seed)
 
 
 def build(traffic: Traffic, iterations: int, jitter: float = 0.0, seed: int = 0) -> Dag:

@@ -60,6 +60,7 @@ class Coflow:
     Attributes:
         stage: virtual pipeline stage that sends.
         waits: indices of the tasks that end before it starts.
+        latency_s: seconds before its flows start, which take no bandwidth.
     """
 
     role: str
@@ -68,6 +69,7 @@ class Coflow:
     stage: int
     flows: Flows
     waits: list[int] = field(default_factory=list)
+    latency_s: float = 0.0
 
     @property
     def ctype(self) -> CType:

@@ -82,12 +82,14 @@ class JobTraffic:
     Attributes:
         tensor_parallel: whether TP's coflows, which stay in the server, are in the DAG.
         seed: moves the popularity of the experts.
+        whole: the job of more replicas, of which those of ``job`` are a sample; its rings are as long as the whole's.
     """
 
     job: Job
     placement: Placement
     tensor_parallel: bool = False
     seed: int = 0
+    whole: Job | None = None
     _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
 
     @property
@@ -128,13 +130,12 @@ class JobTraffic:
 
         Copies of an expert inside a server reduce there first, so that each GPU sends its share only.
         """
-        job, found = self.job, []
-        parts = [(job.dense_parameters(), False)]
+        job, found = self.whole or self.job, []
+        parts = [(job.dense_parameters(), job.dp, False)]
         if job.model.experts:
-            parts.append((job.expert_parameters() * job.expert_servers / job.expert_copies, True))
-        for parameters, experts in parts:
-            for members in replica_rings(job, rank, self.placement, experts=experts):
-                count = len(members)
+            parts.append((job.expert_parameters() * job.expert_servers / job.expert_copies, job.expert_servers, True))
+        for parameters, count, experts in parts:
+            for members in replica_rings(self.job, rank, self.placement, experts=experts):
                 if count > 1:
                     share = parameters * (count - 1) / count
                     found.append((ring(members, share * job.gradient_bytes), ring(members, share * 2), members))

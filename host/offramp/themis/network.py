@@ -10,6 +10,7 @@ from itertools import islice
 
 from offramp.themis.kinds import Collective, Kind, kind_named
 from offramp.themis.messages import Messages
+from offramp.themis.nccl import Hardware, Nccl
 from offramp_base.errors import OfframpError
 
 
@@ -35,7 +36,7 @@ class Dimension:
         bandwidth_bps: of all links of an NPU on it, one direction.
         latency_ns: from NPU to NPU for a message of minimum size, one step.
         payload_share: of an in-network dimension: bytes of data in a byte on the wire.
-        messages: that a chunk's stages wait for one after the other; None: the paper's cost model.
+        messages: that a chunk's stages wait for one after the other, or NCCL's calls; None: the paper's cost model.
 
     Raises:
         OfframpError: a value out of range, or a switch whose size is not a power of two (halving-doubling).
@@ -46,7 +47,7 @@ class Dimension:
     bandwidth_bps: float
     latency_ns: float = 0.0
     payload_share: float = 1.0
-    messages: Messages | None = None
+    messages: Messages | Nccl | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
@@ -116,6 +117,13 @@ class Dimension:
         outer, rest = divmod(self.size, inner)
         if rest:
             raise OfframpError(f"groups of {inner} do not divide a dimension of {self.size}")
+        if isinstance(self.messages, Nccl):
+            bare, made = replace(self, messages=None), self.messages
+            near, far = bare.divided(inner)
+            return (
+                replace(near, messages=made.faster(near.bandwidth_bps / self.bandwidth_bps)),
+                replace(far, messages=made.faster(far.bandwidth_bps / self.bandwidth_bps)),
+            )
         near, far = replace(self, size=inner), replace(self, size=outer)
         if self.kind is Kind.FULLY_CONNECTED and self.size > 1:
             link = self.bandwidth_bps / (self.size - 1)
@@ -203,6 +211,20 @@ class Network:
             raise OfframpError(f"{len(factors)} speeds for {self.name}: expected {len(self.dimensions)}")
         pairs = zip(self.dimensions, factors, strict=True)
         return Network(self.name, tuple(d.at_speed(f) for d, f in pairs))
+
+    def by_nccl(self) -> Network:
+        """The network whose stages are calls of NCCL: the first of several dimensions is NVLink, others join machines.
+
+        Raises:
+            OfframpError: of an in-network dimension the calls are not known.
+        """
+        made = []
+        for k, d in enumerate(self.dimensions):
+            if d.kind is Kind.IN_NETWORK:
+                raise OfframpError(f"{self.name}: {d.kind} dimension: expected one whose GPUs send each other messages")
+            hardware = Hardware.NVLINK if k == 0 and len(self.dimensions) > 1 else Hardware.NETWORK
+            made.append(replace(d, messages=Nccl(hardware, d.bandwidth_bps, d.latency_ns)))
+        return Network(self.name, tuple(made))
 
     def divided(self, npus: int) -> Network:
         """The network whose first dimensions hold ``npus`` NPUs, one of them divided in two if need be.

@@ -97,6 +97,12 @@ class _Header:
         return any(name in self.numbers for name in _SIMAI)
 
 
+def is_workload(text: str) -> bool:
+    """Whether a text begins as a workload does: a parallelism, then a line with the number of layers."""
+    lines = text.split("\n", 2)
+    return len(lines) > 1 and lines[0].split(maxsplit=1)[:1] > [] and lines[0].split()[0] in _SCOPES
+
+
 def read_workload(text: str, name: str, network: Network) -> Workload:
     """The workload of such a text, for the NPUs of a network.
 

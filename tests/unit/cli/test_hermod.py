@@ -136,7 +136,7 @@ def test_models_are_listed() -> None:
         (["simulate", "hermod", "--job", "gpt5"], "model gpt5: expected one of qwen-moe-12l"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--policies", "best"], "--policies best: expected one of fair"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--gpus", "33"], "gpus 33: not divisible by pp x tp = 16"),
-        (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "queues 9: expected 1 to 8"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "--queues 9: expected 1 to 8"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--routing", "magic"], "routing magic: expected spray or ecmp"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--level", "bit"], "--level bit: expected one of flow, packet"),
         (
@@ -165,3 +165,26 @@ def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_a_text_workload_on_a_network_of_astra_sim(tmp_path) -> None:
+    work, network, numbers = tmp_path / "work.txt", tmp_path / "ring.yml", tmp_path / "r.json"
+    work.write_text("DATA\n1\na -1 1000000 NONE 0 0 NONE 0 0 ALLREDUCE 1073741824 0\n")
+    network.write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 0.0 ]\n")
+    base = ["simulate", "hermod", "--job", str(work), "--policies", "fifo,hermod"]
+    done = CliRunner().invoke(app, [*base, "--network", str(network), "--json", str(numbers)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(numbers.read_text())
+    ring_s = 2 * 7 / 8 / 50 / 2  # a gibibyte over both of an NPU's links
+    assert found["policies"]["fifo"]["iteration_s"] == pytest.approx(1e-3 + ring_s, rel=1e-6)
+    assert found["job"]["npus"] == 8
+    for arguments, message in (
+        ([], "expected the network of a text workload"),
+        (["--network", str(network), "--nic-gbps", "5"], "does not go with --network"),
+        (["--network", str(network), "--level", "packet"], "does not go with --network"),
+    ):
+        refused = CliRunner().invoke(app, [*base, *arguments])
+        assert refused.exit_code != 0
+        assert message in " ".join(refused.output.split()) + str(refused.exception)
+    refused = CliRunner().invoke(app, ["simulate", "hermod", "--job", "gpt3-13b", "--network", str(network)])
+    assert "goes with traces and text workloads" in " ".join(refused.output.split()) + str(refused.exception)

@@ -42,3 +42,18 @@ def test_training_follows_the_papers_ratios(monkeypatch):
     for what, number in published.items():
         if what.startswith("resnet"):
             assert abs(ours[what] - number) < 0.06
+
+
+def test_a_run_that_was_cut_off_resumes_from_what_it_left(tmp_path):
+    """Items of the same settings are taken as they are; of others, or of a file that is something else, they run."""
+    path = tmp_path / "r.json"
+    base = ["reproduce", "themis/table1", "themis/table2", "--out", str(tmp_path / "out"), "--json", str(path)]
+    assert CliRunner().invoke(app, base).exit_code == 0
+    first = path.read_text()
+    (tmp_path / "out" / "themis-table2.json").write_text("{}")
+    resumed = CliRunner().invoke(app, [*base, "--resume"])
+    assert resumed.exit_code == 0, resumed.exception
+    assert path.read_text() == first
+    assert "themis/table1: kept from" in resumed.output
+    assert "themis/table2: kept from" not in resumed.output
+    assert "kept from" not in CliRunner().invoke(app, [*base, "--resume", "--seed", "1"]).output

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -19,8 +19,16 @@ from offramp.hermod.chakra.match import COMMUNICATION, Key, Matcher, Part, whole
 from offramp.hermod.chakra.trace import Node, Trace, read_trace
 from offramp.hermod.dag import Coflow, Compute, Dag, Flows, Task
 from offramp.hermod.factors import CType, Factors
+from offramp.themis.kinds import Collective
 from offramp_base.errors import OfframpError
 
+_COLLECTIVES: Final = {
+    schema.ALL_REDUCE: Collective.ALL_REDUCE,
+    schema.ALL_GATHER: Collective.ALL_GATHER,
+    schema.REDUCE_SCATTER: Collective.REDUCE_SCATTER,
+    schema.REDUCE_SCATTER_BLOCK: Collective.REDUCE_SCATTER,
+    schema.ALL_TO_ALL: Collective.ALL_TO_ALL,
+}
 _FILE: Final = re.compile(r"(.*?)[._-](?:rank[._-]?)?(\d+)\.(et|json)")
 
 
@@ -29,7 +37,17 @@ def is_trace(path: Path) -> bool:
     return path.is_dir() or any(match[1] == path.name for _, match in _files(path.parent))
 
 
-def load_dag(place: Path) -> Dag:
+class Wires(Protocol):
+    """A network that knows how collectives run on it."""
+
+    def latency_s(self, source: int, sink: int) -> float:
+        """Seconds that a message of no bytes takes."""
+
+    def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float] | None:
+        """What a collective moves and the seconds of its latencies; None where it is nothing that the network knows."""
+
+
+def load_dag(place: Path, wires: Wires | None = None) -> Dag:
     """All ``PREFIX.RANK.et`` (or ``.json``) of a folder as one DAG; of several prefixes ``FOLDER/PREFIX`` names one.
 
     The n-th collective of a type and a group (``pg_name`` or ``comm_group``) on each rank belong together. A group has
@@ -38,6 +56,10 @@ def load_dag(place: Path) -> Dag:
     (:mod:`offramp.hermod.chakra.collectives`). Sends and receives belong together by ``comm_src``, ``comm_dst``,
     ``comm_tag`` and order. Without ``mid`` and ``lid`` a node counts as microbatch and layer 0. Memory and metadata
     nodes take no time, nor do operations of the CPU (``is_cpu_op``) where there are others.
+
+    Args:
+        place: the folder, or folder and prefix.
+        wires: the network; without one collectives are rings and all-to-alls, and nothing has latency.
 
     Raises:
         OfframpError: no traces, ranks missing or twice, a node of a kind that is not handled, an unknown dependency,
@@ -61,7 +83,7 @@ def load_dag(place: Path) -> Dag:
         raise OfframpError(f"{folder}: ranks {sorted(files)}, expected 0 to {len(files) - 1}")
     given = [path for path in sorted(folder.glob("*group*.json")) if path not in files.values()]
     groups = read_groups(given[0], len(files)) if given else {}
-    return join([read_trace(files[rank]) for rank in sorted(files)], groups)
+    return join([read_trace(files[rank]) for rank in sorted(files)], groups, wires)
 
 
 def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
@@ -69,7 +91,7 @@ def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
     return [(path, match) for path, match in rows if match]
 
 
-def join(traces: Sequence[Trace], groups: Groups | None = None) -> Dag:
+def join(traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | None = None) -> Dag:
     """One DAG from the traces of all ranks.
 
     Raises:
@@ -84,6 +106,7 @@ def join(traces: Sequence[Trace], groups: Groups | None = None) -> Dag:
             ours="workers" in facts,
         ),
         len(traces),
+        wires,
     )
     for rank, trace in enumerate(traces):
         for node in trace.nodes:
@@ -110,8 +133,8 @@ def join(traces: Sequence[Trace], groups: Groups | None = None) -> Dag:
 class _Joined:
     """Nodes gathered into tasks by what they belong to."""
 
-    def __init__(self, matcher: Matcher, ranks: int) -> None:
-        self.matcher = matcher
+    def __init__(self, matcher: Matcher, ranks: int, wires: Wires | None) -> None:
+        self.matcher, self.wires = matcher, wires
         self.parts: dict[Key, list[Part]] = {}
         self.key_of: list[dict[int, Key]] = [{} for _ in range(ranks)]
         self.arrivals: dict[Key, Key] = {}
@@ -164,10 +187,14 @@ class _Joined:
         if node.kind == schema.SEND:
             sink, size = whole(a, "comm_dst", -1), whole(a, "comm_size", 0)
             flows = _flows([(rank, sink, size)] if sink != rank else [])
-            return Coflow(str(a.get("role", kinds.ACTIVATION)), Factors(mid, CType.PP, lid), it, _stage(a), flows)
+            latency_s = 0.0 if self.wires is None else self.wires.latency_s(rank, sink)
+            factors = Factors(mid, CType.PP, lid)
+            return Coflow(str(a.get("role", kinds.ACTIVATION)), factors, it, _stage(a), flows, latency_s=latency_s)
         role, ctype = role_of(whole(a, "comm_type", -1))
         factors = Factors(mid, CType(whole(a, "ctype", int(ctype))), lid)
-        return Coflow(str(a.get("role", role)), factors, it, _stage(a), _collective(parts))
+        known = None if self.wires is None else _on_wires(parts, self.wires)
+        flows, latency_s = known or (_collective(parts), 0.0)
+        return Coflow(str(a.get("role", role)), factors, it, _stage(a), flows, latency_s=latency_s)
 
 
 def _stage(attributes: Mapping[str, object]) -> int:
@@ -177,6 +204,19 @@ def _stage(attributes: Mapping[str, object]) -> int:
 def _flows(rows: Sequence[tuple[int, int, int]]) -> Flows:
     source, sink, size = ([row[k] for row in rows] for k in range(3))
     return Flows(np.array(source, np.int64), np.array(sink, np.int64), np.array(size, np.float64))
+
+
+def _on_wires(parts: list[Part], wires: Wires) -> tuple[Flows, float] | None:
+    """A collective to which all ranks bring as much, as the network runs it."""
+    attributes = [part.node.attributes for part in parts]
+    sizes = {whole(a, "comm_size", 0) for a in attributes}
+    kind = _COLLECTIVES.get(whole(attributes[0], "comm_type", -1))
+    if kind is None or len(sizes) > 1 or any("peers" in a for a in attributes):
+        return None
+    (size,) = sizes
+    if kind is Collective.ALL_GATHER:
+        size *= len(parts)
+    return wires.collective(kind, size, sorted(part.rank for part in parts))
 
 
 def _collective(parts: list[Part]) -> Flows:

@@ -81,7 +81,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
 def _alone_s(coflow: Coflow, fabric: Fabric) -> float:
     """What its busiest link needs for it."""
     _, resource, amount = fabric.route(coflow.flows, coflow.ctype)
-    return float(np.bincount(resource, amount).max() / fabric.bytes_per_s) if len(resource) else 0.0
+    return float((np.bincount(resource, amount, fabric.resources) / fabric.capacity).max()) if len(resource) else 0.0
 
 
 def _lane(task: Compute | Coflow, replica: int, replicas: int) -> tuple[int, str] | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -68,6 +69,11 @@ class Fabric:
         """Sending and receiving sides of NICs; with ECMP the links up from and down to each leaf, spine by spine."""
         links = 2 * self.leaves * self.leaf if self.routing == "ecmp" else 0
         return 2 * self.count + links
+
+    @cached_property
+    def capacity(self) -> npt.NDArray[np.float64]:
+        """Bytes per second of each resource."""
+        return np.full(self.resources, self.bytes_per_s)
 
     def spine(self, source: Array, sink: Array, ctype: CType) -> Array:
         """The spine that ECMP gives each pair of NICs."""

@@ -88,6 +88,7 @@ def load(
             if name not in known:
                 known[name] = _loads(task, fabric, granularity, all_to_all, overhead_s)
             made, delay[k] = known[name]
+            delay[k] += task.latency_s
             loads += made
             owner += [position] * len(made)
             position += 1
@@ -137,5 +138,5 @@ def _loads(
         return [Load(r, a, 1 / a[0]) for r, a in parts], seconds
     places, inverse, meeting = np.unique(resource, return_inverse=True, return_counts=True)
     total = np.bincount(inverse, amount)
-    busiest = int(np.argmax(total))
+    busiest = int(np.argmax(total / fabric.capacity[places]))
     return [Load(places, total, meeting[busiest] / total[busiest])], seconds

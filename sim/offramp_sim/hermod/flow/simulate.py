@@ -117,7 +117,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
         Context.side: order.side[loaded.coflow_of_flow].copy(),
         Context.owner: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
         Context.left: np.ones(flows),
-        Context.capacity: np.full(resources, loaded.fabric.bytes_per_s),
+        Context.capacity: loaded.fabric.capacity.copy(),
         Context.clock: np.zeros(1),
         Context.slack: np.array([slack_s]),
         Context.held: np.zeros(ports, word),

@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from offramp.hermod.build import job_dag
+from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Dag
 from offramp.hermod.job import Job
 from offramp.hermod.placement import Placement
+from offramp.themis.network import Network
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.dimensions import Dimensions
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
+from offramp_sim.hermod.flow.workload import workload_dag
+from offramp_sim.themis.workload_file import load_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class Setup:
         routing, leaf: of the network (:class:`Fabric`).
         all_to_all, overhead_s, granularity: see :func:`offramp_sim.hermod.flow.network.load`.
         queues, scheme: of the switches for Hermod; None for the exact order.
+        sample: GPUs whose replicas are simulated for those of all; exact where replicas are alike, that is with spray
+            and without jitter and imbalance, otherwise without the extremes of all.
         hosts: with queues, whether senders keep the ``exact`` order or see the ``queues`` too.
     """
 
@@ -39,18 +48,64 @@ class Setup:
     scheme: str = "split"
     hosts: str = "queues"
     seed: int = 0
+    sample: int | None = None
 
 
 def prepare(job: Job, setup: Setup) -> Loaded:
-    """The job's DAG on its network."""
-    dag = job_dag(job, setup.iterations, seed=setup.seed)
-    return _load(dag, Fabric.of(Placement.of(job), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
+    """The job's DAG on its network, or that of a sample of its replicas.
+
+    Raises:
+        OfframpError: a sample whose replicas would not be placed as those of the job.
+    """
+    mine = job if setup.sample is None else _sampled(job, setup.sample)
+    dag = job_dag(mine, setup.iterations, seed=setup.seed, whole=job)
+    return _load(dag, Fabric.of(Placement.of(mine), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
+
+
+def _sampled(job: Job, gpus: int) -> Job:
+    if gpus > job.gpus:
+        raise OfframpError(f"sample {gpus}: expected at most the job's {job.gpus} GPUs")
+    try:
+        mine = replace(job, gpus=gpus)
+    except OfframpError as error:
+        raise OfframpError(f"sample {gpus}: {error}") from None
+    servers, whole = (max(1, each.gpus // each.gpus_per_server) for each in (mine, job))
+    alike = (mine.dp % servers == 0) == (job.dp % whole == 0)
+    if not alike or mine.expert_workers != job.expert_workers or servers < min(whole, job.pp * job.expert_workers):
+        least = job.pp * job.expert_workers * job.gpus_per_server
+        raise OfframpError(
+            f"sample {gpus}: expected whole servers, {least} GPUs or more, that replicas fill as in the job"
+        )
+    return mine
 
 
 def prepare_traces(dag: Dag, nic_gbps: float, setup: Setup) -> Loaded:
     """A DAG from traces, each rank on a server of its own."""
     ranks = np.arange(dag.workers)
     fabric = Fabric(ranks, ranks, dag.workers, 1, nic_gbps * 1e9 / 8, setup.routing, setup.leaf, setup.seed)
+    return _load(dag, fabric, setup)
+
+
+def prepare_traces_on(place: Path, network: Network, setup: Setup) -> Loaded:
+    """Traces whose ranks are the NPUs of a network with dimensions; collectives run along these.
+
+    Raises:
+        OfframpError: not as many ranks as NPUs, and what :func:`offramp.hermod.chakra.load_dag` says.
+    """
+    fabric = Dimensions.over(network)
+    dag = load_dag(place, fabric)
+    if dag.workers != network.npus:
+        raise OfframpError(f"{place}: {dag.workers} ranks, {network.name} has {network.npus} NPUs")
+    return _load(dag, fabric, setup)
+
+
+def prepare_workload(name: str, network: Network, setup: Setup) -> Loaded:
+    """A text workload of ASTRA-sim 1 or SimAI on a network with dimensions.
+
+    Raises:
+        OfframpError: a fault in the file, or groups that do not fit the network.
+    """
+    dag, fabric = workload_dag(load_workload(name, network), network)
     return _load(dag, fabric, setup)
 
 

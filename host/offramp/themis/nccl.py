@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives as NCCL carries them out: a ring or a tree, by the protocol that its tuner expects to be fastest.
+
+Each stage on a dimension is one call of NCCL, alone on the dimension. Its time is the tuner's own model, latency and
+bytes over the bandwidth of algorithm and protocol, with the constants of ``tuning.cc`` in 2024 (NCCL 2.20 and near it).
+Left out are limits by channel and by generation of GPU, NVLS and CollNet. An all-to-all, which the tuner does not know,
+is sends and receives of all at once by the protocol Simple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from offramp.themis.kinds import Collective
+
+
+class Algorithm(StrEnum):
+    """Which way data goes."""
+
+    RING = "ring"
+    TREE = "tree"
+
+
+class Protocol(StrEnum):
+    """How a receiver learns of data."""
+
+    LL = "LL"
+    """A flag in every 8 bytes: little latency, a quarter of the bandwidth."""
+    LL128 = "LL128"
+    """A flag in every 128 bytes, which need NVLink's order of stores."""
+    SIMPLE = "Simple"
+    """Data in large pieces, with a fence behind each."""
+
+
+class Hardware(StrEnum):
+    """What joins the GPUs of a dimension."""
+
+    NVLINK = "NVLink"
+    NETWORK = "network"
+    """One GPU of each machine; others of the machine are on other dimensions."""
+
+
+_Row = dict[Protocol, float]
+
+
+def _row(ll: float, ll128: float, simple: float) -> _Row:
+    return {Protocol.LL: ll, Protocol.LL128: ll128, Protocol.SIMPLE: simple}
+
+
+_LAUNCH_US: Final = {Algorithm.TREE: _row(6.8, 14.0, 0.0), Algorithm.RING: _row(6.6, 14.0, 8.4)}
+_STEP_US: Final = {
+    (Hardware.NVLINK, Algorithm.TREE): _row(0.6, 1.25, 28.0),
+    (Hardware.NVLINK, Algorithm.RING): _row(0.6, 1.9, 3.4),
+    (Hardware.NETWORK, Algorithm.TREE): _row(5.0, 8.5, 28.0),
+    (Hardware.NETWORK, Algorithm.RING): _row(2.7, 4.0, 14.0),
+}
+_TREES: Final = {  # of a tree's bandwidth, by size: 64 bytes and each power of two above it
+    Protocol.LL: (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1),
+    Protocol.LL128: (
+        *(1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6),
+        *(0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1),
+    ),
+    Protocol.SIMPLE: (
+        *(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5),
+        *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9),
+    ),
+}
+_CHANNELS: Final = 16
+_PLATEAU: Final = 1.4
+"""Of a ring's latency over the network where each channel has 64 bytes for each GPU."""
+
+
+class Call(NamedTuple):
+    """One call of a collective."""
+
+    microseconds: float
+    algorithm: Algorithm
+    protocol: Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Nccl:
+    """What carries out a dimension's collectives.
+
+    Attributes:
+        hardware: between the GPUs.
+        bandwidth_bps: of a GPU on this dimension, one direction.
+        hop_ns: of the network, beside what NCCL assumes for it.
+    """
+
+    hardware: Hardware
+    bandwidth_bps: float
+    hop_ns: float = 0.0
+
+    at_once = 1
+    """Calls on the dimension: NCCL's run one after the other."""
+
+    def faster(self, factor: float) -> Nccl:
+        """The same over faster links."""
+        return replace(self, bandwidth_bps=self.bandwidth_bps * factor)
+
+    def calls(self, stage: Collective, size: float, peers: int) -> Iterator[Call]:
+        """Each way to carry out a stage.
+
+        Args:
+            stage: what is done.
+            size: bytes on each GPU before it.
+            peers: GPUs of the dimension, two at least.
+        """
+        if stage is Collective.ALL_TO_ALL:
+            sent = size * (peers - 1) / peers
+            latency = _LAUNCH_US[Algorithm.RING][Protocol.SIMPLE] + self._step_us(Algorithm.RING, Protocol.SIMPLE)
+            yield Call(latency + sent * 8e6 / self.bandwidth_bps, Algorithm.RING, Protocol.SIMPLE)
+            return
+        whole = size * peers if stage is Collective.ALL_GATHER else size
+        for algorithm in Algorithm if stage is Collective.ALL_REDUCE else (Algorithm.RING,):
+            for protocol in Protocol:
+                latency = _LAUNCH_US[algorithm][protocol]
+                if algorithm is Algorithm.RING:
+                    latency += self._ring_us(stage, protocol, peers)
+                    rate = self._ring_bps(stage, protocol, peers)
+                    if self._plateau(stage, protocol, whole, peers):
+                        latency *= _PLATEAU
+                else:
+                    steps = peers - 1 if self.hardware is Hardware.NVLINK else peers.bit_length() - 1
+                    latency += 2 * steps * self._step_us(algorithm, protocol)
+                    rate = self._tree_bps(protocol, whole)
+                yield Call(latency + whole * 8e6 / rate, algorithm, protocol)
+
+    def best(self, stage: Collective, size: float, peers: int) -> Call:
+        """The call that NCCL's tuner would make."""
+        return min(self.calls(stage, size, peers))
+
+    def time_ps(self, stage: Collective, size: float, peers: int) -> int:
+        """How long a stage has the dimension, in picoseconds."""
+        return 0 if peers == 1 else round(self.best(stage, size, peers).microseconds * 1e6)
+
+    def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
+        """Picoseconds that the bytes of a stage take at least."""
+        whole = size * peers if stage is Collective.ALL_GATHER else size
+        passes = 2 if stage is Collective.ALL_REDUCE else 1
+        return passes * whole * (peers - 1) / peers * 8e12 / self.bandwidth_bps
+
+    def _step_us(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        flushes = 2 if protocol is Protocol.SIMPLE else 1  # what has come is flushed by one more read
+        more = flushes * self.hop_ns / 1e3 if self.hardware is Hardware.NETWORK else 0.0
+        return _STEP_US[self.hardware, algorithm][protocol] + more
+
+    def _ring_us(self, stage: Collective, protocol: Protocol, peers: int) -> float:
+        reduces = stage is Collective.ALL_REDUCE
+        steps = (2 if reduces else 1) * (peers - 1)
+        step = self._step_us(Algorithm.RING, protocol)
+        if self.hardware is Hardware.NVLINK or not reduces:
+            return steps * step
+        # As the tuner has it: 2 P steps between machines, of which those beyond the ring's are taken off within one.
+        within = max(_STEP_US[Hardware.NVLINK, Algorithm.RING][protocol], 3.0 if protocol is Protocol.SIMPLE else 1.0)
+        return 2 * peers * step - 2 * within
+
+    def _plateau(self, stage: Collective, protocol: Protocol, whole: float, peers: int) -> bool:
+        far = self.hardware is Hardware.NETWORK and stage is Collective.ALL_REDUCE and protocol is Protocol.SIMPLE
+        return far and whole / (_CHANNELS * peers) >= 64
+
+    def _ring_bps(self, stage: Collective, protocol: Protocol, peers: int) -> float:
+        far, reduces = self.hardware is Hardware.NETWORK, stage is Collective.ALL_REDUCE
+        share = {
+            Protocol.LL: 1 / 4 if far or reduces else 1 / 3,
+            Protocol.LL128: 0.7 if far else 0.92,
+            Protocol.SIMPLE: 1.0,
+        }[protocol]
+        return self.bandwidth_bps * share * peers / ((2 if reduces else 1) * (peers - 1))
+
+    def _tree_bps(self, protocol: Protocol, whole: float) -> float:
+        near = self.hardware is Hardware.NVLINK
+        share = {Protocol.LL: 1 / 3.8, Protocol.LL128: 7 / 9 if near else 120 / 128, Protocol.SIMPLE: 1.0}[protocol]
+        power = max(0, (int(whole) >> 6).bit_length() - 1)
+        corrected = _TREES[protocol][power] if power < len(_TREES[protocol]) else 1.0
+        return self.bandwidth_bps * 0.92 * share * corrected / 2

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network of several dimensions, each with links of its own, in place of the fat tree of NICs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.hermod.dag import Flows
+from offramp.hermod.factors import CType
+from offramp.themis.network import Collective, Network, coordinates
+from offramp.themis.schedule import baseline_order, chunk_for, sent_bytes, stages
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.fabric import Fabric
+
+Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Dimensions(Fabric):
+    """Each NPU has a card for each dimension; what goes elsewhere travels dimension by dimension, the innermost first.
+
+    There is one way for everything: no leaves, no paths to choose from.
+
+    Attributes:
+        network: of Themis; ranks count along its first dimension fastest.
+    """
+
+    network: Network = field(kw_only=True)
+
+    @classmethod
+    def over(cls, network: Network) -> Dimensions:
+        """The cards of a network's NPUs."""
+        npus, count = np.arange(network.npus), network.npus * len(network.dimensions)
+        fastest = max(d.bandwidth_bps for d in network.dimensions) / 8
+        return cls(npus, npus, count, 1, fastest, leaf=count, network=network)
+
+    @cached_property
+    def capacity(self) -> npt.NDArray[np.float64]:
+        """Bytes per second of each resource."""
+        rates = [d.bandwidth_bps / 8 for d in self.network.dimensions]
+        return np.tile(np.repeat(rates, self.network.npus), 2)
+
+    def route(self, flows: Flows, _ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
+        """Rows ``(flow, resource, bytes)`` of what each flow puts where."""
+        rows = []
+        at, unit = flows.source.copy(), 1
+        for k, d in enumerate(self.network.dimensions):
+            step = (flows.sink // unit % d.size - at // unit % d.size) * unit
+            flow = np.flatnonzero((step != 0) & (flows.size > 0))
+            base = k * self.network.npus
+            rows.append((flow, base + at[flow], flows.size[flow]))
+            at = at + step
+            rows.append((flow, self.count + base + at[flow], flows.size[flow]))
+            unit *= d.size
+        return tuple(np.concatenate(part) for part in zip(*rows, strict=True))  # type: ignore[return-value]
+
+    def latency_s(self, source: int, sink: int) -> float:
+        """Seconds that a message of no bytes takes."""
+        sizes = [d.size for d in self.network.dimensions]
+        ends = zip(coordinates(source, sizes), coordinates(sink, sizes), self.network.dimensions, strict=True)
+        return sum(d.latency_ns for a, b, d in ends if a != b) / 1e9
+
+    def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float] | None:
+        """What a collective puts on the dimensions that its ranks span, and the seconds of its steps' latencies.
+
+        The hierarchical algorithm of Themis' baseline in as many chunks as keep all dimensions busy. None where the
+        ranks are no grid.
+
+        Args:
+            kind: which.
+            size: bytes as :class:`~offramp.themis.demand.Demand` counts them.
+            ranks: all of them, ascending.
+        """
+        sizes = [d.size for d in self.network.dimensions]
+        places = np.array([coordinates(rank, sizes) for rank in ranks])
+        along = [np.unique(column) for column in places.T]
+        if math.prod(map(len, along)) != len(ranks):
+            return None
+        try:
+            mine = Network(
+                self.network.name,
+                tuple(replace(d, size=len(there)) for d, there in zip(self.network.dimensions, along, strict=True)),
+            )
+        except OfframpError:  # a part of a switch that no halving reaches
+            return None
+        chunk = chunk_for(kind, size, baseline_order(mine, kind))
+        made = stages(mine, kind, chunk)
+        sent = sent_bytes(mine, [made])
+        source, sink, moved = [], [], []
+        unit = 1
+        for k, there in enumerate(along):
+            if sent[k] > 0:
+                after = dict(zip(there.tolist(), np.roll(there, -1).tolist(), strict=True))
+                next_ = np.array([after[c] for c in places[:, k].tolist()])
+                source.append(np.array(ranks))
+                sink.append(np.array(ranks) + (next_ - places[:, k]) * unit)
+                moved.append(np.full(len(ranks), sent[k]))
+            unit *= sizes[k]
+        flows = [np.concatenate([*part, np.zeros(0, part[0].dtype)]) for part in (source, sink, moved) if part]
+        joined = Flows(*flows) if flows else Flows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return joined, sum(stage.delay_ps for stage in made) / 1e12

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.dgtp.exploration import Exploration
-    from offramp.dgtp.problem import IntArray, Problem
+    from offramp.dgtp.problem import Problem
+    from offramp.dgtp.replacement import Moves
     from offramp.dgtp.search import Found, Search
     from offramp.dgtp.setup_file import Setup
+    from offramp_sim.dgtp.comparison import Comparison
 
 
 _OTHERS: Final = ("fifo", "mrtf", "omcoflow")
@@ -31,6 +35,11 @@ _FLOWS: Final = 1_000_000
 _FLOW_S: Final = 10e-9
 """About what one flow under way costs a policy other than online execution at each event, for three placements."""
 _COMPARED_S: Final = 30.0
+_JUDGING, _AFTER, _TAIL = 0.25, 1.2, 0.05
+"""Of a budget, what baselines may take before the search; the time for judging its placement, in times of one of
+theirs; the share for what is printed and written."""
+_FEWEST: Final = 2.0
+"""Times of judging one placement that a search needs."""
 
 
 def _policies() -> list[str]:
@@ -48,6 +57,11 @@ class PlacementSettings:
         None
     )
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
+    keep: Annotated[
+        Path | None,
+        Field("A plan.json of before: machines have left or come, as few tasks as possible move", metavar="PLAN"),
+    ] = None
+    moves: Annotated[int, Field("With --keep, tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[
         int | None,
         Field(
@@ -86,7 +100,9 @@ class Outputs(Plotted):
 )
 def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: Outputs) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
+    begun = time.monotonic()
     from offramp.dgtp.search import search
+    from offramp_sim.dgtp.comparison import Comparing
     from offramp_sim.dgtp.native.machine import FastCluster
     from offramp_sim.dgtp.policies import POLICIES
     from offramp_sim.dgtp.setups import NAMES
@@ -98,20 +114,50 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
     console = show.console()
     made = _load(settings.setup, how.seed)
     how = replace(how, how=walk)
-    compared = _compared(made.problem, settings)
+    compared = _compared(made.problem, settings, how.within)
+    moves: Moves | None = None
     if "all" in compared.policies:
         compared = replace(compared, policies=tuple(POLICIES))
     with stages(console) as stage:
-        stage("searching")
-        found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
         stage("simulating")
-        numbers = _judge(made, found, how, compared)
-        better = _better(made, numbers, how)
-        if better is not None:
-            found = replace(found, machine=better)
-            numbers = _judge(made, found, how, compared)
+        share = math.inf if how.within is None else _JUDGING * how.within
+        judged = Comparing(made.problem, compared.iterations, compared.policies, how.seed, share)
+        stage("searching")
+        if how.within is not None:
+            spent = time.monotonic() - begun + _AFTER * judged.baseline_s + _TAIL * how.within
+            how = replace(how, within=max(how.within - spent, 0.05 * how.within))
+        if settings.keep is not None:
+            found, moves = _kept(made.problem, settings, how)
+        elif how.within is not None and how.within < _FEWEST * judged.baseline_s:
+            found = judged.best  # a search that cannot simulate twice finds no more
+        else:
+            found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
+        stage("simulating")
+        fixed = how.method != "portfolio" or moves is not None  # the paper's search has what it finds
+        best = judged.with_ours(found.machine, fixed=fixed)
+    found = replace(found, machine=best.machine)
+    numbers = _numbers(made, found, best, how, compared)
+    if moves is not None:
+        numbers["moves"] = asdict(moves)
     _show(console, made, found, numbers)
     _write(made, found, numbers, how.seed, outputs)
+
+
+def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[Found, Moves]:
+    """A placement near that of a plan."""
+    from offramp.dgtp.draws import draw
+    from offramp.dgtp.plan import read_plan
+    from offramp.dgtp.replacement import carried_over, moves_of, place_again
+    from offramp.dgtp.search import Found, default_iterations
+    from offramp_sim.dgtp.native.machine import FastCluster
+
+    assert settings.keep is not None
+    before, known = carried_over(problem, read_plan(settings.keep))
+    iterations = default_iterations(problem)
+    judge = FastCluster(problem, draw(problem.graph, iterations, how.seed))
+    limit = math.inf if how.within is None else how.within
+    machine = place_again(problem, before, judge, moves=settings.moves, seed=how.seed, within=limit)
+    return Found(machine, judge.makespan(machine), iterations, ()), moves_of(problem, before, known, machine)
 
 
 def _load(setup: str, seed: int) -> Setup:
@@ -136,36 +182,22 @@ class _Compared:
     left_out: tuple[str, ...] = ()
 
 
-def _compared(problem: Problem, settings: PlacementSettings) -> _Compared:
+def _compared(problem: Problem, settings: PlacementSettings, within: float | None) -> _Compared:
     """As the settings say; by default what takes about half a minute, which must not depend on the machine."""
     edges = max(1, len(problem.graph.edges))
+    most_s = _COMPARED_S if within is None else min(_COMPARED_S, _JUDGING * within)
     iterations = settings.iterations or max(3, min(_ITERATIONS, _FLOWS // edges))
     if settings.policy:
         return _Compared(iterations, tuple(dict.fromkeys(settings.policy)))
-    if len(_OTHERS) * iterations * edges**2 * _FLOW_S <= _COMPARED_S:
+    if len(_OTHERS) * iterations * edges**2 * _FLOW_S <= most_s:
         return _Compared(iterations, ("oes", *_OTHERS))
     return _Compared(iterations, ("oes",), _OTHERS)
 
 
-def _judge(setup: Setup, found: Found, how: Search, compared: _Compared) -> dict[str, Any]:
-    """The placement's times, bounds and those of the baselines, on volumes that the search has not seen."""
-    from offramp.dgtp.bounds import bounds
-    from offramp.dgtp.draws import draw
-    from offramp.dgtp.relaxation import placements_lower
-    from offramp_base.progress import counted
-    from offramp_sim.dgtp.native.machine import FastCluster
-
-    problem, iterations = setup.problem, compared.iterations
-    held_out = draw(problem.graph, iterations, how.seed + 1_000_003)
-    judge = FastCluster(problem, held_out)
-    placements: dict[str, IntArray] = {"ours": found.machine, **_baselines(setup, how.seed)}
-    seconds: dict[str, dict[str, float]] = {name: {} for name in placements}
-    for name, p in counted("simulating", [(name, p) for name in placements for p in compared.policies]):
-        seconds[name][p] = judge.makespan(placements[name], p)
-    known = bounds(problem, found.machine, held_out, judge.critical_path)
-    reached = judge.makespan(found.machine)
-    if not reached:
+def _numbers(setup: Setup, found: Found, best: Comparison, how: Search, compared: _Compared) -> dict[str, Any]:
+    if not best.reached:
         raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that takes some")
+    known, reached, iterations = best.known, best.reached, compared.iterations
     return {
         "setup": setup.name,
         "search": {
@@ -185,32 +217,12 @@ def _judge(setup: Setup, found: Found, how: Search, compared: _Compared) -> dict
             "lower_s": known.lower,
             "critical_path_s": known.upper,
             "at_most_times_optimum": reached / known.lower if known.lower else 1.0,
-            "any_placement_lower_s": placements_lower(problem, held_out),
+            "any_placement_lower_s": best.any_lower,
         },
-        "seconds": seconds,
+        "seconds": best.seconds,
         "not_compared": list(compared.left_out),
         "placement": [int(m) for m in found.machine],
     }
-
-
-def _better(setup: Setup, numbers: dict[str, Any], how: Search) -> IntArray | None:
-    """A baseline that is ahead on the volumes that the search has not seen; the paper's search has what it finds."""
-    if how.method != "portfolio":
-        return None
-    reached = {name: seconds.get("oes", min(seconds.values())) for name, seconds in numbers["seconds"].items()}
-    best = min(reached, key=lambda name: reached[name])
-    return None if reached[best] >= reached["ours"] else _baselines(setup, how.seed)[best]
-
-
-def _baselines(setup: Setup, seed: int) -> dict[str, IntArray]:
-    from offramp.dgtp.colocation import max_colocated
-    from offramp.dgtp.packing import initial_feasible
-
-    made = {"first feasible": initial_feasible(setup.problem, seed)}
-    kinds = {task.kind for task in setup.problem.graph.tasks}
-    if {"sampler", "worker"} <= kinds:
-        made["colocated (DistDGL)"] = max_colocated(setup.problem, seed)
-    return made
 
 
 def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any]) -> None:
@@ -231,6 +243,13 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
         f"{known['lower_s']:.4g} s; never beyond its critical path of {known['critical_path_s']:.4g} s (theorem 3). "
         f"No placement of this job ends before {known['any_placement_lower_s']:.4g} s."
     )
+    if "moves" in numbers:
+        of = numbers["moves"]
+        console.print(
+            f"Of the plan before {number(of['kept'])} tasks stay, {number(of['moved'])} move, {number(of['lost'])} "
+            f"have lost their machine, {number(of['new'])} are new. What moves has {of['bytes'] / 1e9:.4g} GB of "
+            f"memory: {of['seconds']:.4g} s of the busiest card, if all of it travels."
+        )
     if numbers["not_compared"]:
         left = ", ".join(numbers["not_compared"])
         console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one all the same.")

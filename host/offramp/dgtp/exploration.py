@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final, Protocol
 
 import numpy as np
@@ -70,6 +70,7 @@ class Explored:
     Attributes:
         machine: the best feasible placement. makespan: its simulated seconds.
         accepted, feasible, simulated: transitions taken, those among them to feasible placements, simulations.
+        simulation_s: what the latest simulation took by the clock.
     """
 
     machine: IntArray
@@ -77,6 +78,7 @@ class Explored:
     accepted: int = 0
     feasible: int = 0
     simulated: int = 1
+    simulation_s: float = field(default=0.0, compare=False)
 
 
 def explore(
@@ -108,7 +110,9 @@ class _Walk:
         self.rng = np.random.default_rng(seed)
         self.machine = start.copy()
         self.used = problem.usage(start)
+        begun = time.monotonic()
         self.found = Explored(start.copy(), evaluator.makespan(start))
+        self.found.simulation_s, self._until = time.monotonic() - begun, math.inf
         self._base = evaluator.makespan if how.by_makespan else evaluator.critical_path
         self._costs: dict[bytes, float] = {}
         self._makespans: dict[bytes, float] = {start.tobytes(): self.found.makespan}
@@ -121,7 +125,7 @@ class _Walk:
         }
 
     def run(self, visit: Callable[[IntArray], None] | None, until: float) -> Explored:
-        movable = self.problem.movable
+        movable, self._until = self.problem.movable, until
         for step in range(self.how.steps if len(movable) else 0):
             if step % _TELL == 0:
                 report("walking", step, self.how.steps)
@@ -182,7 +186,11 @@ class _Walk:
         if key not in self._makespans:
             if self.how.simulations is not None and self.found.simulated > self.how.simulations:
                 return
+            begun = time.monotonic()
+            if begun + self.found.simulation_s >= self._until:
+                return
             self._makespans[key] = self.evaluator.makespan(self.machine)
+            self.found.simulation_s = time.monotonic() - begun
             self.found.simulated += 1
         if self._makespans[key] < self.found.makespan:
             self.found.makespan = self._makespans[key]

@@ -7,6 +7,9 @@ placed, one step for each machine; where that would be too large, the same quest
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -22,6 +25,7 @@ Counts = tuple[int, ...]
 _LARGEST_TABLE: Final = 40_000_000
 _UNREACHED: Final = -np.inf
 _PROGRAM_S: Final = 10.0
+_most_s: ContextVar[float] = ContextVar("_most_s", default=_PROGRAM_S)
 _GAP: Final = 0.002
 
 
@@ -66,6 +70,16 @@ class Groups:
     def worth(self, counts: Counts) -> float:
         """How many members have a leader beside them."""
         return min(counts[self.members], self.each * counts[self.leaders])
+
+
+@contextmanager
+def program_within(seconds: float) -> Iterator[None]:
+    """Let integer programs of starts take at most so long, where that is less than ten seconds."""
+    token = _most_s.set(min(_PROGRAM_S, max(seconds, 0.1)))
+    try:
+        yield
+    finally:
+        _most_s.reset(token)
 
 
 def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> npt.NDArray[np.int64]:
@@ -203,11 +217,11 @@ def _by_integer_program(
             LinearConstraint(hstack([kron(eye, -groups.each * unit[[groups.leaders]]), none + eye]), ub=0),
         ]
     integer = np.arange(len(cost)) < machines * kinds
-    options = {"mip_rel_gap": _GAP, "time_limit": _PROGRAM_S}
+    options = {"mip_rel_gap": _GAP, "time_limit": _most_s.get()}
     found = milp(cost, constraints=limits, integrality=integer, bounds=Bounds(0, np.inf), options=options)
     if found.x is None:
         if found.status == 1:
-            raise OfframpError(f"placement: no feasible start was found in {_PROGRAM_S:g} s")
+            raise OfframpError(f"placement: no feasible start was found in {_most_s.get():g} s")
         return None
     counts = np.zeros((max(order) + 1, kinds), np.int64)
     counts[order] = np.rint(found.x[integer]).astype(np.int64).reshape(machines, kinds)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,11 +56,14 @@ class Plan:
 def make_plan(problem: Problem, machine: IntArray, numbers: Mapping[str, Any]) -> Plan:
     """Number the processes of a placement, machine after machine; ring tasks run within their workers."""
     tasks, machines = problem.graph.tasks, problem.cluster.machines
-    placed = [
-        (m, i) for m in range(len(machines)) for i, task in enumerate(tasks) if task.follows is None and machine[i] == m
-    ]
+    own = [i for i, task in enumerate(tasks) if task.follows is None]
+    placed = sorted((int(machine[i]), i) for i in own)
     rank = {task: r for r, (_, task) in enumerate(placed)}
-    index = {i: sum(other.kind == task.kind for other in tasks[:i]) for i, task in enumerate(tasks)}
+    kinds: Counter[str] = Counter()
+    index = []
+    for each in tasks:
+        index.append(kinds[each.kind])
+        kinds[each.kind] += 1
     roles: list[Role] = []
     local, gpus = [0] * len(machines), [0] * len(machines)
     for m, task in placed:

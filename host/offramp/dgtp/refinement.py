@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,28 +21,46 @@ _MISSES: Final = 10_000
 
 
 def refine(
-    problem: Problem, start: IntArray, evaluator: Evaluator, trials: int, seed: int, until: float = math.inf
+    problem: Problem,
+    start: IntArray,
+    evaluator: Evaluator,
+    trials: int,
+    seed: int,
+    until: float = math.inf,
+    known: Explored | None = None,
+    *,
+    allowed: Callable[[IntArray], bool] | None = None,
+    misses: int | None = None,
 ) -> Explored:
     """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one.
 
-    It stops ``until`` a time of the monotonic clock, and where little is left to try.
+    It stops before a simulation that would end after ``until``, a time of the monotonic clock, and where little is left
+    to try: after so many ``misses``, by default some times the trials. ``known`` says what the start takes, ``allowed``
+    which feasible placements may be tried.
     """
     rng = np.random.default_rng(seed)
-    best = Explored(start.copy(), evaluator.makespan(start))
+    begun = time.monotonic()
+    best = Explored(start.copy(), evaluator.makespan(start) if known is None else known.makespan)
+    best.simulation_s = time.monotonic() - begun if known is None else known.simulation_s
     seen = {start.tobytes()}
-    misses = 0
-    most = min(4 * trials, _MISSES) + 200
-    while best.simulated <= trials and misses < most and time.monotonic() < until:
+    missed = 0
+    most = min(4 * trials, _MISSES) + 200 if misses is None else misses
+    while best.simulated <= trials and missed < most and time.monotonic() + best.simulation_s < until:
         changed = neighbour(problem, best.machine, rng)
         if changed is None or changed.tobytes() in seen or not problem.feasible(changed):
-            misses += 1
+            missed += 1
+            continue
+        if allowed is not None and not allowed(changed):
+            missed += 1
             continue
         seen.add(changed.tobytes())
         best.simulated += 1
         best.feasible += 1
-        makespan = evaluator.makespan(changed)
-        if makespan < best.makespan:
-            best.machine, best.makespan = changed, makespan
+        begun = time.monotonic()
+        changed_s = evaluator.makespan(changed)
+        best.simulation_s = time.monotonic() - begun
+        if changed_s < best.makespan:
+            best.machine, best.makespan = changed, changed_s
             best.accepted += 1
     return best
 

@@ -28,16 +28,17 @@ _SLACK: Final = 1e-6
 """The solver's tolerance, by which the bound is lowered."""
 
 
-def placements_lower(problem: Problem, drawn: FloatArray) -> float:
+def placements_lower(problem: Problem, drawn: FloatArray, within: float | None = None) -> float:
     """Seconds that every placement under every schedule takes at least for the iterations of ``drawn``.
 
     The larger of two: the longest way through an iteration and the rest of a task's turns, on each task's fastest
-    machine and without bytes; and the linear program of network cards and turns.
+    machine and without bytes; and the linear program of network cards and turns, unless it takes more than ``within``
+    seconds.
 
     Raises:
         OfframpError: not even split tasks fit the machines.
     """
-    return max(_without_bytes(problem, len(drawn)), _relaxed(problem, drawn))
+    return max(_without_bytes(problem, len(drawn)), _relaxed(problem, drawn, within))
 
 
 def _without_bytes(problem: Problem, iterations: int) -> float:
@@ -74,7 +75,7 @@ class _Exchange:
     enter: tuple[int, int]
 
 
-def _relaxed(problem: Problem, drawn: FloatArray) -> float:
+def _relaxed(problem: Problem, drawn: FloatArray, within: float | None) -> float:
     """The linear program: tasks of each class on each machine, edges of each exchange within each, and the seconds."""
     from scipy.optimize import linprog
 
@@ -117,7 +118,10 @@ def _relaxed(problem: Problem, drawn: FloatArray) -> float:
         each,
         np.array(of.sizes, float),
         method="highs",
+        options=None if within is None else {"time_limit": within},
     )
+    if found.status == 1:
+        return 0.0
     if found.x is None:
         raise OfframpError("placement: no way to place the tasks meets every machine's capacities")
     return float(found.fun) * (1 - _SLACK)

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Evaluator, Exploration, Explored, explore
-from offramp.dgtp.packing import initial_feasible
+from offramp.dgtp.packing import initial_feasible, program_within
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
@@ -44,8 +44,6 @@ _REFINE_S: Final = 5.0
 _LONG_S: Final = 0.1
 """Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
-_SHARE: Final = 0.9
-"""Of the time given that walks have; starts, processes and the first simulations have the rest."""
 _WALKED, _RELIEVED = 0.35, 0.6
 """Of a walk's time, when the walk itself and the relief of network cards have ended."""
 _ENDLESS: Final = 1 << 40
@@ -70,8 +68,9 @@ class Search:
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
         iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
         how: of each walk.
-        within: seconds for the whole search, whatever the size: the best by then is what it finds, and another run, or
-            another machine, may find another one. Without, counts as above stop it, and the same seed finds the same.
+        within: seconds for the whole search, from its call on and whatever the size: the best by then is what it finds,
+            and another run, or another machine, may find another one. It is late by less than one simulation, and where
+            not even a start's fits. Without, counts as above stop it, and the same seed finds the same.
         seed: moves everything random.
     """
 
@@ -87,10 +86,10 @@ class Search:
     iterations: int | None = None
     within: Annotated[
         float | None,
-        Field("Seconds for the search, which then gives the best so far; the same seed may end elsewhere", above=0),
+        Field("Seconds for all of it, which then gives the best so far; the same seed may end elsewhere", above=0),
     ] = None
     how: Exploration = field(default_factory=Exploration)
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -125,8 +124,10 @@ class _Case:
     trials: int
     seed: int
     seconds: float = math.inf
+    until: float = math.inf
+    """Of the monotonic clock; the earlier of it and ``seconds`` from the beginning counts."""
     plain: bool = False
-    """A start as it is, beside the walks, none of which may end above it."""
+    """A start as it is, above which no walk may end."""
 
 
 def search(
@@ -158,10 +159,11 @@ def search_all(
         OfframpError: for one of the problems no placement is feasible.
     """
     cases, iterations = [], []
+    begun = math.inf if dask is not None else time.monotonic()  # the clocks of other machines say something else
     for problem, how in searches:
         iterations.append(default_iterations(problem) if how.iterations is None else how.iterations)
         drawn = draw(problem.graph, iterations[-1], how.seed)
-        cases.append(_cases(problem, drawn, evaluator, how, _at_a_time(processes, dask)))
+        cases.append(_cases(problem, drawn, evaluator, how, _at_a_time(processes, dask), begun))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
     found = []
     for mine, count in zip(cases, iterations, strict=True):
@@ -228,18 +230,22 @@ def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _
 
 
 def _cases(
-    problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search, at_a_time: int | None
+    problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search, at_a_time: int | None, begun: float
 ) -> list[_Case]:
     simulation_s = _simulation_s(problem, len(drawn))
     effort = _effort(problem, drawn.size, simulation_s, how)
     walks = _walk_count(problem, how)
     turns = 1 if at_a_time is None else -(-walks // at_a_time)
-    seconds = math.inf if how.within is None else _SHARE * how.within / turns
+    seconds = math.inf if how.within is None else how.within / turns
     still, walking = replace(how.how, steps=0), replace(how.how, steps=effort.steps)
     if how.method in PLACEMENTS:
         return [_Case(problem, drawn, evaluator, how.method, still, 0, 0, how.seed)]
     if how.method == "paper":
-        return [_Case(problem, drawn, evaluator, "ifs", walking, 0, 0, how.seed, seconds / _WALKED)]
+        return [
+            _Case(
+                problem, drawn, evaluator, "ifs", walking, 0, 0, how.seed, seconds / _WALKED, begun + seconds / _WALKED
+            )
+        ]
     starts = _starts(problem)[-1:] if simulation_s > _LONG_S else _starts(problem)
     cases = []
     for i in range(walks):
@@ -247,30 +253,36 @@ def _cases(
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
         limit = replace(walking, beta=beta, simulations=effort.simulations)
         start = starts[i % len(starts)]
+        until = begun + seconds * (1 if at_a_time is None else i // at_a_time + 1)
         cases.append(
-            _Case(problem, drawn, evaluator, start, limit, effort.reliefs, effort.trials, how.seed + i, seconds)
+            _Case(problem, drawn, evaluator, start, limit, effort.reliefs, effort.trials, how.seed + i, seconds, until)
         )
-    plain = [_Case(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in _starts(problem)]
-    return cases + plain
+    others = list(_starts(problem))
+    if how.within is not None:  # they would take the walks' time, which have some of them, and who compares has all
+        begun_from = {(case.start, case.seed) for case in cases}
+        others = [] if simulation_s > _LONG_S else [each for each in others if (each, how.seed) not in begun_from]
+    return [_Case(problem, drawn, evaluator, start, still, 0, 0, how.seed, plain=True) for start in others] + cases
 
 
 def _walk(case: _Case) -> Explored:
-    begun, seconds = time.monotonic(), case.seconds
+    begun = time.monotonic()
+    until = min(case.until, begun + case.seconds)
     evaluator = case.evaluator(case.problem, case.drawn)
-    start = PLACEMENTS.get(case.start)(case.problem, case.seed)
+    with program_within(0.3 * (until - begun)):
+        start = PLACEMENTS.get(case.start)(case.problem, case.seed)
     if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
         raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
-    found = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * seconds)
-    if case.reliefs:
-        relieved = relieve(
-            case.problem, found.machine, case.drawn, case.reliefs, case.seed, begun + _RELIEVED * seconds
-        )
-        makespan = evaluator.makespan(relieved)
-        found.simulated += 1
-        if makespan < found.makespan:
-            found.machine, found.makespan = relieved, makespan
+    found = explore(case.problem, start, evaluator, case.how, case.seed, until=begun + _WALKED * (until - begun))
+    if case.reliefs and time.monotonic() < until:
+        annealed = begun + _RELIEVED * (until - begun)
+        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed, annealed)
+        if time.monotonic() + found.simulation_s < until:
+            makespan = evaluator.makespan(relieved)
+            found.simulated += 1
+            if makespan < found.makespan:
+                found.machine, found.makespan = relieved, makespan
     if not case.trials:
         return found
-    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed, begun + seconds)
+    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed, until, found)
     better.simulated += found.simulated
     return better

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A placement beside what everybody does, on volumes that the search has not seen; whichever is best is the answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offramp.dgtp.bounds import Bounds, bounds
+from offramp.dgtp.draws import draw
+from offramp.dgtp.packing import program_within
+from offramp.dgtp.problem import IntArray, Problem
+from offramp.dgtp.relaxation import placements_lower
+from offramp.dgtp.search import PLACEMENTS, Found
+from offramp_base.progress import counted
+from offramp_sim.dgtp.native.machine import FastCluster
+
+OURS = "ours"
+_BASELINES = {"first feasible": "ifs", "colocated (DistDGL)": "colocated"}
+_HELD_OUT = 1_000_003
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of it.
+
+    Attributes:
+        machine: of every task, in the placement that is best.
+        seconds: by placement and policy; ``ours`` is the best one's.
+        reached: simulated seconds of it under online execution.
+        known: bounds of it.
+        any_lower: no placement ends before; 0 where the time was up.
+    """
+
+    machine: IntArray
+    seconds: dict[str, dict[str, float]]
+    reached: float
+    known: Bounds
+    any_lower: float
+
+
+def baselines(problem: Problem, seed: int) -> dict[str, IntArray]:
+    """Placements without a search, by name."""
+    samples = {"sampler", "worker"} <= {task.kind for task in problem.graph.tasks}
+    chosen = _BASELINES if samples else {name: of for name, of in _BASELINES.items() if of == "ifs"}
+    return {name: PLACEMENTS.get(of)(problem, seed) for name, of in chosen.items()}
+
+
+class Comparing:
+    """The baselines, judged before there is a placement to compare with them.
+
+    Attributes:
+        baseline_s: seconds that judging one placement took, by the clock.
+    """
+
+    def __init__(
+        self, problem: Problem, iterations: int, policies: Sequence[str], seed: int, within: float = math.inf
+    ) -> None:
+        """Simulate the baselines.
+
+        Args:
+            problem: what is placed.
+            iterations: of training.
+            policies: of flows; placements are compared by online execution if it is among them, else by the first.
+            seed: of the search. Volumes are others than those it has.
+            within: seconds after which no other one is begun, nor the bound; two of each may be left out.
+        """
+        until = time.monotonic() + within
+        self.problem, self.policies = problem, policies
+        self.drawn = draw(problem.graph, iterations, seed + _HELD_OUT)
+        self.judge = FastCluster(problem, self.drawn)
+        with program_within(within / 2):
+            self.placements = baselines(problem, seed)
+        self.seconds: dict[str, dict[str, float]] = {}
+        self.baseline_s = 0.0
+        for name in counted("simulating", list(reversed(self.placements))):  # the better one first
+            if time.monotonic() + self.baseline_s > until:
+                del self.placements[name]
+                continue
+            self._judge(name)
+        left = until - time.monotonic()
+        self.any_lower = 0.0 if left <= 0 else placements_lower(problem, self.drawn, None if left == math.inf else left)
+
+    def _judge(self, name: str) -> None:
+        begun = time.monotonic()
+        self.seconds[name] = {each: self.judge.makespan(self.placements[name], each) for each in self.policies}
+        self.baseline_s = time.monotonic() - begun
+
+    @property
+    def best(self) -> Found:
+        """The better baseline, as a search that walks nowhere would find it."""
+        by = self._policy
+        name = min(self.placements, key=lambda name: self.seconds[name][by])
+        return Found(self.placements[name], self.seconds[name][by], len(self.drawn), ())
+
+    @property
+    def _policy(self) -> str:
+        return "oes" if "oes" in self.policies else self.policies[0]
+
+    def with_ours(self, machine: IntArray, *, fixed: bool = False) -> Comparison:
+        """Take the best of a placement and the baselines; with ``fixed`` it stays, though a baseline may be better."""
+        self.placements = {OURS: machine, **self.placements}
+        self._judge(OURS)
+        by = self._policy
+        best = OURS if fixed else min(self.placements, key=lambda name: (self.seconds[name][by], name != OURS))
+        chosen = self.placements[best]
+        ours = self.seconds[best]
+        return Comparison(
+            chosen,
+            {name: ours if name == OURS else self.seconds[name] for name in self.placements},
+            ours["oes"] if "oes" in self.policies else self.judge.makespan(chosen),
+            bounds(self.problem, chosen, self.drawn, self.judge.critical_path),
+            self.any_lower,
+        )
+
+
+def compare(
+    problem: Problem, machine: IntArray, iterations: int, policies: Sequence[str], seed: int, *, fixed: bool = False
+) -> Comparison:
+    """Simulate a placement and the baselines, and take the best (:class:`Comparing`)."""
+    return Comparing(problem, iterations, policies, seed).with_ours(machine, fixed=fixed)

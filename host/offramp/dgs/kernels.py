@@ -50,6 +50,39 @@ def exponential(word: int) -> float:
     return float(DIGITS - exponent) * LN_2 - 2.0 * s * series
 
 
+@inlined
+def draw_places(start: int, degree: int, fanout: int, word: int, out: Words, at: int) -> int:
+    """``fanout`` of the places from ``start`` on, or all, without replacement (Floyd's algorithm); how many."""
+    if degree <= fanout:
+        for e in range(degree):
+            out[at + e] = start + e
+        return degree
+    state = word
+    first = degree - fanout
+    for j in range(first, degree):
+        state = state + GOLDEN
+        drawn = start + high_product(mixed(state), j + 1)
+        known = 0
+        for p in range(at, at + j - first):
+            known = known | int(out[p] == drawn)
+        out[at + j - first] = start + j if known else drawn
+    return fanout
+
+
+@native
+def places(
+    indptr: Words, rows: Words, ids: Words, count: int, fanout: int, stream: int, counts: Words, out: Words
+) -> int:
+    """Places of ``fanout`` neighbours of each row in ``indices``, all alike, without replacement; returns how many."""
+    total = 0
+    for i in range(count):
+        start = indptr[rows[i]]
+        degree = indptr[rows[i] + 1] - start
+        counts[i] = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
+        total += counts[i]
+    return total
+
+
 @native
 def uniform(
     indptr: Words,
@@ -62,25 +95,14 @@ def uniform(
     counts: Words,
     out: Words,
 ) -> int:
-    """``fanout`` neighbours of each row, all alike, without replacement (Floyd's algorithm); returns how many."""
+    """``fanout`` neighbours of each row, all alike, without replacement; returns how many."""
     total = 0
     for i in range(count):
         start = indptr[rows[i]]
         degree = indptr[rows[i] + 1] - start
-        taken = min(degree, fanout)
-        if degree <= fanout:
-            for e in range(degree):
-                out[total + e] = indices[start + e]
-        else:
-            state = mixed(stream ^ mixed(ids[i]))
-            first = degree - fanout
-            for j in range(first, degree):
-                state = state + GOLDEN
-                drawn = indices[start + high_product(mixed(state), j + 1)]
-                known = 0
-                for p in range(total, total + j - first):
-                    known = known | int(out[p] == drawn)
-                out[total + j - first] = indices[start + j] if known else drawn
+        taken = draw_places(start, degree, fanout, mixed(stream ^ mixed(ids[i])), out, total)
+        for p in range(total, total + taken):
+            out[p] = indices[out[p]]
         counts[i] = taken
         total += taken
     return total
@@ -170,7 +192,7 @@ def weighted(
 
 @native
 def number(
-    targets: Words, count: int, neighbours: Words, total: int, slot: Words, sources: Words, columns: Words
+    targets: Words, count: int, neighbours: Words, total: int, slot: Ints, sources: Words, columns: Words
 ) -> int:
     """``columns``: each neighbour's place among ``sources``, targets first; returns how many sources there are.
 

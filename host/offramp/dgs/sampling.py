@@ -100,6 +100,21 @@ def uniform(graph: LocalAdjacency, rows: IntArray, ids: IntArray, fanout: int, s
     return SampledNeighbours(counts, out)
 
 
+def places(indptr: IntArray, rows: IntArray, ids: IntArray, fanout: int, stream: int) -> SampledNeighbours:
+    """Where in the indices :func:`uniform` finds its neighbours: for what lies beside them."""
+    if fanout == ALL:
+        entries, counts = entries_of(indptr, rows)
+        return SampledNeighbours(counts, entries)
+    kernel = machine_code(kernels.places)
+    if kernel is None:
+        return SampledNeighbours(*reference.uniform(indptr, np.arange(indptr[-1]), rows, ids, fanout, stream))
+    rows, ids = whole(rows), whole(ids)
+    room = int(np.minimum(indptr[rows + 1] - indptr[rows], fanout).sum())
+    counts, out = np.empty(len(rows), np.int64), np.empty(room, np.int64)
+    kernel(indptr, rows, ids, len(rows), fanout, stream, counts, out)
+    return SampledNeighbours(counts, out)
+
+
 def weighted(
     graph: LocalAdjacency,
     rows: IntArray,
@@ -137,7 +152,7 @@ class Numbering:
     """Gives the vertices of a batch their places; holds a table of the whole graph's vertices for that."""
 
     def __init__(self, vertices: int) -> None:
-        self._slot = np.full(vertices, -1, np.int64)
+        self._slot = np.full(vertices, -1, np.int32)
 
     def __call__(self, targets: IntArray, neighbours: IntArray) -> tuple[IntArray, IntArray]:
         """Sources (targets first, then neighbours as they come), and each neighbour's place among them."""

@@ -35,6 +35,8 @@ def test_machine_code_is_the_reference_to_the_bit(seed: int, fanout: int, shift:
         strict=True,
     ):
         assert np.array_equal(found, expected)
+    where = sampling.places(ROWS.indptr, rows, rows, fanout, stream)
+    assert np.array_equal(ROWS.indices[where.neighbours], sampling.uniform(ROWS, rows, rows, fanout, stream).neighbours)
     w = rng.random(300) + LEAST
     found = sampling.weighted(ROWS, rows, rows, fanout, stream, w, OWNER, worker, shift)
     expected = reference.weighted(*ROWS, rows, rows, fanout, shift, worker != OWNER, w, stream)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import signal
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +25,10 @@ import yaml
 
 import offramp.torch
 import torch_programs
+import torch_recipes
 from offramp.torch import create
 from offramp.torch.dispatcher import every
+from offramp.torch.history import totals
 from offramp.torch.offload import OFFLOADS, Call, DeclinedError, Offload, Request, Result
 from offramp.torch.offloads.allreduce import InSwitch
 from offramp.torch.place import Place
@@ -87,6 +92,15 @@ def programs(group: Group, item: tuple[list[str], list[int]], report: Report) ->
                 wrong.append(f"{name}, seed {seed}, rank {group.rank}: {kinds}")
                 report(wrong[-1])
     return wrong
+
+
+def recipe(group: Group, item: tuple[str, str, dict[str, Any] | None, str], report: Report) -> list[str]:
+    """A program of :mod:`torch_recipes`, whose tensors go to a file for each rank; who carried out what on rank 0."""
+    name, which, settings, folder = item
+    with backend(group, which, settings):
+        torch.save(torch_recipes.RECIPES[name](1), f"{folder}/rank{group.rank}.pt")
+        done = [totals(each.recorder) for each in every]
+        return sorted({f"{by} {kind}" for each in done for by, kinds in each.items() for kind in kinds})
 
 
 @OFFLOADS.register("counting")
@@ -368,6 +382,30 @@ def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:
             found["after"] = time.monotonic() - start
         meet("aborted")
     return found
+
+
+def hung(group: Group, folder: str, report: Report) -> dict[str, Any]:
+    """All ranks get SIGUSR1 while rank 1 does not come to a collective: the dumps, and the sum after all."""
+    paths = [Path(folder) / f"0-rank{rank}.json" for rank in range(group.size)]
+
+    def stays_away() -> None:
+        while not all(path.exists() for path in paths):
+            time.sleep(0.01)
+
+    def signals_itself() -> None:
+        hangs = paths[0].exists if group.rank == 1 else lambda: offramp.torch.last_collectives()[-1]["number"] == 2
+        while not hangs():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    with backend(group, "offramp", {**COUNTING, "dump": folder}):
+        dist.all_reduce(torch.ones(4))
+        values = torch.ones(4)
+        threading.Thread(target=signals_itself).start()
+        if group.rank == 1:
+            stays_away()
+        dist.all_reduce(values)
+    return {"sum": values.tolist(), "dumps": [json.loads(path.read_text()) for path in paths]}
 
 
 def in_switch(group: Group, network: dict[str, Any], report: Report) -> dict[str, Any]:

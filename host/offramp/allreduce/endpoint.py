@@ -102,7 +102,7 @@ class Endpoint:
         self._running: deque[TensorSum] = deque()
         self._starts: deque[int] = deque()  # their first chunks, as far as they are known
         self._again: list[int] = []
-        self._present = 0
+        self._present = self._present_before = 0  # as PULLs say it, since the last time-out and before it
         self._retry_s = retry_s
         self._timer = Backoff(retry_s, 4 * retry_s)
         self._timed = -1
@@ -171,6 +171,8 @@ class Endpoint:
             self._timer.restart()
         if self._timer.fires(now_s) and not self._again:
             self._again = self._outstanding()[:_MOST_AT_ONCE].tolist()
+            if self._present:  # a switch that was restarted since has lost what it had
+                self._present_before, self._present = self._present, 0
 
     @property
     def name(self) -> str:
@@ -180,9 +182,10 @@ class Endpoint:
 
     def state(self) -> str:
         """What is missing, for an error message."""
-        if not self._present:
+        present = self._present | self._present_before
+        if not present:
             return f"{self.name}: no answer from the switch, which may run another program or lack the job's entries,"
-        missing = [rank for rank in range(self.ranks) if not self._present >> rank & 1]
+        missing = [rank for rank in range(self.ranks) if not present >> rank & 1]
         if not missing:
             return f"{self.name}: the sum does not come"
         return f"{self.name}: nothing came from rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
@@ -288,7 +291,7 @@ class Endpoint:
         self._received[numbers[:done] % self._slots] = False
         self._base += done
         if done:
-            self._present = 0
+            self._present = self._present_before = 0
         while self._starts and self._base > self._starts[0]:
             length = self._running[0].length(self._base - self._starts[0])
             if length is None or self._base < self._starts[0] + length:

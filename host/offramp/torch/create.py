@@ -16,6 +16,7 @@ from torch.distributed import distributed_c10d
 
 from offramp.torch import build
 from offramp.torch.dispatcher import Dispatcher
+from offramp.torch.on_signal import dump_on_signal
 from offramp.torch.pipelines import watch_pipelines
 from offramp.torch.place import Place
 from offramp.torch.settings import VARIABLE, NetworkSettings
@@ -64,9 +65,10 @@ def create(options: Any) -> Any:
     inner.options.global_ranks_in_group = list(options.global_ranks_in_group)
     inner.options.group_name = options.group_id
     inner._set_sequence_number_for_group()
-    return wrapped(
-        inner, _nccl(options, timeout), options.store, ranks, options.group_id, timeout, network(_rank(options))
-    )
+    settings = network(_rank(options))
+    if settings is not None and settings.dump is not None:
+        dump_on_signal()
+    return wrapped(inner, _nccl(options, timeout), options.store, ranks, options.group_id, timeout, settings)
 
 
 def wrapped(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -111,13 +111,14 @@ class Dispatcher:
         if record is None or what == ABORTED:
             return what
         line = diagnose(self.place, record, what)
-        self._dump(line)
+        self.dump(line)
         return line
 
-    def _dump(self, reason: str) -> None:
+    def dump(self, reason: str, stack: Sequence[str] = ()) -> None:
+        """Write the last collectives where the settings name a folder; a file that cannot be written is said."""
         if self.settings is not None and self.settings.dump is not None:
             try:
-                write_dump(self.settings.dump, self, reason)
+                write_dump(self.settings.dump, self, reason, stack)
             except OfframpError as error:
                 _log.warning("%s", error)
 
@@ -129,7 +130,7 @@ class Dispatcher:
 
     def abort(self) -> None:
         """End what waits, at once."""
-        self._dump("aborted")
+        self.dump("aborted")
         self._close(drain=False)
 
     def shutdown(self) -> None:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
-import os
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +47,13 @@ def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
-def dumped(dispatcher: Dispatcher, reason: str) -> dict[str, Any]:
-    """A group's last collectives with who and why."""
+def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> dict[str, Any]:
+    """A group's last collectives with who and why; ``stack``: where the program is, the innermost call first."""
     place = dispatcher.place
     return {
         "schema": SCHEMA,
         "reason": reason,
+        "stack": list(stack),
         "time": time.time(),
         "rank": place.rank,
         "size": place.size,
@@ -62,7 +64,7 @@ def dumped(dispatcher: Dispatcher, reason: str) -> dict[str, Any]:
     }
 
 
-def write_dump(folder: Path, dispatcher: Dispatcher, reason: str) -> Path:
+def write_dump(folder: Path, dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> Path:
     """Write ``GROUP-rankN.json`` into a folder; what was there is replaced.
 
     Raises:
@@ -70,10 +72,10 @@ def write_dump(folder: Path, dispatcher: Dispatcher, reason: str) -> Path:
     """
     name = "".join(c if c.isalnum() else "-" for c in dispatcher.place.name) or "default"
     path = folder / f"{name}-rank{dispatcher.place.rank}.json"
-    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished = path.with_suffix(f".{threading.get_native_id()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(dumped(dispatcher, reason), indent=1), encoding="utf-8")
+        unfinished.write_text(json.dumps(dumped(dispatcher, reason, stack), indent=1), encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
         raise OfframpError(f"dump {path}: {error.strerror or error}") from None

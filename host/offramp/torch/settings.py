@@ -38,7 +38,7 @@ class NetworkSettings:
     least: Annotated[int, Field("A smaller collective goes to gloo", least=0, unit=BYTES)] = 64 << 10
     verify: Annotated[bool, Field("Compare every collective among the ranks before it starts")] = False
     history: Annotated[int, Field("Collectives that a dump holds", least=1, most=1 << 20)] = 256
-    dump: Annotated[Path | None, Field("Folder of what a rank dumps when a collective fails")] = None
+    dump: Annotated[Path | None, Field("Folder of what a rank dumps when a collective fails, and on SIGUSR1")] = None
     micro_batches: Annotated[int | None, Field("Microbatches of a step; none: no priorities", least=1)] = None
     layers: Annotated[int, Field("Layers of the model, for priorities", least=1)] = 1
     interface: Annotated[str | None, Field("Address or network interface of Hermod's connections")] = None

@@ -46,7 +46,7 @@ class Lockstep:
         patience: int = 2000,
     ) -> None:
         self.endpoints, self.turn = list(endpoints), 0
-        self._ports = list(ports)
+        self.ports = list(ports)
         self._process, self._burst, self._up, self._down = process, burst, up, down
         self._patience = patience
 
@@ -79,14 +79,14 @@ class Lockstep:
         """One turn of everybody."""
         self.turn += 1
         batches = []
-        for endpoint, port in zip(self.endpoints, self._ports, strict=True):
+        for endpoint, port in zip(self.endpoints, self.ports, strict=True):
             while len(batch := endpoint.outgoing(self._burst)):
                 batches.append(PacketBatch(np.full(len(batch), port, np.int32), batch.lengths, batch.data.copy()))
-                if sum(map(len, batches)) > self._burst * len(self._ports):
+                if sum(map(len, batches)) > self._burst * len(self.ports):
                     break
         arrived = self._up(PacketBatch.concatenate(batches))
         departed = self._down(self._process(arrived) if len(arrived) else arrived)
-        for endpoint, port in zip(self.endpoints, self._ports, strict=True):
+        for endpoint, port in zip(self.endpoints, self.ports, strict=True):
             if len(departed):
                 endpoint.incoming(departed.select(np.equal(departed.ports, port)))
             endpoint.tick(self.turn)

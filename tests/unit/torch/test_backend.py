@@ -94,6 +94,19 @@ def test_what_runs_is_observed_and_what_waits_is_aborted():
     assert found["after"] < 1.5  # gloo itself would wait for the timeout of three seconds
 
 
+def test_a_signal_dumps_where_every_rank_is_while_one_hangs(tmp_path):
+    found, heard = run(torch_ranks.hung, str(tmp_path))
+    assert heard == []
+    assert found["sum"] == [3.0] * 4  # nobody was disturbed
+    for rank, dump in enumerate(found["dumps"]):
+        assert (dump["rank"], dump["reason"]) == (rank, "SIGUSR1")
+        assert dump["counters"] == {"counting": {"all_reduce": {"calls": 1, "bytes": 16, "failed": 0}}}
+        started = [(row["number"], row["by"], row["seconds"] is None) for row in dump["collectives"]]
+        assert started == [(1, "counting", False), (2, "counting", True)][: 1 if rank == 1 else 2]
+        inner = " ".join(dump["stack"])
+        assert ("stays_away" if rank == 1 else "all_reduce") in inner
+
+
 def test_our_systems_carry_out_what_programs_call(tmp_path):
     dimensions = "".join(f"  - {{type: switch, size: 2, rate: {g}gbit}}\n" for g in (2, 1))
     (tmp_path / "pod.yaml").write_text("dimensions:\n" + dimensions)

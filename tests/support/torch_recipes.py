@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs of Megatron-LM's core, DeepSpeed and torchtitan on CPUs, on whatever the default group's backend is.
+
+Each returns tensors that two backends are compared by, as in :mod:`torch_programs`. Each imports its package when it is
+called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+@contextlib.contextmanager
+def _cpu_for_cuda() -> Iterator[None]:
+    """Megatron allocates on ``torch.cuda.current_device()``, whatever there is."""
+    with mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")):
+        yield
+
+
+def _batch(step: int, seed: int) -> torch.Tensor:
+    return torch.randn(8, 2, 16, generator=torch.Generator().manual_seed(100 * seed + 10 * step + dist.get_rank() // 2))
+
+
+def megatron(seed: int) -> list[torch.Tensor]:
+    """megatron-core: tensor-parallel layers under its DistributedDataParallel, whose buffers are whole or sharded."""
+    from megatron.core import parallel_state
+    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+    from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
+    from megatron.core.transformer.transformer_config import TransformerConfig
+
+    parallel_state.initialize_model_parallel(tensor_model_parallel_size=2)
+    config = TransformerConfig(
+        num_layers=1, hidden_size=16, num_attention_heads=4, use_cpu_initialization=True, tensor_model_parallel_size=2
+    )
+
+    class Mlp(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            more: dict[str, Any] = {"config": config, "init_method": nn.init.xavier_normal_, "bias": True}
+            self.up = ColumnParallelLinear(16, 64, gather_output=False, **more)
+            self.down = RowParallelLinear(64, 16, input_is_parallel=True, skip_bias_add=False, **more)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            return self.down(torch.relu(self.up(values)[0]))[0]
+
+    found = []
+    try:
+        for sharded in (False, True):
+            torch.manual_seed(seed)
+            with _cpu_for_cuda():
+                settings = DistributedDataParallelConfig(use_distributed_optimizer=sharded, overlap_grad_reduce=False)
+                model = DistributedDataParallel(config, settings, Mlp())
+                model.zero_grad_buffer()
+                out = model(_batch(0, seed))
+                out.square().mean().backward()
+                model.finish_grad_sync()
+            rank, size = dist.get_rank() // 2, dist.get_world_size() // 2
+            for buffer in model.buffers:  # of a sharded one this rank's part is the sum
+                whole = buffer.grad_data.clone()
+                found.append(whole.chunk(size)[rank] if sharded else whole)
+            found.append(out.detach())
+    finally:
+        parallel_state.destroy_model_parallel()
+    return found
+
+
+def deepspeed(seed: int) -> list[torch.Tensor]:
+    """DeepSpeed's engine with ZeRO's stages 0 to 3."""
+    os.environ |= {"DS_ACCELERATOR": "cpu", "LOCAL_RANK": str(dist.get_rank())}
+    import deepspeed as ds
+    from deepspeed.comm import comm
+
+    comm.cdb = None  # it belongs to the default group before
+    ds.init_distributed(dist_backend=dist.get_backend(), verbose=False)
+    found = []
+    for stage in range(4):
+        torch.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+        settings = {
+            "train_micro_batch_size_per_gpu": 8,
+            "optimizer": {"type": "Adam", "params": {"lr": 0.01, "torch_adam": True}},
+            "zero_optimization": {"stage": stage},
+        }
+        engine, *_ = ds.initialize(model=model, model_parameters=model.parameters(), config=settings)
+        for step in range(2):
+            loss = engine(_batch(step, seed)).square().mean()
+            engine.backward(loss)
+            engine.step()
+        with ds.zero.GatheredParameters(list(engine.parameters())):
+            found += [loss.detach(), *(p.detach().clone() for p in engine.parameters())]
+        engine.destroy()
+    return found
+
+
+def torchtitan(seed: int) -> list[torch.Tensor]:
+    """torchtitan's meshes, its FSDP2 with gradient clipping and mean of the loss; its models want a GPU's attention."""
+    import torchtitan.tools.utils as tools
+
+    tools.device_type = "cpu"  # else "cuda" where there is no accelerator
+    from torch.distributed.fsdp import fully_shard
+    from torchtitan.config import ParallelismConfig
+    from torchtitan.distributed import ParallelDims, utils
+
+    size = dist.get_world_size()
+    degrees = ParallelismConfig(
+        data_parallel_replicate_degree=size // 2, data_parallel_shard_degree=2, spmd_backend="partial_dtensor"
+    )
+    dims = ParallelDims.from_config(degrees, size)
+    dims.build_mesh()
+    mesh = dims.get_mesh(["dp_replicate", "fsdp"] if size > 2 else "fsdp")
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    for each in (*(part for part in model if isinstance(part, nn.Linear)), model):
+        fully_shard(each, mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    found = []
+    for step in range(2):
+        optimizer.zero_grad()
+        loss = model(_batch(step, seed)).square().mean()
+        loss.backward()
+        norm = utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        found += [torch.as_tensor(utils.dist_mean(loss.detach(), dims.get_mesh("loss"))), norm.detach().clone()]
+    return [*found, *(p.full_tensor().detach().clone() for p in model.parameters())]
+
+
+RECIPES: dict[str, Callable[[int], list[torch.Tensor]]] = {
+    each.__name__: each for each in (megatron, deepspeed, torchtitan)
+}
+PACKAGES = {"megatron": "megatron.core", "deepspeed": "deepspeed", "torchtitan": "torchtitan"}

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from offramp_base import __version__
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 from offramp_base.settings.field import Field
@@ -28,18 +29,23 @@ if TYPE_CHECKING:
     from offramp_sim.reproduce.referee.run import RefereeSettings
     from offramp_sim.reproduce.referee.verdict import Verdict
 
+_MOST_BYTES: Final = 64 << 20
+
 
 @dataclass(frozen=True)
 class ReproduceSettings:
     """What is reproduced, at which size."""
 
     names: Annotated[tuple[str, ...], Field("list, all, or system/item as list prints them", position=True)]
-    scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute")] = 1.0
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
     data: Annotated[
         Path | None,
         Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated"),
     ] = None
+    resume: Annotated[
+        bool, Field("Take items that a run with the same settings has left in --out, and do the rest")
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,7 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
                 name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
                 stage(name)
                 with listen(partial(_advance, stage, name)):
-                    make = _examined if referee.referee else _reproduced
-                    made = make(console, item, settings, referee, folder)
+                    made = _made(console, item, settings, referee, folder)
         except OfframpError as error:
             if len(items) == 1:
                 raise
@@ -94,9 +99,33 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
 
 
-def _reproduced(
-    console: Console, item: Item, settings: ReproduceSettings, _: RefereeSettings, folder: Path
+def _made(
+    console: Console, item: Item, settings: ReproduceSettings, referee: RefereeSettings, folder: Path
 ) -> dict[str, Any]:
+    """Run an item, or with ``--resume`` take what it left in the folder; what goes to JSON."""
+    import json
+
+    from offramp.sweep import on_dask
+    from offramp_base.documents import parse_json, read_text
+
+    if referee.referee:  # it has a file of its own (--rows), and goes to Dask run by run
+        return _examined(console, item, settings, referee, folder)
+    path = folder / f"{item.name.replace('/', '-')}.json"
+    asked = {"version": __version__, "scale": settings.scale, "seed": settings.seed, "data": str(settings.data)}
+    if settings.resume and path.exists():
+        kept = parse_json(read_text(path, _MOST_BYTES))
+        if isinstance(kept, dict) and kept.get("asked") == asked and isinstance(kept.get("item"), dict):
+            console.print(f"{item.name}: kept from {path}")
+            return dict(kept["item"])
+    with on_dask(referee.dask):
+        made = _reproduced(console, item, settings, folder)
+    beside = path.with_suffix(".part")
+    beside.write_text(json.dumps({"asked": asked, "item": made}, indent=2) + "\n", encoding="utf-8")
+    beside.replace(path)  # a run that is killed leaves whole items only
+    return made
+
+
+def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folder: Path) -> dict[str, Any]:
     """Run an item, draw and show it; what goes to JSON."""
     from offramp_sim.figures.plot import draw
 

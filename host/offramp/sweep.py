@@ -7,7 +7,9 @@ Results come in the order of the cases, so that a sweep gives the same whoever w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from offramp_base.ending.pool import each_in_process
@@ -18,6 +20,19 @@ _C = TypeVar("_C")
 _R = TypeVar("_R")
 
 _CONNECT_S: Final = 10
+
+
+_everywhere: ContextVar[str | None] = ContextVar("_everywhere", default=None)
+
+
+@contextmanager
+def on_dask(address: str | None) -> Iterator[None]:
+    """Run all sweeps that begin within on a Dask scheduler, those of others' functions too; None changes nothing."""
+    token = _everywhere.set(address or _everywhere.get())
+    try:
+        yield
+    finally:
+        _everywhere.reset(token)
 
 
 def sweep(
@@ -35,7 +50,8 @@ def sweep(
         function: of a module, so that other processes can import it.
         cases: can be pickled.
         processes: how many at a time; as many as there are cores by default, 1 stays in this process.
-        dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``.
+        dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``; by default that of
+            :func:`on_dask`.
         what: name of the sweep for whoever listens to its progress (:mod:`offramp_base.progress`).
         each: gets every result as it comes, in this process.
 
@@ -45,6 +61,7 @@ def sweep(
     if processes is not None and processes < 1:
         raise SettingsError("processes", "expected at least 1", processes)
     told = _Teller(what, len(cases), each)
+    dask = dask or _everywhere.get()
     if dask is not None:
         return _on_dask(function, cases, dask, told)
     count = min(processes or available_cores(), len(cases))

@@ -8,7 +8,7 @@ from math import sqrt  # a function that every process can import
 
 import pytest
 
-from offramp.sweep import sweep
+from offramp.sweep import on_dask, sweep
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 
@@ -51,6 +51,8 @@ def test_on_a_dask_cluster():
         with listen(lambda _, done, __: told.append(done)):
             assert sweep(sqrt, [9, 4], dask=cluster.scheduler_address) == [3, 2]
         assert told == [0, 1, 2]
+        with on_dask(cluster.scheduler_address):
+            assert sweep(sqrt, [16, 25]) == [4, 5]
 
 
 def test_no_scheduler(monkeypatch):
@@ -58,3 +60,16 @@ def test_no_scheduler(monkeypatch):
     monkeypatch.setattr("offramp.sweep._CONNECT_S", 1)
     with pytest.raises(OfframpError, match=r"dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
         sweep(_root, [1], dask="tcp://127.0.0.1:1")
+
+
+def test_sweeps_within_go_where_the_outer_one_says(monkeypatch):
+    """Without a cluster: what is asked for everywhere is what a sweep asks for; one of its own comes first."""
+    asked = []
+    monkeypatch.setattr(
+        "offramp.sweep._on_dask", lambda _function, cases, address, _told: asked.append(address) or cases
+    )
+    with on_dask("tcp://a:1"), on_dask(None):
+        assert sweep(_root, [1]) == [1]
+        sweep(_root, [1], dask="tcp://b:2")
+    assert sweep(_root, [4], processes=1) == [2]
+    assert asked == ["tcp://a:1", "tcp://b:2"]

@@ -30,6 +30,9 @@ def find(name: str) -> list[Item]:
     found = [item for item in known if name in ("all", item.name, item.name.split("/")[0])]
     if not found:
         systems = list(dict.fromkeys(item.name.split("/")[0] for item in known))
+        for module, why in ITEMS.lacking.items():
+            if module.split(".")[2] == name.split("/", maxsplit=1)[0]:
+                raise OfframpError(f"reproduce {name}: {why}")
         own = [item.name for item in known if item.name.startswith(f"{name.split('/', maxsplit=1)[0]}/")]
         choice = f"one of {', '.join(own)}" if own else f"all, list, a system ({', '.join(systems)}) or an item of list"
         raise OfframpError(f"reproduce {name}: expected {choice}")

@@ -149,7 +149,7 @@ class Item:
         return replace(found, evidence=self.evidence, source=self.source)
 
 
-ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce")
+ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce", partial=True)
 
 Run = TypeVar("Run", bound=Callable[..., Reproduction])
 

@@ -29,7 +29,9 @@ class RefereeSettings:
     scales: Annotated[tuple[float, ...], Field("Sizes, times --scale; repeat", group=GROUP)] = SCALES
     seeds: Annotated[int, Field("Seeds, from --seed on", least=1, most=1000, group=GROUP)] = 3
     processes: Annotated[int | None, Field("Runs at a time; all cores by default", least=1, group=GROUP)] = None
-    dask: Annotated[str | None, Field("Address of a Dask scheduler to run on instead", group=GROUP)] = None
+    dask: Annotated[
+        str | None, Field("Address of a Dask scheduler to run on instead, also without --referee", group=GROUP)
+    ] = None
     rows: Annotated[
         Path | None, Field("File of finished runs, from which a referee resumes that was cut off", group=GROUP)
     ] = None

@@ -17,6 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import missing_extra
 
 T = TypeVar("T")
 
@@ -28,11 +29,16 @@ class Registry(Generic[T]):
         kind: what one of them is called in messages, such as ``model``.
         group: of entry points, such as ``offramp.models``.
         package: whose modules register things, in folders below as well; they are imported at the first look-up.
+        partial: whether modules that need a package of an extra are left out where it is not installed.
+
+    Attributes:
+        lacking: why modules were left out, by their names.
     """
 
-    def __init__(self, kind: str, group: str, package: str | None = None) -> None:
+    def __init__(self, kind: str, group: str, package: str | None = None, *, partial: bool = False) -> None:
         self.kind, self.group = kind, group
-        self._package = package
+        self._package, self._partial = package, partial
+        self.lacking: dict[str, OfframpError] = {}
         self._things: dict[str, T] = {}
         self._whole = False
 
@@ -104,8 +110,17 @@ class Registry(Generic[T]):
             self._whole = True
             package = importlib.import_module(self._package)
             for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
-                importlib.import_module(module.name)
+                self._import(module.name)
         _ = self._brought  # two of one name are refused at the first look-up, whatever it is for
+
+    def _import(self, module: str) -> None:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            lacks = missing_extra(error)
+            if lacks is None or not self._partial:
+                raise
+            self.lacking[module] = lacks
 
 
 def _origin(point: EntryPoint) -> str:

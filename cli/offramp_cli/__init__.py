@@ -24,6 +24,14 @@ def _run() -> None:
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)
+    except ModuleNotFoundError as error:
+        from offramp_base.extras import missing_extra
+
+        lacking = missing_extra(error)
+        if lacking is None:
+            raise
+        sys.stderr.write(f"{lacking}\n")
+        sys.exit(2)
     except BrokenPipeError:  # the reader of a pipe went away (``offramp … | head``)
         sys.stderr.close()
         sys.exit(141)

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, printable
 from offramp_cli.command import CONTEXT, Late, LateCommand, Version, imported
 from offramp_cli.tree import OFFRAMP, Group
+
+_UsageError: Final[Any] = typer.BadParameter.__mro__[1]
+"""click's, wherever this version of typer has it."""
 
 
 class LateGroup(Late, TyperGroup):
@@ -72,6 +76,24 @@ class Root(LateGroup):
     def __init__(self, **attributes: Any) -> None:
         self.group = OFFRAMP
         TyperGroup.__init__(self, **attributes)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the words of a command line; what is wrong with them is one line, in place of typer's frame."""
+        if not extra.get("standalone_mode", True):
+            return super().main(*args, **extra)
+        try:
+            code = super().main(*args, **(extra | {"standalone_mode": False}))
+        except _UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()
+            else:
+                words = error.ctx.command_path if error.ctx else self.name
+                sys.stderr.write(f"{words}: {printable(' '.join(error.format_message().split()))}\n")
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            sys.stderr.write("aborted\n")
+            sys.exit(1)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 app = typer.Typer(

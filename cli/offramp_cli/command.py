@@ -25,7 +25,9 @@ import typer
 from typer.core import TyperCommand
 
 from offramp_base import __version__
+from offramp_base.commit import commit
 from offramp_base.errors import OfframpError
+from offramp_base.extras import forget_fallbacks
 from offramp_base.settings.check import check_field, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import REQUIRED, Declared, declared
@@ -40,7 +42,8 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"offramp {__version__}")
+        known = commit()
+        typer.echo(f"offramp {__version__}" + (f" ({known})" if known else ""))
         raise typer.Exit
 
 
@@ -124,6 +127,7 @@ class Command:
             one(**{each.attribute: chosen[each.attribute] for each in declared(one) if each.attribute in chosen})
             for one in self.classes
         ]
+        forget_fallbacks()
         with ExitStack() as stack:
             for one in arguments:
                 for each in declared(type(one)):

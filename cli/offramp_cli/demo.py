@@ -15,8 +15,10 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
 if TYPE_CHECKING:
+    from offramp.graph.boundary import Boundary
     from offramp.graph.data import Graph
     from offramp.report import Check, Occupancy, Run, Table
+    from offramp.train.predict import RunTraffic
     from offramp.train.settings import TrainSettings
 
 ACCURACY_POINTS = 0.5
@@ -42,7 +44,7 @@ class DemoSettings:
     lr: Annotated[float, Field("Learning rate of Adam", above=0)] = 0.02
     partition: Annotated[str, Field("hash (as graph stores do), or as of offramp train")] = "hash"
     memory: Annotated[int, Field("Aggregator memory of the switch", least=1, unit=BYTES)] = 128_000
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
     """Train on one process, by p2p, through a best-effort switch and through SwitchGNN; compare and report."""
     from offramp.report import Note, Report, write_report
     from offramp.report.console import runs_table
+    from offramp.report.origin import origin
     from offramp.train.settings import TrainSettings
     from offramp.workers.processes import expect_workers
     from offramp_cli.train import command_line, describe
@@ -68,6 +71,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
     replayed = occupancies(loaded, base)  # first: it plans every run, so settings that cannot work end here
     runs = run_all(loaded, base, console.print)
     claims = checks(runs)
+    predicted = predict_partitions(loaded, base)
     report = Report(
         title="Training a graph neural network through a P4 switch",
         summary=describe(runs[-1].result) + f" {BYTES.shown(base.memory)} of aggregator memory.",
@@ -75,8 +79,10 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
         command=command_line(),
         checks=claims,
         occupancy=replayed,
-        tables=[predictions(loaded, base)],
+        tables=[predictions(predicted)],
         notes=[Note("What is counted", _NOTE)],
+        advice=advice(predicted, base.partition),
+        origin=origin(),
     )
     page, data = write_report(report, outputs.out / "report.html")
     console.print(runs_table(runs))
@@ -142,33 +148,58 @@ def checks(runs: list[Run]) -> list[Check]:
     return claims
 
 
-def predictions(graph: Graph, base: TrainSettings) -> Table:
-    """Bytes of a run for other partitions: where the switch saves nothing, this says so."""
+def predict_partitions(graph: Graph, base: TrainSettings) -> dict[str, tuple[Boundary, RunTraffic]]:
+    """Boundary and bytes of a run for the settings' partition and for others, by name."""
     from offramp.graph.boundary import Boundary
     from offramp.graph.kahypar import available
     from offramp.graph.partition import partition
-    from offramp.report import Table
-    from offramp.report.units import si
     from offramp.train.job import layer_widths
     from offramp.train.predict import predict_run
 
-    others = ["hash", "metis", "metis-volume", *(["kahypar"] if available() else [])]
-    rows: list[list[str | int | float]] = []
-    for method in dict.fromkeys([base.partition, *others]):
-        boundary = Boundary(graph, partition(graph, base.workers, method, base.seed), base.workers)
-        traffic = predict_run(boundary, base, layer_widths(graph, base))
-        rows.append(
-            [
-                method,
-                boundary.B,
-                f"{boundary.R / max(boundary.B, 1):.2f}",
-                si(traffic.p2p_payload, "B"),
-                si(traffic.switch_payload, "B"),
-                si(traffic.p2p_wire, "B"),
-                si(traffic.switch_wire, "B"),
-                "switch" if traffic.switch_wire < traffic.p2p_wire else "p2p",
-            ]
+    found = {}
+    for method in (base.partition, "hash", "metis", "metis-volume", *(["kahypar"] if available() else [])):
+        if method not in found:
+            boundary = Boundary(graph, partition(graph, base.workers, method, base.seed), base.workers)
+            found[method] = boundary, predict_run(boundary, base, layer_widths(graph, base))
+    return found
+
+
+def advice(predicted: dict[str, tuple[Boundary, RunTraffic]], used: str) -> str:
+    """What the best other partition does to both ways, and what the seconds do not say."""
+    from offramp.report.units import percent
+
+    ways = {name: traffic for name, (_, traffic) in predicted.items()}
+    base = ways[used].p2p_wire
+    best = min(ways, key=lambda name: ways[name].p2p_wire)
+    text = "The seconds are of a software switch on this machine's cores; offramp plan predicts those of hardware."
+    if best != used and base:
+        winner = "the switch" if ways[best].switch_wire < ways[best].p2p_wire else "p2p"
+        text += (
+            f" These runs partition by {used}. By {best}, p2p is predicted to need "
+            f"{percent(ways[best].p2p_wire / base)} and the switch {percent(ways[best].switch_wire / base)} of the "
+            f"bytes that p2p has here: there {winner} has fewer."
         )
+    return text
+
+
+def predictions(predicted: dict[str, tuple[Boundary, RunTraffic]]) -> Table:
+    """Bytes of a run for other partitions: where the switch saves nothing, this says so."""
+    from offramp.report import Table
+    from offramp.report.units import si
+
+    rows: list[list[str | int | float]] = [
+        [
+            method,
+            boundary.B,
+            f"{boundary.R / max(boundary.B, 1):.2f}",
+            si(traffic.p2p_payload, "B"),
+            si(traffic.switch_payload, "B"),
+            si(traffic.p2p_wire, "B"),
+            si(traffic.switch_wire, "B"),
+            "switch" if traffic.switch_wire < traffic.p2p_wire else "p2p",
+        ]
+        for method, (boundary, traffic) in predicted.items()
+    ]
     columns = (
         "partition", "boundary vertices", "remote workers each", "p2p payload", "switch payload", "p2p wire",
         "switch wire", "fewer wire bytes",

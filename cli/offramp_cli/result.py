@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+from offramp_base.extras import fallbacks
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
@@ -62,7 +63,8 @@ class Result:
             return
         import json
 
-        self._write(json.dumps({"schema": schema, **content}, indent=2) + "\n")
+        done = {"fallbacks": fallbacks()} if fallbacks() else {}
+        self._write(json.dumps({"schema": schema, **content, **done}, indent=2) + "\n")
 
     def write_lines(self, schema: str, contents: Iterable[Mapping[str, Any]]) -> None:
         """The same as JSON lines, each under the name and version.

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_ANY_WIDTH = 10_000
+
 
 def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) -> Console:
     """Where a command prints.
@@ -42,6 +44,24 @@ def table(*headings: str, left: Collection[str] | None = None, title: str | None
         words = heading in (headings[:1] if left is None else left)
         made.add_column(heading, justify="left" if words else "right", no_wrap=whole)
     return made
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; on a console that is too narrow for it each row becomes its first word and a list below it."""
+    headings = [str(column.header) for column in table.columns]
+    if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum <= console.width:
+        console.print(table)
+        return
+    from rich.padding import Padding
+
+    if table.title:
+        console.print(table.title, style="italic")
+    for row, cells in zip(table.rows, zip(*(column.cells for column in table.columns), strict=True), strict=True):
+        shown = [(heading, str(cell).replace("\n", ", ")) for heading, cell in zip(headings, cells, strict=True)]
+        name = next(i for i, (heading, _) in enumerate(shown) if heading)
+        rest = ", ".join(f"{heading} {cell}".replace(" ", "\N{NO-BREAK SPACE}") for heading, cell in shown[name + 1 :])
+        console.print(" ".join(cell for _, cell in shown[: name + 1] if cell), style=row.style)
+        console.print(Padding(rest, (0, 0, 0, 4)), style=row.style)
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> Table:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from offramp.graph.data import Graph
+    from offramp.switchgnn.leaf_spine import LeafSpine
     from offramp.train.fabric import SwitchFabric
     from offramp.train.run import OpenFabric
     from offramp.train.settings import TrainSettings
@@ -40,7 +41,12 @@ class SwitchOptions:
     """Which switch a run uses, and how its workers reach it."""
 
     switch: Annotated[
-        str | None, Field("P4Runtime address of a live switch; the embedded one by default", group=_GROUP)
+        str | None,
+        Field(
+            "P4Runtime address of a live switch, with {racks} those of leaves, then spines, by commas; the embedded "
+            "one by default",
+            group=_GROUP,
+        ),
     ] = None
     ports: Annotated[
         str | None, Field("Live switch: each worker's link, LINK or PORT@LINK; an interface or TRANSPORT:WHERE")
@@ -54,6 +60,9 @@ class SwitchOptions:
     ] = "auto"
     p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info by p4c")] = None
     device_config: Annotated[Path | None, Field("The same: bmv2 JSON by p4c")] = None
+    loaded: Annotated[
+        str | None, Field("Live switch: it has the plans of this fingerprint already, as offramp job brings them")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
 
     from offramp.report import Report, Run, write_report
     from offramp.report.console import runs_table
+    from offramp.report.origin import origin
 
     finished = Run(settings.propagator, result)
     console = show.console()
@@ -99,7 +109,9 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     outputs.write("offramp.train/1", result)
     if outputs.report is not None:
         title = f"Training {_WAY[settings.propagator]}"
-        page, data = write_report(Report(title, describe(result), [finished], command_line()), outputs.report)
+        page, data = write_report(
+            Report(title, describe(result), [finished], command_line(), origin=origin()), outputs.report
+        )
         console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
 
 
@@ -147,14 +159,14 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
         check_transport(transport)
     needless = None if address is not None else "{switch} ADDRESS"
     needless = needless if settings.through_switch else "{propagator} switch or strawman"
-    for field in ("switch", "ports", "p4info", "device_config"):
+    for field in ("switch", "ports", "p4info", "device_config", "loaded"):
         if needless is not None and getattr(options, field) is not None:
             raise SettingsError(field, f"goes with {needless} only")
     if not settings.through_switch:
         return None
     if settings.network is not None:
         if address is not None:
-            raise SettingsError("racks", "goes with the embedded switches only, not with {switch}")
+            return _live_racks(settings.network, options)
         if transport != "auto":
             raise SettingsError("transport", "goes with one switch only, not with {racks}")
         from offramp_cli.switchgnn.racks import embedded_racks
@@ -169,8 +181,23 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
 
     given = parse_ports(options.ports or "", settings.workers)
     links = [(port, str(parse_link(link, transport))) for port, link in given]
-    endpoint = SwitchEndpoint(address, links, compiled)
+    endpoint = SwitchEndpoint(address, links, compiled, options.loaded or "")
     return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
+
+
+def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
+    """Leaves and spines that are there already."""
+    from offramp.train.fabric import parse_ports
+    from offramp.train.leaf_spine_fabric import LeafSpineFabric
+    from offramp_base.transport import parse_link
+
+    addresses = (options.switch or "").split(",")
+    if len(addresses) != network.leaves + network.spines:
+        problem = f"expected {network.leaves} addresses of leaves and {network.spines} of spines, by commas"
+        raise SettingsError("switch", problem, options.switch)
+    links = [str(parse_link(link, options.transport)) for _, link in parse_ports(options.ports or "", network.workers)]
+    leaves, spines = addresses[: network.leaves], addresses[network.leaves :]
+    return partial(LeafSpineFabric, network, leaves, spines, links, options.loaded or "")
 
 
 @contextmanager

@@ -45,7 +45,10 @@ SWITCH: Final = Group(
 )
 SIMULATE: Final = Group(
     "Simulate a system at sizes that no laboratory has.",
-    {name: f"offramp_cli.{name}.simulate:{name}" for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3")},
+    {
+        name: f"offramp_cli.{name}.simulate:{name}"
+        for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3", "packets")
+    },
     aliases={"placement": "dgtp", "collective": "themis"},
 )
 HERMOD: Final = Group(
@@ -58,7 +61,7 @@ FPGA: Final = Group(
 LEO: Final = Group(
     "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
     {"validate": "offramp_cli.leo.plan:validate"}
-    | _in("leo", "plan profile run serve connect bench")
+    | _in("leo", "plan profile run serve connect bench chain cache")
     | {"password": "offramp_cli.leo.serve:password"},
 )
 NIC: Final = Group(

@@ -91,7 +91,7 @@ class Device(Protocol):
 
     @property
     def kind(self) -> str:
-        """``cpu``, ``fpga``, ``nic`` or ``gpu``."""
+        """``cpu``, ``fpga``, ``nic``, ``gpu`` or ``switch``."""
 
     @property
     def functions(self) -> Sequence[str]:

@@ -171,7 +171,7 @@ class Settings(Preprocessor):
     ] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
     engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Moves everything random: the program's random()")] = 0
+    seed: Annotated[int, Field("Moves everything random: the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None

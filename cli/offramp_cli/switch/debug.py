@@ -35,7 +35,7 @@ class DebugSettings(Preprocessor):
         tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
     ] = ()
     stop_on_entry: Annotated[bool, Field("Hold the first packet at once")] = False
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.stdio == (self.listen is not None):

@@ -30,7 +30,7 @@ class StfSettings:
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
     engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
 
 
 @command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")

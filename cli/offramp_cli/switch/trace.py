@@ -36,7 +36,7 @@ class TraceSettings:
         bool,
         Field("Show each way that a --packet can take, whatever members selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Moves everything random")] = 0
+    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:

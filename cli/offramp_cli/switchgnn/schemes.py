@@ -94,18 +94,21 @@ def print_schemes(console: Console, rows: Sequence[dict[str, Any]], chosen: str)
     if rows and "measured" in rows[0]:
         headings.append("measured")
     table = show.table(*headings, left=("", "scheme"), title="one exchange under each scheme, all workers", whole=True)
+    alike: dict[tuple[Any, ...], list[str]] = {}
     for row in sorted(rows, key=lambda row: (-row["bits"], row["predicted"]["seconds"])):
-        mark = "*" if row["scheme"] == chosen else ""
         cells = [si(row["wire_up"], "B"), si(row["wire_down"], "B"), si(row["by_hosts"], "B")]
         cells += [number(row["passes"]), number(row["rounds"]), f"{row['imbalance']:.2f}"]
         cells.append(duration(row["predicted"]["seconds"]))
         if "measured" in row:
             cells.append(duration(row["measured"]["seconds"]))
-        style = "bold" if mark else "dim" if row["bits"] < 32 else None
-        table.add_row(mark, row["scheme"], *cells, style=style)
-    console.print(table)
+        alike.setdefault((row["bits"], *cells), []).append(row["scheme"])
+    for (bits, *cells), names in alike.items():
+        mark = "*" if chosen in names else ""
+        style = "bold" if mark else "dim" if bits < 32 else None
+        shown = sorted(names, key=lambda name: name != chosen)  # the chosen one first
+        table.add_row(mark, "\n".join(shown), *map(str, cells), style=style)
+    show.print_table(console, table)
     console.print(
         "\n* chosen. q16 and q8 round features to 16 and 8 bits, stochastically: they change what is computed, and "
-        "are chosen only where --scheme names them.",
-        soft_wrap=True,
+        "are chosen only where --scheme names them. Schemes that stand together cost the same."
     )

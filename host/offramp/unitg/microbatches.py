@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.metis import available, metis_parts
+from offramp_base.extras import fall_back
 from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
@@ -53,7 +54,11 @@ def affinity_split(graph: Adjacency, count: int, seed: int = 0) -> list[IntArray
     n = len(graph.indptr) - 1
     if not 1 <= count <= n:
         raise SettingsError("microbatches", f"expected 1 to {n}, the number of vertices", count)
-    part = metis_parts(graph.indptr, graph.indices, count, seed) if available() else _by_search(graph, count)
+    if available():
+        part = metis_parts(graph.indptr, graph.indices, count, seed)
+    else:
+        fall_back("microbatches: parts by breadth-first search", "pymetis")
+        part = _by_search(graph, count)
     part = _swapped(graph, _evened(graph, part.copy(), count), count)
     order = affinity_order(graph, seed)
     return [order[part[order] == m] for m in range(count)]

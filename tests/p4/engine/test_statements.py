@@ -122,14 +122,14 @@ def refused(body: list[ir.Stmt], params: list[ir.Var]) -> str:
 
 
 def test_what_cannot_run_is_refused_with_its_place() -> None:
-    at = Pos("x.p4", 3, 5)
+    at = Pos("nowhere.p4", 3, 5)
     call = ir.ExternCall("", "mystery", None, [], [], type=VOID, pos=at)
-    assert refused([ir.Eval(call, pos=at)], []) == "x.p4:3:5: error: not supported: extern mystery"
+    assert refused([ir.Eval(call, pos=at)], []) == "nowhere.p4:3:5: error: not supported: extern mystery"
     method = ir.ExternCall("box", "open", None, [], [], type=VOID, pos=at)
-    assert refused([ir.Eval(method, pos=at)], []) == "x.p4:3:5: error: not supported: extern box.open"
+    assert refused([ir.Eval(method, pos=at)], []) == "nowhere.p4:3:5: error: not supported: extern box.open"
     leaves = ir.Function("f", [], VOID, ir.Block([ir.Exit(pos=at)]))
     call_it = ir.Eval(ir.FunctionCall(leaves, [], type=VOID))
-    assert refused([call_it], []) == "x.p4:3:5: error: not supported: exit in a function or parser"
+    assert refused([call_it], []) == "nowhere.p4:3:5: error: not supported: exit in a function or parser"
 
 
 def test_a_control_applied_twice_keeps_its_callers_apart(make_switch: MakeSwitch) -> None:

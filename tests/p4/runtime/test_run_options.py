@@ -120,7 +120,7 @@ def test_two_switches_in_a_row_on_one_machine() -> None:
 
 
 def _forward(address: str, device: int) -> None:
-    with Session(address, device_id=device) as session:
+    with Session(address, device_id=device, timeout_s=30) as session:
         session.insert([session.table_entry("mac", {"hdr.ethernet.dst": mac(1)}, "forward", {"port": 2})])
 
 

@@ -23,10 +23,23 @@ def invoke():
             raise result.exception
         return result
 
+    run.app = app
     return run
 
 
 GRAPH = "sbm:n=600,k=4,degree=20,features=40"
+
+
+def test_on_eighty_columns_nothing_is_cut(invoke):
+    narrow, wide = (
+        CliRunner().invoke(invoke.app, [GRAPH, "--workers", "6", "--memory", "25600B"], env={"COLUMNS": columns}).stdout
+        for columns in ("80", "250")
+    )
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "\N{HORIZONTAL ELLIPSIS}" not in narrow + wide
+    row = next(line for line in wide.splitlines() if line.split()[:2] == ["*", "paper"])
+    words = narrow.replace("\N{NO-BREAK SPACE}", " ").split("* paper", 1)[1].split()
+    assert f"predicted {row.split()[-2]} {row.split()[-1]}" in " ".join(words[:60])
 
 
 def test_numbers_and_plan_agree(invoke, tmp_path):

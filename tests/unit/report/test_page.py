@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from offramp.report import write_report
+from offramp.report import Occupancy, Run, write_report
 from offramp.report.charts import Line, line_chart, steps
 from offramp.report.page import render
 from offramp.report.units import number, si
@@ -63,6 +63,18 @@ def test_the_page_shows_every_number_and_stands_alone(report) -> None:
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"https?:|@import|url\(", page)
     assert not re.search(r"\b(nan|inf|None)\b", re.sub(r"<td>split</td>.*?</tr>", "", page))
+
+
+def test_the_answer_comes_first_and_peaks_agree(report) -> None:
+    slow = Run("switch", {**report.runs[3].result, "seconds": 20.0})
+    page = render(replace(report, runs=[*report.runs[:3], slow], advice="By metis <half>.", origin="Offramp 9, today"))
+    text = read(page)
+    assert "p2p wins in time; switch in bytes. Training took 12.2 s by p2p" in text
+    assert text.index("By metis <half>.") < text.index("Test accuracy")
+    assert "Offramp 9, today" in text
+    lower = read(render(replace(report, occupancy=[Occupancy("switch", [0, 5, 0], 1000)])))
+    assert "At most 5 open of 1\u202f000 in this exchange. The run's peak was 7" in lower
+    assert "The run's peak" not in read(render(replace(report, occupancy=report.occupancy[1:])))
 
 
 def test_every_picture_is_well_formed(report) -> None:
@@ -123,3 +135,9 @@ def test_a_folder_that_cannot_be_written_is_one_line(report, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OfframpError, match=r"^report .*report.html: cannot be written: "):
         write_report(report, tmp_path / "file" / "report.html")
+
+
+def test_between_two_epochs_there_is_no_mark():
+    line = Line("a", [1, 2], [0.5, 0.6], "p2p")
+    chart = line_chart([line], x_label="epoch", y_label="loss", x_form=lambda x: f"{x:.0f}", y_form=str)
+    assert [chart.count(f">{epoch}</text>") for epoch in (1, 2)] == [1, 1]

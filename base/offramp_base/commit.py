@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which commit this is."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+
+def commit() -> str:
+    """The commit that a wheel was made of, or that a checkout is at; empty where nobody knows."""
+    folder = Path(__file__).parent
+    with suppress(OSError, subprocess.CalledProcessError):
+        if (folder / "commit.txt").exists():
+            return (folder / "commit.txt").read_text().strip()
+        if (folder.parents[1] / ".git").exists():
+            asked = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+            return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return ""

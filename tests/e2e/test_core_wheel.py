@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel without extras, installed where there is no checkout: every command works, or one line names what it lacks.
+
+What pip installs comes from its index, so the test skips where none answers. Slow: an environment, and 85 commands.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from offramp.nic.build import missing as nic_lacks
+from offramp_cli.tree import OFFRAMP, Group
+
+ROOT = Path(__file__).parents[2]
+LIST = ROOT / "tests/support/core_commands.txt"
+CASES = [line.split(maxsplit=1) for line in LIST.read_text().splitlines() if not line.startswith("#")]
+
+
+def leaves(group: Group | str, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if isinstance(group, str):
+        yield words
+        return
+    if group.itself:
+        yield words
+    for name, each in group.members.items():
+        yield from leaves(each, (*words, name))
+
+
+def test_the_list_has_every_command() -> None:
+    listed = [tuple(line.split()) for _, line in CASES]
+    assert [leaf for leaf in leaves(OFFRAMP) if not any(words[: len(leaf)] == leaf for words in listed)] == []
+
+
+@pytest.fixture(scope="module")
+def offramp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The installed command."""
+    folder = tmp_path_factory.mktemp("core")
+    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", wheel]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"pip cannot install: {done.stderr.strip().splitlines()[-1]}")
+    return folder / "venv/bin/offramp"
+
+
+@pytest.mark.slow
+def test_every_command(offramp: Path, tmp_path: Path) -> None:
+    for path in [*(ROOT / "p4/examples").iterdir(), *(ROOT / "examples/job").iterdir()]:
+        (tmp_path / path.name.replace("reflector.p4", "program.p4").replace("reflector.stf", "test.stf")).write_bytes(
+            path.read_bytes()
+        )
+    (tmp_path / "matrix.csv").write_text("0,10\n9,0\n")
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "OFFRAMP_TOKEN_FILE"}
+    }
+    faults = []
+    for expected, line in CASES:
+        if line == "nic build" and nic_lacks():
+            continue
+        done = subprocess.run(
+            [offramp, *line.split()],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+            timeout=300,
+        )  # fmt: skip
+        said = [row for row in done.stderr.splitlines() if not row.startswith(("EAL:", "warning:"))]
+        good = (
+            done.returncode == 0
+            if expected == "ok"
+            else done.returncode == 2 and len(said) == 1 and expected in said[0]
+        )
+        if not good or "Traceback" in done.stderr:
+            faults.append((expected, line, done.returncode, done.stderr[-500:]))
+    assert faults == []
+
+
+@pytest.mark.slow
+def test_the_version_says_its_commit(offramp: Path) -> None:
+    apart = {"HOME": os.environ["HOME"]}
+    done = subprocess.run([offramp, "--version"], env=apart, capture_output=True, text=True, check=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if commit.returncode:
+        pytest.skip("not a checkout")
+    assert done.stdout == f"offramp 0.1.0 ({commit.stdout.strip()})\n"

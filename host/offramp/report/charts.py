@@ -75,6 +75,8 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: For
     frame = _Frame((min(xs), max(xs)), ticks)
     parts = [frame.grid(ticks, y_form)]
     inside = [t for t in nice_ticks(min(xs), max(xs), 6) if min(xs) <= t <= max(xs)]
+    if all(float(x).is_integer() for x in xs):
+        inside = [t for t in inside if float(t).is_integer()]  # nothing happened in epoch 1.4
     parts.append(frame.labels([(t, x_form(t)) for t in inside]))
     solid = [line for line in lines if not line.dashed]
     for line in lines:

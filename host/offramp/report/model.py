@@ -82,6 +82,8 @@ class Report:
         occupancy: aggregators over time, by run.
         tables: further tables, such as predictions for other settings.
         notes: further paragraphs.
+        advice: what other settings would change about which way is best.
+        origin: version, commit and date.
     """
 
     title: str
@@ -92,6 +94,8 @@ class Report:
     occupancy: Sequence[Occupancy] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[Note] = field(default=())
+    advice: str = ""
+    origin: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form: the same data."""

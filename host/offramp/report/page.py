@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from offramp.report import sections
+from offramp.report.answer import answer, terms
 from offramp.report.units import number
 
 if TYPE_CHECKING:
@@ -30,19 +31,23 @@ def render(report: Report) -> str:
 
 def _body(report: Report) -> Iterator[str]:
     yield f'<h1>{escape(report.title)}</h1><p class="lead">{escape(report.summary)}</p>'
+    yield answer(report)
     yield sections.tiles(report)
     if report.checks:
         yield sections.checks(report.checks)
     yield "<h2>Learning</h2>" + sections.legend(report.runs) + sections.learning(report.runs)
     yield sections.traffic(report.runs)
-    yield sections.occupancy(report.occupancy)
+    yield sections.occupancy(report.occupancy, report.runs)
     yield "<h2>Runs</h2>" + sections.totals(report.runs)
     for table in report.tables:
         yield f"<h2>{escape(table.title)}</h2>" + sections.card(sections.table(table))
     for note in report.notes:
         yield f"<h2>{escape(note.title)}</h2><p>{escape(note.text)}</p>"
+    yield terms()
     yield f"<h2>Repeat it</h2><pre>{escape(report.command)}</pre>"
     yield "<h2>Settings</h2>" + "".join(_settings(run.name, run.result["settings"]) for run in report.runs)
+    if report.origin:
+        yield f'<p class="note">{escape(report.origin)}</p>'
 
 
 def _settings(name: str, settings: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ def tiles(report: Report) -> str:
         ("Payload", si(_bytes(result, ""), "B"), _against(host, result, "")),
         ("Wire", si(_bytes(result, "wire_"), "B"), _against(host, result, "wire_")),
         ("Passes", si(result["passes"]), f"{si(result['recirculations'])} recirculated"),
-        ("Aggregators", number(result["aggregators_peak"]), "most in use at once"),
+        ("Aggregators", number(result["aggregators_peak"]), "most in use at once in the whole run"),
         ("Overflows", number(result["overflows"]), "no aggregator free"),
     ]
     if not run.communicates:
@@ -132,16 +132,22 @@ def traffic(runs: Sequence[Run]) -> str:
     return f'<h2>Bytes on every link</h2>{legend(talking)}<div class="cards">{figures}</div>'
 
 
-def occupancy(items: Sequence[Occupancy]) -> str:
+def occupancy(items: Sequence[Occupancy], runs: Sequence[Run]) -> str:
     """Open aggregators over time, one figure for each switch program."""
     figures = []
+    peaks = {run.name: run.result["aggregators_peak"] for run in runs}
     for item in items:
         if not len(item.open):
             continue
         x, y = steps(item.open)
         lines = [Line("open", x, y, style_of(item.name))]
         highest = max(y)
-        caption = f"At most {number(int(highest))} open of {number(item.capacity)}."
+        caption = f"At most {number(int(highest))} open of {number(item.capacity)} in this exchange."
+        if item.name in peaks and peaks[item.name] != highest:
+            caption += (
+                f" The run's peak was {number(peaks[item.name])}: it has more exchanges, and its packets came in "
+                "another order."
+            )
         if item.capacity <= 1.5 * highest:
             lines.append(Line("capacity", [x[0], x[-1]], [item.capacity] * 2, "limit", dashed=True))
             caption += " Dashed: all that the switch has."

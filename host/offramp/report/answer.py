@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first thing on the page: which way was best, in time and in bytes, and what the words mean."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from offramp.report.model import Table
+from offramp.report.sections import card, table
+from offramp.report.units import duration, percent, si
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp.report.model import Report, Run
+
+_BEST = " \N{CHECK MARK}"
+_CAPTION = "\N{CHECK MARK} best of the ways that share the graph. Wire: bytes up and down, all links, with headers."
+_TERMS = {
+    "local": "one process that has the whole graph: what the others must compute",
+    "p2p": "each worker sends the features of a vertex straight to every worker that needs them",
+    "strawman": "a switch program that adds what finds room, and leaves the rest to the workers",
+    "switch": "SwitchGNN: the switch adds features of neighbouring vertices by a plan made beforehand",
+    "payload, wire": "features alone; with headers, padding and gaps, as a link carries them",
+    "boundary vertex": "one whose features another worker needs",
+    "aggregator": "a slot of the switch's memory that holds one sum until all of its parts have come",
+    "pass": "one packet's way through the switch; a recirculated packet takes several",
+    "overflow": "a packet that found no free aggregator",
+}
+
+
+def answer(report: Report) -> str:
+    """Run times and bytes of all ways with the winners named; nothing where fewer than two ways communicate."""
+    sharing = [run for run in report.runs if run.communicates]
+    if len(sharing) < 2:
+        return ""
+    quick = min(sharing, key=lambda run: float(run.result["seconds"]))
+    small = min(sharing, key=wire_bytes)
+    both = "on both counts" if quick is small else f"in time; {small.name} in bytes"
+    text = (
+        f"Of the ways that share the graph among workers, {quick.name} wins {both}. Training took "
+        + _each(sharing, lambda run: duration(run.result["seconds"]))
+        + "; on the wire were "
+        + _each(sharing, lambda run: si(wire_bytes(run), "B"))
+        + f". {report.advice}"
+    )
+    rows = [
+        [
+            run.name,
+            duration(run.result["seconds"]) + (_BEST if run is quick else ""),
+            (si(wire_bytes(run), "B") if run.communicates else "none") + (_BEST if run is small else ""),
+            percent(run.result["test_accuracy"]),
+        ]
+        for run in report.runs
+    ]
+    shown = card(table(Table("", ["", "training", "wire", "accuracy"], rows)), _CAPTION)
+    return f'<h2>Should I use the switch for this?</h2><p class="answer">{escape(text.strip())}</p>{shown}'
+
+
+def terms() -> str:
+    """What the words of the page mean."""
+    rows = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in _TERMS.items())
+    return f'<h2>Terms</h2><dl class="card">{rows}</dl>'
+
+
+def wire_bytes(run: Run) -> int:
+    """All that was on the links of a run, up and down."""
+    return int(run.result["wire_bytes_up"] + run.result["wire_bytes_down"])
+
+
+def _each(runs: list[Run], shown: Callable[[Run], str]) -> str:
+    return ", ".join(f"{shown(run)} by {run.name}" for run in runs)

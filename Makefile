@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format formats packages lock sbom clean
+.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format formats packages lock sbom site man clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -51,11 +51,18 @@ mutation: setup  ## small changes to the protocol and state core: which of them 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[mutation]'
 	PYTHONPATH=tests/support $(BIN)/python -m mutation $(MUTATION)
 
+site: setup      ## build the documentation as a site in out/site; warnings are errors
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+man: setup       ## write manual pages of all commands to out/man
+	$(BIN)/python ci/man
+
 lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/codespell base switch host sim cli p4 tests docs ci README.md CONTRIBUTING.md CHANGELOG.md Makefile pyproject.toml
+	$(BIN)/codespell base switch host sim cli p4 tests docs examples ci README.md CONTRIBUTING.md CHANGELOG.md Makefile pyproject.toml
 
 format: setup    ## put the code into shape
 	$(BIN)/ruff check --fix

@@ -42,10 +42,13 @@ LASTS: dict[str, list[str]] = {
     "simulate themis": [],
     "graph partition": ["sbm:n=3000000,k=4", "store", "--parts", "4"],
     "simulate g3": ["--graph", "ba:n=200000,m=5"],
+    "simulate packets": ["--size", "200MB"],
     "hermod demo": [],
     "leo profile": ["kvs", "direct", "--seconds", "60"],
     "leo run": ["kvs", "--seconds", "60"],
     "leo bench": ["--seconds", "60"],
+    "leo cache": ["--rounds", "1000"],
+    "leo chain": ["--requests", "1000000"],
     "leo serve": ["--listen", "127.0.0.1:0"],
     "nic bench": ["--seconds", "60"],
     "nic run": ["--port", "loop", "--socket", "agent.sock"],
@@ -75,17 +78,18 @@ WITHOUT: dict[str, str] = {
     **dict.fromkeys(("lab up", "lab down"), "what they build outlasts them; tests/e2e/test_lab.py ends it in all ways"),
     **dict.fromkeys(("job plan", "job run", "job top"), "need a laboratory; tests/unit/job and tests/e2e/test_job.py"),
 }  # fmt: skip
-ROOT = {"hermod demo", "nic bench", "transport bench"}
+ROOT = {"hermod demo", "leo chain", "nic bench", "transport bench"}
 TOOLS = {
     "fpga build": "yosys",
     "fpga synth": "yosys",
     "fpga test": "iverilog",
     "leo bench": "cmake",
+    "leo chain": "cmake",
     "leo serve": "cmake",
     "nic run": "cmake",
     "nic bench": "cmake",
 }
-FINITE = {"simulate themis", "simulate g3"}
+FINITE = {"simulate themis", "simulate g3", "simulate packets"}
 """Their work may be done before the signal comes."""
 QUICK = {"plan", "simulate leo", "switch run", "train"}
 """Commands of each kind (a library that keeps Python's lock, a pool, a server, workers) that ``make test`` starts."""
@@ -106,6 +110,10 @@ def leaves() -> Iterator[str]:
 
 def test_the_table_has_every_command_once() -> None:
     assert sorted([*LASTS, *WITHOUT]) == sorted(leaves())
+
+
+METIS = "Failed during initial partitioning"
+"""METIS catches SIGTERM itself, and says this if it comes in the middle of a partition."""
 
 
 def _case(name: str, number: signal.Signals) -> object:
@@ -133,5 +141,6 @@ def test_a_signal_ends_it_with_one_line_and_nothing_left(name: str, number: sign
         ended = marked.end(number)
     if name in FINITE and (ended.code, ended.left) == (0, []):
         pytest.skip("ended by itself")
-    assert (ended.code, ended.lines[before:], ended.left) == (128 + number, [f"ended by {number.name}"], [])
+    lines = [line for line in ended.lines[before:] if line != METIS]
+    assert (ended.code, lines, ended.left) == (128 + number, [f"ended by {number.name}"], [])
     assert ended.took_s < ended.limit_s

@@ -26,6 +26,17 @@ PAGE = ROOT / "docs/security.md"
 LOOK_S = 0.02
 TRAIN = "offramp train --graph karate --workers 2 --epochs 3 --hidden 8 --propagator"
 
+MODEL = """
+import torch
+
+
+class Net(torch.nn.Linear):
+    def forward(self, x, edge_index):
+        rows = super().forward(x)
+        return rows.index_add(0, edge_index[1], rows[edge_index[0]])
+"""
+"""A model that needs rows of others, without PyG."""
+
 
 class Row(NamedTuple):
     """A row of the table: which commands, what listens, where by default."""
@@ -88,6 +99,8 @@ COMMANDS = {
 SLOW = {
     "offramp demo --epochs 3": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
+    "offramp leo cache --requests 100 --rounds 1": "offramp leo cache",
+    "offramp leo chain --requests 10 --traced 1": "offramp leo chain",
     "offramp allreduce --ranks 2 --size 0.1 --rounds 1 --compare": "offramp allreduce",
 }
 LASTING = {
@@ -97,6 +110,7 @@ LASTING = {
     "offramp switch debug --listen 127.0.0.1:0": "offramp switch debug",
     "offramp leo serve --resp 127.0.0.1:0 --memcached 127.0.0.1:0": "offramp leo serve",
     "offramp leo serve kvs --listen 127.0.0.1:0": "offramp leo serve",
+    f"offramp job top --on {ROOT}/tests/support/pair.yaml --web": "offramp job top",
 }
 
 
@@ -119,6 +133,15 @@ def compare_sockets(name: str, seen: set[Reachable]) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_listens_where_the_table_says(command: str, tmp_path: Path) -> None:
     compare(command, COMMANDS[command], tmp_path, ends=True)
+
+
+@pytest.mark.p4
+def test_own_models_listen_where_the_table_says(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "offramp", "graph", "partition", "karate", "store", "--parts", "2"]
+    subprocess.run(words, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    (tmp_path / "net.py").write_text(MODEL)
+    line = "offramp gnn train store --model net.py:Net --epochs 3 --propagator switch"
+    compare(line, "offramp gnn train", tmp_path, ends=True)
 
 
 @pytest.mark.p4

@@ -105,8 +105,12 @@ from offramp.dgs.settings import DgsSettings
 from offramp.graph.load import load as load_graph
 from offramp.graph.partition import partition
 from offramp.torch.offload import OFFLOADS
+from offramp.torchgt.run import train as train_transformer
+from offramp.torchgt.settings import TorchGtSettings
 from offramp.train.run import train
 from offramp.train.settings import TrainSettings
+from offramp.unitg.run import train_unitg
+from offramp.unitg.settings import UnitgSettings
 
 graph = load_graph("karate")
 
@@ -131,6 +135,12 @@ assert plain[0] != half[0] and close(plain[0], half[0], 1e-2)
 assert OFFLOADS.get("alone").kinds == ("all_reduce",)
 result = train_dgs(graph, DgsSettings("karate", workers=2, sampler="first", fanout=(2,), epochs=2, batch=4))
 assert result.totals()["edges_sampled"] > 0
+smooth = train_dgs(graph, DgsSettings("karate", workers=1, model="smooth", fanout=(2,), epochs=2))
+assert smooth.totals()["edges_sampled"] > 0
+piped = train_unitg(graph, UnitgSettings("karate", stages=2, model="smooth", layers=2, mode="alone", epochs=3))
+assert len(piped.epochs) == 3
+narrow = train_transformer(TorchGtSettings("karate", workers=1, model="narrow", epochs=2))
+assert narrow.settings['hidden'] == 8
 """
 
 PLANNING = """

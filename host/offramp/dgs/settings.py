@@ -10,13 +10,13 @@ from offramp.dgs.rules import SAMPLERS, Rule
 from offramp.dgs.sampling import ALL
 from offramp.dgs.signals import SIGNALS
 from offramp.graph.settings import GraphSettings
+from offramp.models import MODELS, sampled
 from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
 from offramp_base.numerals import whole_number
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
-MODELS: Final = ("sage", "gcn", "gat")
 FREE: Final = -1
 """The lag of masks that take effect whenever they are ready."""
 _SAMPLING, _MASKS = "Sampling", "Masks"
@@ -97,7 +97,7 @@ class DgsSettings(GraphSettings):
     topology: Annotated[
         str, Field("Edges", choices={"owned": "others' are asked for", "replicated": "all workers have all"})
     ] = "owned"
-    model: Annotated[str, Field("Graph neural network", choices=MODELS, group=MODEL)] = "sage"
+    model: Annotated[str, Field("Graph neural network", choices=sampled, group=MODEL)] = "sage"
     layers: Annotated[int, Field("Layers of the model: hops that are sampled", least=1)] = 2
     hidden: Hidden = 16
     heads: Heads = 1
@@ -160,8 +160,7 @@ class DgsSettings(GraphSettings):
         super().__post_init__()
         if len(self.fanout) == 1:
             object.__setattr__(self, "fanout", self.fanout * self.layers)
-        if self.model == "gat" and self.hidden % self.heads:
-            raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
+        MODELS.get(self.model).check(self)
         self._check_sampling()
 
     def _check_sampling(self) -> None:
@@ -185,8 +184,8 @@ class DgsSettings(GraphSettings):
             for field, given in unlike.items():
                 if given:
                     raise SettingsError(field, "goes with {sampler} dgs only", getattr(self, field))
-        if self.model == "gat" and self.rule.weighs:
-            raise SettingsError("sampler", "weighs neighbours, so not with {model} gat", self.sampler)
+        if self.rule.weighs and not MODELS.get(self.model).by_sums:
+            raise SettingsError("sampler", f"weighs neighbours, so not with {{model}} {self.model}", self.sampler)
 
     def chosen_columns(self, features: int) -> int:
         """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).

@@ -10,7 +10,19 @@ from offramp.models.base import MODELS, Inputs, Model, ModelSettings, Prepared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MODELS", "Inputs", "Model", "ModelSettings", "Prepared", "make_model", "model_widths"]
+__all__ = [
+    "MODELS", "Inputs", "Model", "ModelSettings", "Prepared", "make_model", "model_widths", "pipelined", "sampled",
+]  # fmt: skip
+
+
+def pipelined() -> list[str]:
+    """Names of the models whose layers stages of a pipeline may share."""
+    return [name for name in MODELS.names() if MODELS.get(name).pipelined]
+
+
+def sampled() -> list[str]:
+    """Names of the models whose layers take sampled neighbourhoods."""
+    return [name for name in MODELS.names() if MODELS.get(name).sampled]
 
 
 def model_widths(settings: ModelSettings, features: int, classes: int) -> list[int]:

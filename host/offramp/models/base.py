@@ -91,17 +91,29 @@ class Model(nn.Module, ABC):
         by_sums: whether neighbours enter by their sum alone, which a switch can form.
         uses_first: whether layers look at the targets' ``h^0``.
         dense_readout: whether class scores come from a dense layer of its own, behind the last hidden width.
+        pipelined: whether stages may share its layers, since only the last state is read out.
+        sampled: whether its layers take sampled neighbourhoods.
         dropout: of hidden states; its ``step`` counts the training steps.
     """
 
     by_sums = True
     uses_first = False
     dense_readout = False
+    pipelined = True
+    sampled = False
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
         """The model of these settings; ``widths`` are input features, hidden widths, classes."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout)
+
+    @classmethod
+    def check(cls, settings: ModelSettings) -> None:
+        """Refuse settings that the model cannot have.
+
+        Raises:
+            SettingsError: names the field and what it takes.
+        """
 
     def __init__(self, messages: Sequence[int], *, seed: int, dropout: float) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ class Dagnn(Model):
     """``Z = MLP(X)``; ``h^l = A^l Z``; the score is the sum of ``sigmoid(h^l s) h^l`` over l = 0 … L."""
 
     dense_readout = True
+    pipelined = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """``widths``: input features, hidden width of the MLP (as often as there are layers), classes."""

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from offramp.models.base import MODELS, Features, Inputs, Model
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,13 @@ class Gat(Model):
     """Attention over closed neighbourhoods; heads are concatenated, those of the last layer averaged."""
 
     by_sums = False
+    sampled = True
+
+    @classmethod
+    def check(cls, settings: ModelSettings) -> None:
+        """Refuse hidden widths that heads do not share evenly."""
+        if settings.hidden % settings.heads:
+            raise SettingsError("hidden", f"expected a multiple of {{heads}} {settings.heads}", settings.hidden)
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:

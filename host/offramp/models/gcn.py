@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Gcn(Model):
     """Graph convolution layers, ``A h W + b``, with ReLU in between; the last one gives the class scores."""
 
+    sampled = True
+
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
         """With the settings' sums."""

@@ -23,6 +23,8 @@ class JkNet(Gcn):
     """Graph convolution layers with ReLU; a dense layer makes class scores of all their states, concatenated."""
 
     dense_readout = True
+    pipelined = False
+    sampled = False
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Sage(Model):
     """``h_v W_own + (mean over neighbours of h_u) W_neighbour + b``, v itself not among its neighbours."""
 
+    sampled = True
+
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """Make weights as :class:`~offramp.models.gcn.Gcn` does."""
         shapes = list(pairwise(widths))

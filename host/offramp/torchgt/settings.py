@@ -9,6 +9,7 @@ from typing import Annotated, Final, NamedTuple
 from offramp.graph.settings import GROUP, SOURCES, GraphSettings
 from offramp.torchgt.reformation import PLACEMENTS
 from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype
+from offramp_base.registry import Registry
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
@@ -21,16 +22,30 @@ _FASTEST: Final = 1e30
 _ATTENTION, _SEQUENCES = "Attention", "Sequences"
 
 
-class Size(NamedTuple):
-    """A row of table 4.4."""
+class Transformer(NamedTuple):
+    """A graph transformer: its size, and how it knows where tokens are.
+
+    Attributes:
+        biased: whether attention has a bias by distance and layers normalise first, as Graphormer's; otherwise
+            positions are Laplacian eigenvectors, as GT's.
+    """
 
     layers: int
     hidden: int
     heads: int
+    biased: bool = True
 
 
-MODELS: Final = {"graphormer": Size(4, 64, 8), "graphormer-large": Size(12, 768, 32), "gt": Size(4, 128, 8)}
+TRANSFORMERS: Final[Registry[Transformer]] = Registry("graph transformer", "offramp.graph_transformers")
+"""Graph transformers by name; a package outside brings one as an entry point of this group."""
+PAPER: Final = {
+    "graphormer": Transformer(4, 64, 8),
+    "graphormer-large": Transformer(12, 768, 32),
+    "gt": Transformer(4, 128, 8, biased=False),
+}
 """GPH_Slim, GPH_Large and GT with the sizes of table 4.4."""
+for _name, _size in PAPER.items():
+    TRANSFORMERS.register(_name)(_size)
 
 
 @sendable
@@ -47,7 +62,7 @@ class TorchGtSettings(GraphSettings):
         str, Field(f"{SOURCES}, or a set of graphs (molecules:count=200, families:count=100,nodes=400)", group=GROUP)
     ] = "digits"
     workers: Annotated[int, Field("Ranks; they share tokens, and heads in attention", least=1, group=WORKERS)] = 2
-    model: Annotated[str, Field("Graph transformer", choices=tuple(MODELS), group=MODEL)] = "graphormer"
+    model: Annotated[str, Field("Graph transformer", choices=TRANSFORMERS.names, group=MODEL)] = "graphormer"
     layers: Annotated[int | None, Field("Layers; the model's by default, as those below (table 4.4)", least=1)] = None
     hidden: Annotated[int | None, Field("Width of the layers", least=1)] = None
     heads: Annotated[int | None, Field("Attention heads; a multiple of workers", least=1)] = None
@@ -119,10 +134,12 @@ class TorchGtSettings(GraphSettings):
         _ = self.fixed_beta
 
     @property
-    def size(self) -> Size:
-        """Layers, hidden width and heads of the model."""
-        usual = MODELS[self.model]
-        return Size(self.layers or usual.layers, self.hidden or usual.hidden, self.heads or usual.heads)
+    def size(self) -> Transformer:
+        """The model, with the layers, hidden width and heads that were asked for."""
+        usual = TRANSFORMERS.get(self.model)
+        return usual._replace(
+            layers=self.layers or usual.layers, hidden=self.hidden or usual.hidden, heads=self.heads or usual.heads
+        )
 
     @property
     def batch(self) -> int:
@@ -137,7 +154,7 @@ class TorchGtSettings(GraphSettings):
     @property
     def biased(self) -> bool:
         """Whether attention has a bias by distance: Graphormer's."""
-        return self.model != "gt"
+        return self.size.biased
 
     @property
     def interleaves(self) -> bool:
@@ -163,4 +180,5 @@ class TorchGtSettings(GraphSettings):
 
     def as_dict(self) -> dict[str, object]:
         """Field names and values, with the model's size."""
-        return {**super().as_dict(), **self.size._asdict()}
+        size = self.size
+        return {**super().as_dict(), "layers": size.layers, "hidden": size.hidden, "heads": size.heads}

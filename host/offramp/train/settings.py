@@ -222,8 +222,8 @@ class TrainSettings(GraphSettings):
     def _check_rows(self) -> None:
         if self.aggregator != "gcn" and self.model != "gcn":
             raise SettingsError("aggregator", "goes with {model} gcn only", self.aggregator)
-        if self.model == "gat" and self.hidden % self.heads:
-            raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
+        model = MODELS.get(self.model)
+        model.check(self)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
         if self.by_halo_features:
@@ -231,11 +231,11 @@ class TrainSettings(GraphSettings):
             return
         if self.by_codes:
             self._check_codes()
-        if self.model == "gat":
+        if not model.by_sums:
             raise SettingsError(
                 "model",
                 "needs neighbours' messages, not their sums: {schedule} g3 or sequential, with {propagator} p2p",
-                "gat",
+                self.model,
             )
         for field, given in (
             ("priorities", self.priorities is not None),
@@ -255,8 +255,8 @@ class TrainSettings(GraphSettings):
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
-        if self.sample < 1 and (self.model == "gat" or not CODECS.get(self.codec).samples):
-            raise SettingsError("sample", "not with {model} gat, nor {codec} sylvie or adaqp", self.sample)
+        if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):
+            raise SettingsError("sample", "not with models of attention, nor {codec} sylvie or adaqp", self.sample)
 
     def _check_codes(self) -> None:
         scheme, free = parse_scheme(self.scheme)

@@ -144,7 +144,12 @@ class Stage:
 
     def _backward(self, step: int, op: Op, x: torch.Tensor | None, out: torch.Tensor) -> None:
         gradient = None if self._place.last else self._receive(step, op, len(out))
-        self._timed(step, op, 2 * self._forward_s, lambda: torch.autograd.backward(out, gradient))
+
+        def work() -> None:
+            if out.requires_grad:  # not so of first layers without parameters
+                torch.autograd.backward(out, gradient)
+
+        self._timed(step, op, 2 * self._forward_s, work)
         if x is not None:
             assert x.grad is not None
             self._send(step, op, x.grad)

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from offramp.graph.settings import GraphSettings
-from offramp.models.gat import Gat
-from offramp.models.gcn import Gcn
-from offramp.models.gcnii import Gcnii
-from offramp.models.sage import Sage
+from offramp.models import MODELS, make_model, model_widths, pipelined
 from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype, Hidden, LearningRate, Link
-from offramp.unitg.deep import GROUPS, ResGen, RevGat, RevGcn
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
 from offramp_base.settings.error import SettingsError
@@ -23,16 +19,6 @@ from offramp_base.wire.objects import sendable
 if TYPE_CHECKING:
     from offramp.models import Model
 
-MODELS: Final[dict[str, Callable[..., Model]]] = {
-    "gcn": Gcn,
-    "sage": Sage,
-    "gat": Gat,
-    "gcnii": Gcnii,
-    "revgcn": RevGcn,
-    "revgat": RevGat,
-    "resgen": ResGen,
-}
-_DENSE_READOUT: Final = frozenset({"gcnii", "revgcn", "revgat", "resgen"})
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
 """The language model in bubbles; beside the pipeline whenever it likes; before the pipeline begins; not at all."""
@@ -69,7 +55,7 @@ class UnitgSettings(GraphSettings):
         float, Field("Emulate devices on which a stage's forward pass of a microbatch takes so long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
-    model: Annotated[str, Field("Graph neural network", choices=tuple(MODELS), group=MODEL)] = "revgcn"
+    model: Annotated[str, Field("Graph neural network", choices=pipelined, group=MODEL)] = "revgcn"
     layers: Annotated[int, Field("Layers of the graph neural network", least=2, most=_MOST_LAYERS)] = 8
     hidden: Hidden = 64
     epochs: Annotated[int, Field("Full-batch steps", least=1, group=TRAINING)] = 60
@@ -108,10 +94,19 @@ class UnitgSettings(GraphSettings):
         if self.microbatches is not None and self.microbatches > self.stages:
             problem = f"expected 1 to {self.stages}, the number of stages (M <= P)"
             raise SettingsError("microbatches", problem, self.microbatches)
-        if self.model in {"revgcn", "revgat"} and self.hidden % GROUPS:
-            raise SettingsError("hidden", f"expected an even number for {{model}} {self.model}", self.hidden)
+        MODELS.get(self.model).check(self)
         if self.lm_width % self.lm_heads:
             raise SettingsError("lm_heads", f"expected a divisor of {{lm_width}} {self.lm_width}", self.lm_heads)
+
+    @property
+    def aggregator(self) -> str:
+        """Sums of gcn: its paper's."""
+        return "gcn"
+
+    @property
+    def heads(self) -> int:
+        """Attention heads of gat."""
+        return 1
 
     @property
     def has_text(self) -> bool:
@@ -131,9 +126,8 @@ class UnitgSettings(GraphSettings):
 
     def widths(self, features: int, classes: int) -> list[int]:
         """Input features, hidden widths, classes."""
-        return [features, *[self.hidden] * (self.layers - 1 + (self.model in _DENSE_READOUT)), classes]
+        return model_widths(self, features, classes)
 
     def make_model(self, widths: Sequence[int]) -> Model:
         """The graph neural network, from the seed alone: equal on every stage."""
-        arguments: dict[str, Any] = {"seed": self.seed, "dropout": self.dropout}
-        return MODELS[self.model](widths, **arguments)
+        return make_model(self, widths)

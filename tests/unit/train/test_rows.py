@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.data import build_graph
-from offramp.models import MODELS as REGISTRY
-from offramp.models import make_model
+from offramp.models import MODELS, make_model
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_channel
 from offramp.train.settings import TrainSettings
@@ -44,7 +43,7 @@ def gradients(graph, run_settings, group, channel) -> list[np.ndarray]:
 
 def alone(graph, run_settings) -> list[np.ndarray]:
     single = replace(run_settings, propagator="local", bins=1)
-    if single.model != "gat":
+    if MODELS.get(single.model).by_sums:
         return gradients(graph, replace(single, schedule="plain"), Group(), LocalPropagator())
     return gradients(graph, replace(single, schedule="sequential"), Group(), NoMailbox(1))
 
@@ -74,10 +73,7 @@ def assert_equal(found, expected) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12 * max(1e-3, np.abs(theirs).max()))
 
 
-MODELS = REGISTRY.names()
-
-
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS.names())
 @pytest.mark.parametrize("schedule", EXACT)
 def test_gradients_of_one_process(in_group, graph, model: str, schedule: str) -> None:
     run_settings = replace(BASE, model=model, schedule=schedule, layers=3, dropout=0.3, heads=2)
@@ -86,7 +82,7 @@ def test_gradients_of_one_process(in_group, graph, model: str, schedule: str) ->
     assert_equal(together(in_group, graph, run_settings), alone(graph, run_settings))
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m != "gat"])
+@pytest.mark.parametrize("model", [m for m in MODELS.names() if MODELS.get(m).by_sums])
 def test_plain_exchange_of_sums_has_the_same_gradients(in_group, graph, model: str) -> None:
     run_settings = replace(BASE, model=model, schedule="plain", layers=3, dropout=0.2)
     assert_equal(together(in_group, graph, run_settings), alone(graph, run_settings))
@@ -99,7 +95,7 @@ def test_any_partition_bins_and_delays(in_group, make_graph, seed: int, draw) ->
     graph = make_graph(n=int(rng.integers(8, 40)), edges=int(rng.integers(0, 90)), seed=seed)
     run_settings = replace(
         BASE,
-        model=draw.draw(st.sampled_from(MODELS)),
+        model=draw.draw(st.sampled_from(MODELS.names())),
         schedule=draw.draw(st.sampled_from(EXACT)),
         partition=draw.draw(st.sampled_from(["hash", "chunk", "random"])),
         workers=draw.draw(st.integers(2, 4)),
@@ -118,7 +114,7 @@ def test_the_same_bits_whatever_arrives_when(in_group, graph) -> None:
     assert torch.get_num_threads() == 1
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODELS.names())
 def test_bytes_are_widths_times_copies(in_group, graph, model: str) -> None:
     """G3's section 7: every message once to each worker that needs it, but for input features, and back."""
     run_settings = replace(BASE, model=model, layers=3)
@@ -193,7 +189,7 @@ def test_golden_settings_errors() -> None:
             ("model gat: needs neighbours' messages, not their sums: schedule g3 or sequential, with propagator p2p"),
         ),
         ({"model": "gat", "heads": 4}, "hidden 6: expected a multiple of heads 4"),
-        ({"model": "gin"}, "model gin: expected one of dagnn, gat, gcn, gcnii, jknet, sage"),
+        ({"model": "gin"}, "model gin: expected one of dagnn, gat, gcn, gcnii, jknet, resgen, revgat, revgcn, sage"),
         ({"dtype": "int8"}, "dtype int8: expected one of float32, float64"),
     ):
         with pytest.raises(OfframpError) as caught:

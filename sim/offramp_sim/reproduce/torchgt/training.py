@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from offramp.torchgt.results import TorchGtResult
-from offramp.torchgt.settings import MODELS, TorchGtSettings
+from offramp.torchgt.settings import PAPER, TorchGtSettings
 from offramp_base.progress import counted, report
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
@@ -38,12 +38,12 @@ def table44(scale: float, seed: int) -> Reproduction:
 
     del scale
     comparisons = []
-    for (name, size), published in zip(MODELS.items(), ("4, 64, 8", "12, 768, 32", "4, 128, 8"), strict=True):
+    for (name, size), published in zip(PAPER.items(), ("4, 64, 8", "12, 768, 32", "4, 128, 8"), strict=True):
         model = GraphTransformer(TorchGtSettings("karate", model=name, seed=seed), 128, 40)
         parameters = sum(p.numel() for p in model.parameters())
-        comparisons.append(Comparison(f"{name}: layers, hidden, heads", published, ", ".join(map(str, size))))
+        comparisons.append(Comparison(f"{name}: layers, hidden, heads", published, ", ".join(map(str, size[:3]))))
         comparisons.append(Comparison(f"{name}: parameters (128 features, 40 classes)", None, f"{parameters:,}"))
-    lines = {"hidden width": (list(MODELS), [float(size.hidden) for size in MODELS.values()])}
+    lines = {"hidden width": (list(PAPER), [float(size.hidden) for size in PAPER.values()])}
     panels = [Curves("Models", "", "columns", lines, bars=True)]
     return Reproduction(comparisons, panels, {"seed": seed}, "GPH_Slim is graphormer, GPH_Large graphormer-large.")
 

@@ -16,6 +16,8 @@ from offramp.models.view import View
 class Smooth(Model):
     """``A … A X W``: a neighbourhood's mean in every layer, class scores from the last one (SGC, Wu et al. 2019)."""
 
+    sampled = True
+
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         super().__init__([widths[0]] * (len(widths) - 1), seed=seed, dropout=dropout)
         self.dense = self.weight(widths[0], widths[-1])
@@ -29,5 +31,5 @@ class Smooth(Model):
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         return states[-1] @ self.dense
 
-    def of_stage(self, number: int) -> list[nn.Parameter]:
+    def _combining(self, number: int) -> list[nn.Parameter]:
         return [self.dense] if number == self.layers + 1 else []

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import Features, Inputs, Model, dense
+from offramp.models.base import MODELS, Features, Inputs, Model, dense
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
+    from offramp.models.base import ModelSettings
     from offramp.models.view import View
 
 GROUPS = 2
@@ -29,6 +31,7 @@ class Deep(Model):
         group: width of what a layer reads and writes.
     """
 
+    dense_readout = True
     groups = 1
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
@@ -75,6 +78,12 @@ class Reversible(Deep):
 
     groups = GROUPS
 
+    @classmethod
+    def check(cls, settings: ModelSettings) -> None:
+        """Refuse widths that have no halves."""
+        if settings.hidden % GROUPS:
+            raise SettingsError("hidden", f"expected an even number for {{model}} {settings.model}", settings.hidden)
+
     def _message(self, number: int, h: Features) -> torch.Tensor:
         """``relu(norm(other half)) W``."""
         halves = dense(h).chunk(GROUPS, dim=1)
@@ -97,10 +106,12 @@ class Reversible(Deep):
         return view.aggregate(message, "gcn")
 
 
+@MODELS.register("revgcn")
 class RevGcn(Reversible):
     """Reversible, with the sums of graph convolution."""
 
 
+@MODELS.register("revgat")
 class RevGat(Reversible):
     """Reversible, with attention over closed neighbourhoods."""
 
@@ -122,6 +133,7 @@ class RevGat(Reversible):
         return [*super()._combining(number), *own]
 
 
+@MODELS.register("resgen")
 class ResGen(Deep):
     """``h + (sum of softmax-weighted messages) W`` with messages ``relu(norm(h)) + epsilon``."""
 
@@ -141,3 +153,10 @@ class ResGen(Deep):
         target = torch.zeros_like(view.of_targets(message))
         mixed = view.attend(message.unsqueeze(2), message, target).flatten(1)
         return given.own + self.hidden(number, view, mixed @ self.weights[number - 1])
+
+    def _combining(self, number: int) -> list[nn.Parameter]:
+        own = [self.weights[number - 1]] if 1 <= number <= self.layers else []
+        return [*super()._combining(number), *own]
+
+    def _preparing(self, number: int) -> list[nn.Parameter]:
+        return super()._preparing(number)[:2]  # the weight comes after the sum

@@ -22,6 +22,8 @@ DEVICES = [
     "faulty::model:service_us=50",
     "fpga-model:",
     "isal:2",
+    "gpu:cpu",
+    pytest.param("gpu:cuda", marks=pytest.mark.gpu),
     pytest.param("nic:", marks=pytest.mark.nic),
     pytest.param("fpga:table_bytes=4096,depth=16", marks=[pytest.mark.rtl, pytest.mark.slow]),
 ]

@@ -3,7 +3,9 @@
 
 Only what the command names is run, never what a configuration says. A file of Python gives each function that it
 defines with one parameter and a name that does not begin with an underscore: it takes the request's bytes and returns
-the answer's. A shared library gives the functions of its plug-in (``offramp.h``).
+the answer's. One whose parameter is a ``torch.Tensor`` takes ``(n, bytes)`` messages of one length at once and returns
+``(n, bytes)`` answers, both of uint8: a GPU calls it with what has come together, other devices with one message on the
+processor. A shared library gives the functions of its plug-in (``offramp.h``).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def _of_python(path: Path, given: str | Path) -> dict[str, Function]:
     except Exception as error:
         raise OfframpError(f"code {given}: {type(error).__name__}: {error}") from None
     found = {
-        name: Function(_guarded(name, thing), refusal=Status.FAILED)
+        name: Function(_guarded(name, _registered(name, thing)), refusal=Status.FAILED)
         for name, thing in module.items()
         if inspect.isfunction(thing)
         and thing.__module__ == path.stem
@@ -61,6 +63,17 @@ def _of_python(path: Path, given: str | Path) -> dict[str, Function]:
     if not found:
         raise OfframpError(f"code {given}: expected functions of one parameter, the request's bytes")
     return found
+
+
+def _registered(name: str, thing: Callable[[Any], Any]) -> Callable[[bytes], Any]:
+    """The function as it takes bytes; one of tensors is known to GPUs from now on."""
+    (parameter,) = inspect.signature(thing).parameters.values()
+    if "Tensor" not in str(parameter.annotation):
+        return thing
+    from offramp.leo.gpu.registry import GPU_FUNCTIONS, of_tensors, one_by_one
+
+    GPU_FUNCTIONS.register(name)(of_tensors(thing))
+    return one_by_one(thing)
 
 
 def _guarded(name: str, thing: Callable[[bytes], Any]) -> Callable[[Message], bytes]:

@@ -24,7 +24,9 @@ class Options:
     table_bytes: int = DEFAULT_BYTES
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
+    """A request that waits; ``era`` counts the resets before it."""
+
     era: int
     request: int
     function: str
@@ -46,7 +48,7 @@ class CpuDevice(SoftwareDevice):
             raise OfframpError(f"device {name}: expected at least one thread and a depth of 1")
         super().__init__(name, options.depth, options.table_bytes)
         self.options = options
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._done: list[Completion] = []
         self._open: dict[int, None] = {}
@@ -63,7 +65,7 @@ class CpuDevice(SoftwareDevice):
                 return False
             self._open[request] = None
             era = self._era
-        self._jobs.put(_Job(era, request, function, bytes(message)))
+        self._jobs.put(Job(era, request, function, bytes(message)))
         return True
 
     def poll(self) -> list[Completion]:
@@ -97,8 +99,10 @@ class CpuDevice(SoftwareDevice):
                 continue
             begun = time.monotonic_ns()
             status, answer = self.call(job.function, job.message)
-            completion = Completion(job.request, status, answer, time.monotonic_ns() - begun)
-            with self._lock:
-                if job.era == self._era:
-                    del self._open[job.request]
-                    self._done.append(completion)
+            self._complete(job, Completion(job.request, status, answer, time.monotonic_ns() - begun))
+
+    def _complete(self, job: Job, completion: Completion) -> None:
+        with self._lock:
+            if job.era == self._era:
+                del self._open[job.request]
+                self._done.append(completion)

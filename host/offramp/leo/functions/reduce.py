@@ -90,8 +90,8 @@ def request(kind: Type, vectors: Vectors) -> bytes:
     return HEADER.pack(kind, len(vectors), 0, vectors.shape[1]) + vectors.astype(DTYPE[kind]).tobytes()
 
 
-def answer(message: bytes | bytearray | memoryview) -> bytes:
-    """What a device answers to :func:`request`.
+def form(message: bytes | bytearray | memoryview) -> tuple[Type, int, int]:
+    """Type of the elements, number of vectors and elements of a vector in a :func:`request`.
 
     Raises:
         OfframpError: it is no such request.
@@ -104,8 +104,18 @@ def answer(message: bytes | bytearray | memoryview) -> bytes:
     dtype = DTYPE[Type(kind)]
     if len(message) != HEADER.size + number * count * dtype.itemsize:
         raise OfframpError(f"reduce: {len(message)} bytes for {number} vectors of {count} elements")
-    vectors = np.frombuffer(message, dtype, offset=HEADER.size).reshape(number, count)
-    return total(Type(kind), vectors).tobytes()
+    return Type(kind), number, count
+
+
+def answer(message: bytes | bytearray | memoryview) -> bytes:
+    """What a device answers to :func:`request`.
+
+    Raises:
+        OfframpError: it is no such request.
+    """
+    kind, number, count = form(message)
+    vectors = np.frombuffer(message, DTYPE[kind], offset=HEADER.size).reshape(number, count)
+    return total(kind, vectors).tobytes()
 
 
 def sample(size: int, variant: int) -> bytes:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function on a GPU is, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from offramp.device import Message
+from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
+
+Form = Hashable
+"""What messages must have in common to be answered together; those of one form have one length."""
+
+
+@dataclass(frozen=True)
+class GpuFunction:
+    """A function on a GPU.
+
+    Attributes:
+        form: of a message, on the host; raises OfframpError where it is no request.
+        answer: from a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
+    """
+
+    form: Callable[[Message], Form]
+    answer: Callable[[Form, torch.Tensor], torch.Tensor]
+
+
+GPU_FUNCTIONS: Final[Registry[GpuFunction]] = Registry("GPU function", "offramp.gpu_functions", "offramp.leo.gpu")
+
+
+def of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> GpuFunction:
+    """A user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` answers."""
+    return GpuFunction(len, lambda _, messages: function(messages))
+
+
+def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[bytes], bytes]:
+    """The same for one message on the processor: what answers of other paths are compared with.
+
+    Raises:
+        OfframpError: of the answer, where it is no ``(1, bytes)`` tensor of uint8.
+    """
+
+    def answer(message: bytes) -> bytes:
+        found: Any = function(torch.frombuffer(bytearray(message), dtype=torch.uint8)[None]) if message else None
+        if not isinstance(found, torch.Tensor) or found.dtype != torch.uint8 or found.ndim != 2 or len(found) != 1:
+            raise OfframpError("expected a message, and a tensor (1, bytes) of uint8 as its answer")
+        return found.cpu().numpy().tobytes()
+
+    return answer

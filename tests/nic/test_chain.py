@@ -63,7 +63,6 @@ def test_ten_thousand_requests(programs):
 @pytest.fixture
 def ports(programs, monkeypatch):
     """Two agents that are joined by memory, as the ports of requester and responder."""
-    # Its buffers have 256 bytes: the driver makes a chain of most frames.
     with ends("memif") as (near, far):
         program = programs / "offramp-nic-agent"
         with (

@@ -12,7 +12,8 @@ from torch import nn
 
 from offramp.dgs.results import DgsEpoch, Progress
 from offramp.g3.block import Block
-from offramp.models import Model, make_model, model_widths
+from offramp.models import make_model, model_widths
+from offramp.models.base import Model
 from offramp.models.neighbourhood import as_features
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import torch
 
 if TYPE_CHECKING:
     from offramp.dgs.explanation import ExplanationGraph
-    from offramp.models import Model
-    from offramp.models.base import Features
+    from offramp.models.base import Features, Model
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from offramp.dgs.explainer import Explanation
     from offramp.dgs.shard import Shard
-    from offramp.models import Model
+    from offramp.models.base import Model
 
 SPARSE = 0.1
 """Rows with fewer values other than 0 than this share are kept sparse."""

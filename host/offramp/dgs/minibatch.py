@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from offramp.dgs.sampling import SampledNeighbours
     from offramp.graph.csr import IntArray
-    from offramp.models import Model
+    from offramp.models.base import Model
 
 
 class SampledView(View):

@@ -10,7 +10,7 @@ from offramp.dgs.rules import SAMPLERS, Rule
 from offramp.dgs.sampling import ALL
 from offramp.dgs.signals import SIGNALS
 from offramp.graph.settings import GraphSettings
-from offramp.models import MODELS, sampled
+from offramp.models import MODELS, expect_model
 from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
 from offramp_base.numerals import whole_number
 from offramp_base.settings.error import SettingsError
@@ -97,7 +97,7 @@ class DgsSettings(GraphSettings):
     topology: Annotated[
         str, Field("Edges", choices={"owned": "others' are asked for", "replicated": "all workers have all"})
     ] = "owned"
-    model: Annotated[str, Field("Graph neural network", choices=sampled, group=MODEL)] = "sage"
+    model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "sage"
     layers: Annotated[int, Field("Layers of the model: hops that are sampled", least=1)] = 2
     hidden: Hidden = 16
     heads: Heads = 1
@@ -160,7 +160,7 @@ class DgsSettings(GraphSettings):
         super().__post_init__()
         if len(self.fanout) == 1:
             object.__setattr__(self, "fanout", self.fanout * self.layers)
-        MODELS.get(self.model).check(self)
+        expect_model(self, "sampled")
         self._check_sampling()
 
     def _check_sampling(self) -> None:

@@ -20,7 +20,7 @@ from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
-    from offramp.models import Model
+    from offramp.models.base import Model
 
 
 @sendable

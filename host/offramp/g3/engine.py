@@ -12,15 +12,14 @@ from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
 from offramp.g3.tape import Outputs, Tape, leaf
-from offramp.models import Inputs, Prepared
+from offramp.models.base import Inputs, Prepared
 from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
     from offramp.codecs.base import Coding
     from offramp.g3.schedule import Schedule
     from offramp.graph.halo_plan import HaloPlan, Message
-    from offramp.models import Model
-    from offramp.models.base import Features
+    from offramp.models.base import Features, Model
     from offramp.workers.mailbox import Mailbox
     from offramp.workers.reduction import Reduce
 

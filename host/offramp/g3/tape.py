@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from offramp.models import Inputs
+    from offramp.models.base import Inputs
 
 
 class Outputs(NamedTuple):

@@ -1,28 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models by name; each is layers over views of a graph (:mod:`offramp.models.view`)."""
+"""Models by name; each is layers over views of a graph (:mod:`offramp.models.view`).
+
+Names are known without PyTorch: models are entry points, Offramp's own as well.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
-from offramp.models.base import MODELS, Inputs, Model, ModelSettings, Prepared
+from offramp_base.registry import Registry
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "MODELS", "Inputs", "Model", "ModelSettings", "Prepared", "make_model", "model_widths", "pipelined", "sampled",
-]  # fmt: skip
+    from offramp.models.base import Model
+
+MODELS: Final[Registry[type[Model]]] = Registry("model", "offramp.models")
 
 
-def pipelined() -> list[str]:
-    """Names of the models whose layers stages of a pipeline may share."""
-    return [name for name in MODELS.names() if MODELS.get(name).pipelined]
+class ModelSettings(Protocol):
+    """What of a run's settings decides its model."""
 
+    @property
+    def model(self) -> str:
+        """The model's name in :data:`MODELS`."""
 
-def sampled() -> list[str]:
-    """Names of the models whose layers take sampled neighbourhoods."""
-    return [name for name in MODELS.names() if MODELS.get(name).sampled]
+    @property
+    def aggregator(self) -> str:
+        """How gcn sums neighbours: one of :data:`~offramp.models.aggregation.AGGREGATORS`."""
+
+    @property
+    def heads(self) -> int:
+        """Number of attention heads of gat."""
+
+    @property
+    def layers(self) -> int:
+        """Number of layers, L."""
+
+    @property
+    def hidden(self) -> int:
+        """Width of the hidden layers."""
+
+    @property
+    def dropout(self) -> float:
+        """Probability that a hidden value is dropped between layers."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of weights and dropout."""
 
 
 def model_widths(settings: ModelSettings, features: int, classes: int) -> list[int]:
@@ -36,3 +62,21 @@ def model_widths(settings: ModelSettings, features: int, classes: int) -> list[i
 def make_model(settings: ModelSettings, widths: Sequence[int]) -> Model:
     """The model that ``settings`` name, from their seed alone: equal on every worker."""
     return MODELS.get(settings.model).of(settings, widths)
+
+
+def expect_model(settings: ModelSettings, trait: str) -> type[Model]:
+    """The class of the model that ``settings`` name, which must take them and have a trait.
+
+    Args:
+        settings: of the run.
+        trait: attribute of :class:`~offramp.models.base.Model` that must be set, ``sampled`` or ``pipelined``.
+
+    Raises:
+        SettingsError: names the field and what it takes.
+    """
+    model = MODELS.get(settings.model)
+    if not getattr(model, trait):
+        able = [name for name in MODELS.names() if getattr(MODELS.get(name), trait)]
+        raise SettingsError("model", f"expected one of {', '.join(able)}", settings.model)
+    model.check(settings)
+    return model

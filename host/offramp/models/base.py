@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import nn
 
 from offramp.models.dropout import VertexDropout
 from offramp.models.sparse import FeatureMatrix
-from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.models import ModelSettings
     from offramp.models.view import View
 
 Features = torch.Tensor | FeatureMatrix
@@ -45,38 +45,6 @@ class Inputs(NamedTuple):
     message: torch.Tensor
     own: torch.Tensor | None = None
     first: torch.Tensor | None = None
-
-
-class ModelSettings(Protocol):
-    """What of a run's settings decides its model."""
-
-    @property
-    def model(self) -> str:
-        """The model's name in :data:`MODELS`."""
-
-    @property
-    def aggregator(self) -> str:
-        """How gcn sums neighbours: one of :data:`~offramp.models.aggregation.AGGREGATORS`."""
-
-    @property
-    def heads(self) -> int:
-        """Number of attention heads of gat."""
-
-    @property
-    def layers(self) -> int:
-        """Number of layers, L."""
-
-    @property
-    def hidden(self) -> int:
-        """Width of the hidden layers."""
-
-    @property
-    def dropout(self) -> float:
-        """Probability that a hidden value is dropped between layers."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of weights and dropout."""
 
 
 class Model(nn.Module, ABC):
@@ -217,7 +185,3 @@ class Linear:
     def after(self, z: torch.Tensor) -> torch.Tensor:
         """Applied after the sum, if it does not narrow."""
         return z if self.narrows else z @ self.weight
-
-
-MODELS: Final[Registry[type[Model]]] = Registry("model", "offramp.models", "offramp.models")
-"""Models by name; a package outside brings one as an entry point of this group."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Model, dense
+from offramp.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from offramp.models.view import View
 
 
-@MODELS.register("dagnn")
 class Dagnn(Model):
     """``Z = MLP(X)``; ``h^l = A^l Z``; the score is the sum of ``sigmoid(h^l s) h^l`` over l = 0 … L."""
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Model, dense
+from offramp.models.base import Features, Inputs, Model, dense
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
-    from offramp.models.base import ModelSettings
+    from offramp.models import ModelSettings
     from offramp.models.view import View
 
 GROUPS = 2
@@ -106,12 +106,10 @@ class Reversible(Deep):
         return view.aggregate(message, "gcn")
 
 
-@MODELS.register("revgcn")
 class RevGcn(Reversible):
     """Reversible, with the sums of graph convolution."""
 
 
-@MODELS.register("revgat")
 class RevGat(Reversible):
     """Reversible, with attention over closed neighbourhoods."""
 
@@ -133,7 +131,6 @@ class RevGat(Reversible):
         return [*super()._combining(number), *own]
 
 
-@MODELS.register("resgen")
 class ResGen(Deep):
     """``h + (sum of softmax-weighted messages) W`` with messages ``relu(norm(h)) + epsilon``."""
 

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Model
+from offramp.models.base import Features, Inputs, Model
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.models.base import ModelSettings
+    from offramp.models import ModelSettings
     from offramp.models.view import View
 
 
-@MODELS.register("gat")
 class Gat(Model):
     """Attention over closed neighbourhoods; heads are concatenated, those of the last layer averaged."""
 

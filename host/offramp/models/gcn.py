@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Linear, Model
+from offramp.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.models.base import ModelSettings
+    from offramp.models import ModelSettings
     from offramp.models.view import View
 
 
-@MODELS.register("gcn")
 class Gcn(Model):
     """Graph convolution layers, ``A h W + b``, with ReLU in between; the last one gives the class scores."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Model, dense
+from offramp.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ ALPHA = 0.1
 LAMBDA = 0.5
 
 
-@MODELS.register("gcnii")
 class Gcnii(Model):
     """``((1 - alpha) A h + alpha h^0) ((1 - beta_l) I + beta_l W_l)`` with ``beta_l = log(lambda / l + 1)``.
 

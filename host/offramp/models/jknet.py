@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Inputs, Model
+from offramp.models.base import Inputs, Model
 from offramp.models.gcn import Gcn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.models.base import ModelSettings
+    from offramp.models import ModelSettings
     from offramp.models.view import View
 
 
-@MODELS.register("jknet")
 class JkNet(Gcn):
     """Graph convolution layers with ReLU; a dense layer makes class scores of all their states, concatenated."""
 

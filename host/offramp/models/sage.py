@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import MODELS, Features, Inputs, Linear, Model
+from offramp.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from offramp.models.view import View
 
 
-@MODELS.register("sage")
 class Sage(Model):
     """``h_v W_own + (mean over neighbours of h_u) W_neighbour + b``, v itself not among its neighbours."""
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import torch
 
     from offramp.graph.local_graph import LocalGraph
-    from offramp.models import Model
-    from offramp.models.base import Features
+    from offramp.models.base import Features, Model
     from offramp.train.propagators.base import Propagator
     from offramp.workers.reduction import Reduce
 

@@ -26,7 +26,7 @@ from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
 
 if TYPE_CHECKING:
-    from offramp.models import Model
+    from offramp.models.base import Model
     from offramp.train.computation import Computation
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group

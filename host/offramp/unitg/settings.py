@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from offramp.graph.settings import GraphSettings
-from offramp.models import MODELS, make_model, model_widths, pipelined
+from offramp.models import MODELS, expect_model, make_model, model_widths
 from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype, Hidden, LearningRate, Link
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
@@ -17,7 +17,7 @@ from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.models import Model
+    from offramp.models.base import Model
 
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
@@ -55,7 +55,7 @@ class UnitgSettings(GraphSettings):
         float, Field("Emulate devices on which a stage's forward pass of a microbatch takes so long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
-    model: Annotated[str, Field("Graph neural network", choices=pipelined, group=MODEL)] = "revgcn"
+    model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
     layers: Annotated[int, Field("Layers of the graph neural network", least=2, most=_MOST_LAYERS)] = 8
     hidden: Hidden = 64
     epochs: Annotated[int, Field("Full-batch steps", least=1, group=TRAINING)] = 60
@@ -94,7 +94,7 @@ class UnitgSettings(GraphSettings):
         if self.microbatches is not None and self.microbatches > self.stages:
             problem = f"expected 1 to {self.stages}, the number of stages (M <= P)"
             raise SettingsError("microbatches", problem, self.microbatches)
-        MODELS.get(self.model).check(self)
+        expect_model(self, "pipelined")
         if self.lm_width % self.lm_heads:
             raise SettingsError("lm_heads", f"expected a divisor of {{lm_width}} {self.lm_width}", self.lm_heads)
 

@@ -12,7 +12,7 @@ from offramp.models.base import Features, Inputs, dense
 if TYPE_CHECKING:
     from torch import nn
 
-    from offramp.models import Model
+    from offramp.models.base import Model
     from offramp.models.view import View
 
 

@@ -17,7 +17,7 @@ from offramp_base.iproute import ip
 
 LINKS: Final = ("veth", "memif", "loop")
 """Packet sockets on a veth pair; shared memory of two processes; rings inside one process."""
-_MEMIF: Final = "socket-abstract=no,bsize=256,rsize=11"
+_MEMIF: Final = "socket-abstract=no,rsize=11"
 _END_S: Final = 5.0
 
 

@@ -177,6 +177,8 @@ def test_a_silent_client_makes_room_and_a_busy_driver_is_left_alone(scene: Scene
         ("memif:/tmp/m,sise=1", "expected memif:PATH"),
         ("memif:/tmp/m,id=x", "expected memif:PATH"),
         ("memif:/tmp/m,id=1,id=2", "expected memif:PATH"),
+        ("memif:/tmp/m,bsize=256", "expected a bsize of at least 2048"),
+        ("memif:/tmp/m,bsize=x", "expected a bsize of at least 2048"),
         (f"memif:/tmp/m,secret={'x' * 25}", "at most 24 bytes"),
     ],
 )

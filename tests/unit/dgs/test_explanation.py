@@ -18,7 +18,8 @@ from offramp.dgs.masks import Masks
 from offramp.dgs.shard import Shard, split
 from offramp.dgs.signals import SIGNALS, with_signal
 from offramp.graph.data import Graph
-from offramp.models import Model, make_model, model_widths
+from offramp.models import make_model, model_widths
+from offramp.models.base import Model
 from offramp.models.gat import Gat
 from offramp.models.gcn import Gcn
 from offramp.models.sage import Sage

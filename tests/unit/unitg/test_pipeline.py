@@ -15,7 +15,7 @@ import torch
 
 from offramp.g3.block import Block
 from offramp.graph.data import Graph
-from offramp.models import pipelined
+from offramp.models import MODELS
 from offramp.models.neighbourhood import as_features
 from offramp.unitg.gate import Gate
 from offramp.unitg.job import plan
@@ -72,7 +72,7 @@ def in_stages(graph: Graph, settings: UnitgSettings) -> tuple[list[float], list[
     return found[-1][1], [p.grad for p in own if p.grad is not None], stages
 
 
-@pytest.mark.parametrize("model", pipelined())
+@pytest.mark.parametrize("model", [name for name in MODELS.names() if MODELS.get(name).pipelined])
 @pytest.mark.parametrize(("stages", "microbatches"), [(2, 1), (2, 2), (3, 2)])
 def test_equals_a_single_device(graph: Graph, base: UnitgSettings, model: str, stages: int, microbatches: int) -> None:
     """Losses of three epochs and the last gradients; five layers on two or three stages are uneven."""

@@ -16,7 +16,8 @@ from offramp.g3.block import Block
 from offramp.graph.generate import generate
 from offramp.graph.halo_plan import plan_halo_features
 from offramp.graph.partition import partition
-from offramp.models import Inputs, make_model
+from offramp.models import make_model
+from offramp.models.base import Inputs
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves

@@ -16,6 +16,8 @@ DPDK: Final = "dpdk:"
 _PCI: Final = re.compile(r"([0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
 _MOST_SECRET: Final = 24
 _MEMIF_OPTIONS: Final = ("id", "bsize", "rsize", "secret")
+_LEAST_BUFFER: Final = 2048
+"""Bytes of a frame at most: what DPDK's driver writes over several buffers it garbles when the ring is nearly full."""
 _MEMIF: Final = f"memif:PATH[,client][,{'=…][,'.join(_MEMIF_OPTIONS)}=…]"
 
 
@@ -76,6 +78,8 @@ def _memif(link: str, path: str, options: list[str], port: int) -> Memif:
     if not path or len(given) < len(pairs) or not set(given) <= set(_MEMIF_OPTIONS) or number is None:
         raise OfframpError(f"link {link!r}: expected {_MEMIF}")
     check_path(path)
+    if (whole_number(given.get("bsize", str(_LEAST_BUFFER))) or 0) < _LEAST_BUFFER:
+        raise OfframpError(f"link {link!r}: expected a bsize of at least {_LEAST_BUFFER}, so that frames fit a buffer")
     if len(given.get("secret", "").encode()) > _MOST_SECRET:
         raise OfframpError(f"link {link!r}: expected a secret of at most {_MOST_SECRET} bytes")
     words = [f"role={'client' if client else 'server'}", "socket-abstract=no", *(f"{k}={v}" for k, v in given.items())]

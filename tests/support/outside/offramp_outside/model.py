@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from offramp.models import Inputs, Model
-from offramp.models.base import Features
+from offramp.models.base import Features, Inputs, Model
 from offramp.models.view import View
 
 

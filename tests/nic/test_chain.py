@@ -20,7 +20,6 @@ from offramp.leo.transports import nic
 from offramp.nic.coflows import Host
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
-from offramp_p4.bench.namespace import in_namespace
 from offramp_sim.leo.chain import PLACES, run_chain
 from offramp_sim.nic.links import ends
 
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.nic
 def through_all(programs, requests: int, traced: int):
     namespaces.require()
     agent = programs / "offramp-nic-agent"
-    outcome = in_namespace(lambda: run_chain(requests, traced=traced, program=agent))
+    outcome = run_chain(requests, traced=traced, program=agent)
     assert outcome.load.sent == requests
     assert outcome.load.wrong == 0
     return outcome

@@ -32,21 +32,18 @@ def chain(settings: ChainSettings, result: Result) -> None:
     """Send requests from a host through FPGA card, smartNIC agent and P4 switch to another host; needs root."""
     from offramp.report.units import duration, percent
     from offramp_cli.stages import stages
-    from offramp_p4.bench.namespace import in_namespace
     from offramp_sim.leo.chain import PLACES, run_chain
 
     console = show.console()
     with stages(console) as stage:
         stage("card, agents and switch start")
-        outcome = in_namespace(
-            lambda: run_chain(
-                settings.requests,
-                traced=settings.traced,
-                keys=settings.keys,
-                seed=settings.seed,
-                card=settings.card,
-                advance=stage.advance,
-            )
+        outcome = run_chain(
+            settings.requests,
+            traced=settings.traced,
+            keys=settings.keys,
+            seed=settings.seed,
+            card=settings.card,
+            advance=stage.advance,
         )
     table = show.table("hop", "time of a request", "share")
     for place in PLACES:

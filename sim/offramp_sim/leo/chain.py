@@ -33,8 +33,10 @@ from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.iproute import ip
 from offramp_base.p4rt.session import Session
+from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_sim.leo.wire_tap import WireTap
+from offramp_sim.rtl.card import pynq_python
 
 SWITCH: Final = "switch"
 SIDES: Final = ("responder", "requester")
@@ -142,6 +144,30 @@ def run_chain(
     Raises:
         OfframpError: no right to make interfaces, something does not start, or a request does not end.
     """
+    if _simulated(card):
+        pynq_python()  # installs what is missing; the namespace has no way out
+    return in_namespace(
+        lambda: _run(requests, traced=traced, keys=keys, seed=seed, card=card, program=program, advance=advance)
+    )
+
+
+def _simulated(card: str) -> bool:
+    """Whether a card starts in simulation, rather than being reached at an address."""
+    kind, _, options = card.partition(":")
+    return kind == "fpga" and not options.startswith(("at=", "udp="))
+
+
+def _run(
+    requests: int,
+    *,
+    traced: int,
+    keys: int,
+    seed: int,
+    card: str,
+    program: Path | None,
+    advance: Advance | None,
+) -> ChainRun:
+    """:func:`run_chain`, in a namespace of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
         network = stack.enter_context(Network(program))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -164,7 +165,13 @@ def test_one_that_stands_still_is_named():
         with pytest.raises(OfframpError, match=line):
             until(requester, lambda: False, 10.0)
         process.signal(signal.SIGCONT)
-        until(requester, lambda: requester.collect().count == 1)
+        ended = 0
+        for _ in range(100):  # looks; on a busy machine it is named again before it has had the processor
+            with contextlib.suppress(OfframpError):
+                until(requester, lambda: requester.collect().count == 1)
+                ended = 1
+                break
+        assert ended
         requester.close()
     finally:
         process.close()

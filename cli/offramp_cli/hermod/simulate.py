@@ -241,7 +241,7 @@ def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
     from offramp_sim.hermod.flow.study import prepare_traces
 
     if nic_gbps is None or nic_gbps <= 0:
-        raise SettingsError("nic_gbps", "expected a rate above 0, as traces name none")
+        raise SettingsError("nic_gbps", "expected a rate above 0, such as 100, as traces name none")
     dag = load_dag(folder)
     facts = {"traces": str(folder), "ranks": dag.workers, "nic_gbps": nic_gbps}
     title = f"{folder}: {dag.workers} ranks, {nic_gbps:g} Gb/s"

@@ -148,7 +148,7 @@ def test_models_are_listed() -> None:
             "pause x: expected NIC@START",
         ),
         (["simulate", "hermod", "--job", "gpt3-13b", "--iterations", "1"], "--iterations 1: expected at least 2"),
-        (["simulate", "hermod", "--job", "."], "--nic-gbps: expected a rate above 0, as traces name none"),
+        (["simulate", "hermod", "--job", "."], "--nic-gbps: expected a rate above 0, such as 100, as traces name none"),
         (["simulate", "hermod", "--job", ".", "--nic-gbps", "5"], ".: no files like trace.0.et"),
         (
             ["hermod", "plan", "gpt3-13b", "--classes", "8"],

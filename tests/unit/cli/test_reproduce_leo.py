@@ -15,6 +15,7 @@ from offramp_sim.reproduce.catalogue import find
 
 ITEMS = [*(f"leo/fig6.{n}" for n in (3, 10, 11, 12, 13, 14)), "leo/overheads"]
 """What is simulated; of the measured ones one needs an agent, the other ISA-L (tests/unit/leo/test_isal.py)."""
+MEASURED = [f"leo/fig6.{n}-measured" for n in (3, 10, 12, 13, 14)]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,26 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_every_figure_of_the_evaluation_is_there(found: dict[str, Any]) -> None:
     assert list(found) == ITEMS
-    assert {item.name for item in find("leo")} == {*ITEMS, "leo/fig6.11-measured", "leo/gain"}
+    assert {item.name for item in find("leo")} == {*ITEMS, *MEASURED, "leo/fig6.11-measured", "leo/gain"}
+
+
+def measured(names: list[str], scale: float) -> None:
+    """Every answer is compared; how fast is for a quiet machine to say."""
+    for name in names:
+        (item,) = find(name)
+        found = item.reproduce(scale, 1)
+        wrong = [each.ours for each in found.comparisons if each.what.endswith("wrong answers")]
+        assert wrong
+        assert set(wrong) == {"0"}
+
+
+def test_a_measured_figure() -> None:
+    measured(["leo/fig6.13-measured"], 0.2)
+
+
+@pytest.mark.slow
+def test_measured_figures() -> None:
+    measured(MEASURED, 0.2)
 
 
 def test_two_resources_together(found: dict[str, Any]) -> None:

@@ -46,6 +46,11 @@ class Row:
         """Requests a second, the median of the rounds."""
         return float(np.median([o.rate for o in self.most]))
 
+    def over(self, other: Row) -> float:
+        """The rate over another row's, the median of the rounds in which that one served anything; NaN without any."""
+        rounds = zip(self.most, other.most, strict=True)
+        return float(np.median([one.rate / two.rate for one, two in rounds if two.rate] or [np.nan]))
+
     @property
     def median_us(self) -> float:
         """Median latency at part of the rate, the median of the rounds."""

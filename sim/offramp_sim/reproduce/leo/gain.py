@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
 from offramp.leo.applications.compare import Row, compare
 from offramp.leo.applications.gains import PAIRS, application
 from offramp_base.progress import report
@@ -58,5 +56,4 @@ def _name(row: Row) -> str:
 
 def _over_better(row: Row, alone: list[Row]) -> float:
     """The rate over that of the path that was better in the whole run, the median of the rounds."""
-    better = max(alone, key=lambda one: one.rate)
-    return float(np.median([mixed.rate / one.rate for mixed, one in zip(row.most, better.most, strict=True)]))
+    return row.over(max(alone, key=lambda one: one.rate))

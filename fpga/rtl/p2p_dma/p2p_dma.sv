@@ -172,6 +172,8 @@ module p2p_dma #(
   wire [63:0] job_number, job_source, job_destination;
   wire [1:0] job_from, job_to;
   wire [31:0] job_length;
+  wire moves;
+  wire [32:0] source_lines, destination_lines;
   wire [63:0] line_bits = {{64 - LINE{1'b1}}, {LINE{1'b0}}};
 
   dma_check #(
@@ -193,7 +195,10 @@ module p2p_dma #(
       .to(job_to),
       .length(job_length),
       .source(job_source),
-      .destination(job_destination)
+      .destination(job_destination),
+      .moves(moves),
+      .source_lines(source_lines),
+      .destination_lines(destination_lines)
   );
 
   // Everything between descriptors and completions is cleared at the end of an abort, when the bus is quiet.
@@ -203,17 +208,12 @@ module p2p_dma #(
   wire clear = rst || flush;
 
   // A job goes to reads, alignment and writes at once. What an earlier job writes may be what this one reads.
-  wire moves = job_status == device_pkg::OK && job_length != 0;
   wire read_ready, align_ready, write_room;
   reg [8*3-1:0] writing;  // jobs that write to each memory, 8 bits each
   wire hazard = writing[8*job_from+:8] != 0;
   wire starts = job_valid && order_room && !poison && (!moves || (read_ready && align_ready && write_room && !hazard));
   assign job_ready = order_room && (poison || starts);
   wire move = starts && moves;
-
-  wire [64:0] source_last = job_source + job_length - 1'b1, destination_last = job_destination + job_length - 1'b1;
-  wire [32:0] source_lines = source_last[64:LINE] - job_source[63:LINE] + 1'b1;
-  wire [32:0] destination_lines = destination_last[64:LINE] - job_destination[63:LINE] + 1'b1;
 
   wire [63:0] araddr, awaddr;
   wire [7:0] arlen, awlen;
@@ -320,7 +320,6 @@ module p2p_dma #(
   wire [WIDTH-1:0] moved, ready_data;
   wire [1:0] moved_response, ready_response;
   wire moved_valid, moved_ready, taken;
-  wire [$clog2(DEPTH):0] waiting;
 
   dma_align #(
       .WIDTH(WIDTH)
@@ -332,6 +331,8 @@ module p2p_dma #(
       .job_source(job_source),
       .job_destination(job_destination),
       .job_length(job_length),
+      .job_source_lines(source_lines),
+      .job_destination_lines(destination_lines),
       .line(line),
       .line_valid(line_valid),
       .line_ready(line_ready),
@@ -352,9 +353,9 @@ module p2p_dma #(
       .in_valid(moved_valid),
       .in_ready(moved_ready),
       .out_data({ready_response, ready_strobe, ready_data}),
-      .out_valid(),  // dma_write counts what is waiting
+      .out_valid(),  // dma_write counts what has come
       .out_ready(taken),
-      .level(waiting)
+      .level()
   );
 
   wire write_valid, write_ready, written;
@@ -390,7 +391,7 @@ module p2p_dma #(
       .job_to(write_to),
       .job_address(write_address),
       .job_lines(write_lines),
-      .waiting({{9 - $clog2(DEPTH){1'b0}}, waiting}),
+      .arrived(moved_valid && moved_ready),
       .line_data(ready_data),
       .line_strobe(ready_strobe),
       .line_response(ready_response),

@@ -4,7 +4,7 @@
 //
 // Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
 // as senders watch *_room: bit p says that the queue to port p has room for a packet of PACKET beats. Packets stay whole,
-// and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 2 cycles.
+// and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 3 cycles.
 module path_router #(
     // Bits of a beat, a multiple of 8.
     parameter WIDTH = 512,

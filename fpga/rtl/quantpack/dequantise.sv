@@ -31,7 +31,7 @@ module dequantise #(
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits
-  localparam LATENCY = 15;  // from a slot to what it makes
+  localparam LATENCY = 17;  // from a slot to what it makes
 
   wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
@@ -88,7 +88,7 @@ module dequantise #(
   // What a row needs: its bounds and its step.
   wire [31:0] span, row_step;
   wire [1:0] late_size;
-  reg [35:0] dividing;
+  reg [37:0] dividing;
   fp32_add spans (
       .clk(clk),
       .a  (limits[63:32]),
@@ -97,7 +97,7 @@ module dequantise #(
   );
   delay #(
       .WIDTH (2),
-      .CYCLES(5)
+      .CYCLES(7)
   ) row_sizes (
       .clk(clk),
       .in (in_size),
@@ -140,7 +140,7 @@ module dequantise #(
       .clk(clk),
       .rst(rst),
       .in_data(row_step),
-      .in_valid(dividing[35]),
+      .in_valid(dividing[37]),
       .in_ready(),
       .out_data(step),
       .out_valid(row_ready),
@@ -205,9 +205,9 @@ module dequantise #(
   // Values that go along with a slot, each to where it is needed.
   wire [7:0] top_1;
   reg [7:0] top_2;
-  wire [31:0] step_3, least_9, greatest_14;
-  wire [5:0] lanes_15;
-  wire [103:0] completion_15;
+  wire [31:0] step_3, least_9, greatest_16;
+  wire [5:0] lanes_17;
+  wire [103:0] completion_17;
   highest_code tops (
       .size (size_1),
       .code (top_1),
@@ -232,11 +232,11 @@ module dequantise #(
   );
   delay #(
       .WIDTH (32),
-      .CYCLES(14)
+      .CYCLES(16)
   ) greatests (
       .clk(clk),
       .in (greatest),
-      .out(greatest_14)
+      .out(greatest_16)
   );
   delay #(
       .WIDTH (110),
@@ -244,10 +244,10 @@ module dequantise #(
   ) tags (
       .clk(clk),
       .in ({lanes, completion}),
-      .out({lanes_15, completion_15})
+      .out({lanes_17, completion_17})
   );
 
-  wire [WIDTH-1:0] values;  // 15
+  wire [WIDTH-1:0] values;  // 17
   genvar n;
   generate
     for (n = 0; n < LANES; n = n + 1) begin : lines
@@ -258,10 +258,10 @@ module dequantise #(
           .top(top_2),
           .step(step_3),
           .least(least_9),
-          .greatest(greatest_14),
+          .greatest(greatest_16),
           .value(value)
       );
-      assign values[32*n+:32] = n >= lanes_15 ? 32'b0 : value;
+      assign values[32*n+:32] = n >= lanes_17 ? 32'b0 : value;
     end
   endgenerate
 
@@ -274,7 +274,7 @@ module dequantise #(
       .place(place),
       .reserve(slot_row || slot_end),
       .put(rows_on[LATENCY-1] || ending),
-      .data(ending ? {completion_15[103:8], 24'b0, completion_15[7:0]} : values),
+      .data(ending ? {completion_17[103:8], 24'b0, completion_17[7:0]} : values),
       .last(ending),
       .m_axis_tdata(m_axis_tdata),
       .m_axis_tkeep(m_axis_tkeep),
@@ -282,7 +282,7 @@ module dequantise #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready)
   );
-  assign ended  = ending && completion_15[7:0] == device_pkg::OK;
-  assign faulty = ending && completion_15[7:0] != device_pkg::OK;
+  assign ended  = ending && completion_17[7:0] == device_pkg::OK;
+  assign faulty = ending && completion_17[7:0] != device_pkg::OK;
   assign idle   = taking_idle && none_left && rows_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a code means: code * step + least, and `greatest` for the highest code; a value a cycle, latency 13.
+// What a code means: code * step + least, and `greatest` for the highest code; a value a cycle, latency 15.
 module dequantise_lane (
     input  wire        clk,
     input  wire [ 7:0] code,
     input  wire [ 7:0] top,       // the highest code
     input  wire [31:0] step,      // 1 cycle later
     input  wire [31:0] least,     // 7 cycles later
-    input  wire [31:0] greatest,  // 12 cycles later
+    input  wire [31:0] greatest,  // 14 cycles later
     output reg  [31:0] value
 );
   reg [3:0] zeros;
@@ -35,7 +35,7 @@ module dequantise_lane (
   wire highest;
   delay #(
       .WIDTH (1),
-      .CYCLES(12)
+      .CYCLES(14)
   ) tops (
       .clk(clk),
       .in (code == top),

@@ -54,7 +54,7 @@ module quantise_rows #(
   );
 
   wire [63:0] row_keys;
-  reg [11:0] keying;
+  reg [14:0] keying;
   row_key keys (
       .clk (clk),
       .seed(seed),
@@ -118,7 +118,7 @@ module quantise_rows #(
       .clk(clk),
       .rst(rst),
       .in_data(row_keys),
-      .in_valid(keying[11]),
+      .in_valid(keying[14]),
       .in_ready(),
       .out_data(key),
       .out_valid(key_ready),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Least and greatest code point of each row as its beats go by (model: offramp.sylvie.model.bounds); a beat a
-// cycle, latency 9 + log2(LANES) from a row's last beat.
+// cycle, latency 11 + log2(LANES) from a row's last beat.
 module row_bounds #(
     // Values of a beat, a power of two.
     parameter LANES = 16
@@ -23,7 +23,7 @@ module row_bounds #(
     output wire [         1:0] out_size
 );
   localparam LEVELS = $clog2(LANES);
-  localparam LATENCY = LEVELS + 9;
+  localparam LATENCY = LEVELS + 11;
   localparam [31:0] LEAST_RANGE = 32'h0D800000;  // 2^-100
 
   // In the order of binary32: negative numbers with all bits inverted, -0 below +0.
@@ -136,7 +136,7 @@ module row_bounds #(
   );
   delay #(
       .WIDTH (65),
-      .CYCLES(5)
+      .CYCLES(7)
   ) bounds (
       .clk(clk),
       .in ({from_finite, from, to}),

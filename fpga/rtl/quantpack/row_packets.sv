@@ -45,8 +45,8 @@ module row_packets #(
   wire [31:0] head_rows = s_axis_tdata[63:32];
   wire [1:0] head_size = {bits[3] || bits[2], bits[3] || bits[1]};
   wire [18:0] code_bits = {3'b0, columns} << head_size;
-  wire [15:0] value_beats = (columns + LANES - 17'd1) / LANES;
-  wire [15:0] code_beats = (code_bits + WIDTH - 20'd1) / WIDTH;
+  wire [15:0] last_values = (columns - 16'd1) / LANES;  // the number of the last beat; there is a column
+  wire [15:0] last_codes = (code_bits - 19'd1) / WIDTH;
   wire [7:0] rest = PACKED ? ((code_bits + 20'd7) / 8) % (WIDTH / 8) : columns % LANES * 4;  // bytes
   wire [7:0] head_status = !(&s_axis_tkeep[23:0]) ? device_pkg::BAD_LENGTH
       : bits != 8'd1 << head_size || s_axis_tdata[15:9] != 0 || (PACKED && s_axis_tdata[8])
@@ -85,8 +85,8 @@ module row_packets #(
           {seed, number} <= {s_axis_tdata[191:128], s_axis_tdata[127:64]};
           lanes <= columns % LANES == 0 ? LANES : columns % LANES;
           need <= rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
-          row_end <= (PACKED ? code_beats : value_beats) - 1'b1;
-          values_end <= value_beats - 1'b1;
+          row_end <= PACKED ? last_codes : last_values;
+          values_end <= last_values;
           status <= head_status != device_pkg::OK ? head_status
               : s_axis_tlast != (head_rows == 0) ? device_pkg::BAD_LENGTH : device_pkg::OK;
           state <= s_axis_tlast ? HEADER : head_status != device_pkg::OK || head_rows == 0 ? DRAIN : WORDS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 5 for each level of the
+// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 7 for each level of the
 // tree.
 //
 // Nothing inside waits: what is let in has a place in the queue at the end.
@@ -31,7 +31,7 @@ module reduce_pipe #(
     output wire               m_axis_tvalid,
     input  wire               m_axis_tready
 );
-  localparam LATENCY = 2 + 5 * $clog2(INPUTS);
+  localparam LATENCY = 2 + 7 * $clog2(INPUTS);
   localparam PLACES = 32;
 
   wire take = in_valid && in_ready;

@@ -41,7 +41,7 @@ def fast() -> str:
 
 
 def pytest_configure(config):
-    """A run that begins here has a file for its benches' coverage; workers beside this process have it from the environment."""
+    """A run that begins here has a file for its benches' coverage, which workers know from the environment."""
     if not hasattr(config, "workerinput") and COVERAGE not in os.environ:
         config.bench_coverage = Path(mkdtemp(prefix="offramp-coverage-")) / "hits.jsonl"
         os.environ[COVERAGE] = str(config.bench_coverage)

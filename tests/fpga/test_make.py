@@ -83,7 +83,7 @@ def test_a_bench_that_fails_keeps_its_waveforms(either, failing, monkeypatch):
     assert "waveforms" not in str(plain.value)
     assert not (work / name).exists()
     monkeypatch.setenv(WAVES, "failed")
-    with pytest.raises(MultilineError, match="waveforms: .*waves") as kept:
+    with pytest.raises(MultilineError, match=r"waveforms: .*waves") as kept:
         run_bench(Design("skid_buffer"), either, bench, work)
     assert str(work / name) in str(kept.value)
     assert (work / name).stat().st_size > 100

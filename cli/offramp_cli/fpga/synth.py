@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3, and how deep their logic is."""
+"""``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3, and their depth."""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
 def ultrascale(
     top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
 ) -> Synthesis:
-    """What ``top`` takes of UltraScale+, and how deep its logic is; modules are optimised by themselves, or together where ``flatten`` says so.
+    """What ``top`` takes of UltraScale+, and how deep its logic is.
+
+    Modules are optimised by themselves, or together where ``flatten`` says so.
 
     Raises:
         OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.

@@ -16,7 +16,7 @@ from offramp_base.errors import MultilineError
 from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
 
 WAVES: Final = "OFFRAMP_BENCH_WAVES"
-"""Names which benches record waveforms: ``never``, ``failed`` (a bench that fails runs again, recording) or ``always``."""
+"""Says which benches record waveforms: ``never``, ``failed`` (one that fails runs again, recording) or ``always``."""
 COVERAGE: Final = "OFFRAMP_BENCH_COVERAGE"
 """Names a file to which benches append their functional coverage, a line of JSON each."""
 
@@ -114,7 +114,7 @@ def _run(
 def _cover(name: str, points: Mapping[str, Any]) -> None:
     path = os.environ.get(COVERAGE)
     if path and points:
-        with open(path, "a", encoding="utf-8") as file:  # a line at once: several processes append
+        with Path(path).open("a", encoding="utf-8") as file:  # a line at once: several processes append
             file.write(json.dumps({"bench": name, "points": points}) + "\n")
 
 

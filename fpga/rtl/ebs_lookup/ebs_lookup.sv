@@ -608,7 +608,10 @@ module ebs_lookup #(
 
   assign all_idle = b_idle && !m_valid && !c_valid && d_idle && e_idle && places == FLIGHT && !h_valid;
 
+  reg read_whole, ended_badly;  // counted a cycle later
   always @(posedge clk) begin
+    read_whole  <= !rst && half_read && second;
+    ended_badly <= !rst && faulty;
     if (rst) begin
       poison  <= 1'b0;
       lookups <= 0;
@@ -616,8 +619,8 @@ module ebs_lookup #(
     end else begin
       if (cancel) poison <= 1'b1;
       else if (all_idle) poison <= 1'b0;
-      lookups <= lookups + (half_read && second);
-      faults  <= faults + faulty;
+      lookups <= lookups + read_whole;
+      faults  <= faults + ended_badly;
     end
   end
 endmodule

@@ -42,6 +42,6 @@ module fifo #(
 
 `ifndef SYNTHESIS
   initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "fifo: DEPTH %0d is no power of two", DEPTH);
-  always @(posedge clk) if (!rst) assert (level <= DEPTH);
+  /* verilator lint_off WIDTHEXPAND */ always @(posedge clk) if (!rst) assert (level <= DEPTH); /* verilator lint_on WIDTHEXPAND */  // zero-extended
 `endif
 endmodule

@@ -57,7 +57,7 @@ module ebs_bucket #(
   reg [31:0] low_3, cross_3, across_3, high_3, low_4, cross_4, across_4, high_4, low_5, high_5;
   reg [32:0] middle_5;
   reg [63:0] credit;
-  wire [48:0] upper;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [48:0] upper; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wide_add #(
       .WIDTH(48)
   ) products (

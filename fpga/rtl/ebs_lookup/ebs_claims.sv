@@ -29,9 +29,9 @@ module ebs_claims #(
   always @(posedge clk) begin
     // Place by place: an index that is shifted by is several levels deeper.
     for (i = 0; i < FLIGHT; i = i + 1) begin
-      if (claim && next == i) volumes[32*i+:32] <= volume;
-      if (claim && next == i) claimed[i] <= 1'b1;
-      else if (release_first && first == i) claimed[i] <= 1'b0;
+      /* verilator lint_off WIDTHEXPAND */ if (claim && next == i) volumes[32*i+:32] <= volume; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ if (claim && next == i) claimed[i] <= 1'b1; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ else if (release_first && first == i) claimed[i] <= 1'b0; /* verilator lint_on WIDTHEXPAND */  // zero-extended
     end
     if (rst) begin
       claimed <= {FLIGHT{1'b0}};

@@ -51,7 +51,7 @@ module ebs_lookup #(
     input  wire               m_axi_volumes_arready,
     input  wire [        511:0] m_axi_volumes_rdata,
     input  wire [        1:0] m_axi_volumes_rresp,
-    input  wire               m_axi_volumes_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_volumes_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_volumes_rvalid,
     output wire               m_axi_volumes_rready,
     output wire [       63:0] m_axi_volumes_awaddr,
@@ -76,7 +76,7 @@ module ebs_lookup #(
     input  wire               m_axi_entries_arready,
     input  wire [         63:0] m_axi_entries_rdata,
     input  wire [        1:0] m_axi_entries_rresp,
-    input  wire               m_axi_entries_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_entries_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_entries_rvalid,
     output wire               m_axi_entries_rready,
     output wire [       63:0] m_axi_addresses_araddr,
@@ -87,7 +87,7 @@ module ebs_lookup #(
     input  wire               m_axi_addresses_arready,
     input  wire [         63:0] m_axi_addresses_rdata,
     input  wire [        1:0] m_axi_addresses_rresp,
-    input  wire               m_axi_addresses_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_addresses_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_addresses_rvalid,
     output wire               m_axi_addresses_rready
 );
@@ -237,7 +237,7 @@ module ebs_lookup #(
   wire b_end, b_asked, b_valid, b_ready, b_idle;
   wire [7:0] b_status;
   wire [191:0] b_request;
-  wire [511:0] b_line;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [511:0] b_line; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wire [1:0] b_response;
 
   ebs_stage #(
@@ -283,7 +283,7 @@ module ebs_lookup #(
       .difference(b_free),
       .borrow(b_more)
   );
-  wire [56:0] b_entry;  // number of the entry in the block table
+  /* verilator lint_off UNUSEDSIGNAL */ wire [56:0] b_entry; /* verilator lint_on UNUSEDSIGNAL */  // number of the entry in the block table; the other bits are not needed
   wide_add #(
       .WIDTH(56)
   ) entry_number (
@@ -505,11 +505,11 @@ module ebs_lookup #(
       .rst(rst),
       .in_data({f_end, f_claimed, f_found, f_status, f_volume, f_low, f_found ? f_address : 64'b0, f_tokens, f_tick}),
       .in_valid(f_valid),
-      .in_ready(),  // places counts
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // places counts; credits have counted what comes
       .out_data({g_end, g_claimed, g_writes, g_status, g_volume, g_low, g_high, g_tokens, g_tick}),
       .out_valid(g_valid),
       .out_ready(g_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   // The bucket goes back to memory; only then is the read answered and its volume free.
@@ -573,7 +573,7 @@ module ebs_lookup #(
       .out_data({h_end, h_claimed, h_wrote, h_status, h_low, h_high}),
       .out_valid(h_valid),
       .out_ready(h_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   // Two words for each read.

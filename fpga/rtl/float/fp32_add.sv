@@ -18,7 +18,7 @@ module fp32_add (
 
   // 2: that one first; exponents of subnormal numbers count as 1.
   wire [31:0] big = swap_1 ? b_1 : a_1;
-  wire [31:0] little = swap_1 ? a_1 : b_1;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] little = swap_1 ? a_1 : b_1; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wire [7:0] big_exponent = big[30:23] == 0 ? 8'd1 : big[30:23];
   wire [7:0] small_exponent = little[30:23] == 0 ? 8'd1 : little[30:23];
 
@@ -64,12 +64,12 @@ module fp32_add (
   always @(posedge clk) begin
     {special_4, exponent_4, value_4} <= {special_3, exponent_3, value_3};
     total_4 <= total;
-    for (n = 0; n < 27; n = n + 1) mark_4[n] <= exponent_3 == 27 - n;
+    /* verilator lint_off WIDTHEXPAND */ for (n = 0; n < 27; n = n + 1) mark_4[n] <= exponent_3 == 27 - n; /* verilator lint_on WIDTHEXPAND */  // zero-extended
     sign_4 <= sign_3 && !(subtract_3 && big_3 == small_3);  // x - x is +0
   end
 
   // 5: how far to normalise.
-  wire [5:0] zeros;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [5:0] zeros; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   leading_zeros #(
       .WIDTH(27)
   ) normal (
@@ -105,7 +105,7 @@ module fp32_add (
   // 7: round; a carry goes into the exponent, from subnormal to normal and from the greatest to infinity.
   wire up = total_6[2] && (total_6[3] || total_6[1:0] != 0);
   wire [7:0] biased = total_6[26] ? exponent_6 : 8'd0;
-  wire [30:0] rounded = {biased, total_6[25:3]} + {30'b0, up};
+  /* verilator lint_off VARHIDDEN */ wire [30:0] rounded = {biased, total_6[25:3]} + {30'b0, up}; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
   always @(posedge clk)
     sum <= special_6 ? value_6 : &biased ? {sign_6, 8'hFF, 23'b0} : {sign_6, rounded};
 endmodule

@@ -41,7 +41,7 @@ module fp32_mul (
     {special_2, sign_2, value_2, exponent_2} <= {special_1, sign_1, value_1, exponent_1};
     {special_3, sign_3, value_3, exponent_3} <= {special_2, sign_2, value_2, exponent_2};
     mark_3[47] <= exponent_2 <= 1;
-    for (n = 0; n < 47; n = n + 1) mark_3[n] <= exponent_2 == 48 - n;
+    /* verilator lint_off WIDTHEXPAND */ for (n = 0; n < 47; n = n + 1) mark_3[n] <= exponent_2 == 48 - n; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   end
 
   // 4: how far to shift: left to the first one as far as the exponent allows, right where it is below 1.

@@ -20,10 +20,10 @@ module leading_zeros #(
     rest = 2'd0;
     for (n = 0; n < GROUPS; n = n + 1) begin
       some[n] = |padded[4*n+:4];
-      if (some[n]) leading = GROUPS - 1 - n;
+      /* verilator lint_off WIDTHTRUNC */ if (some[n]) leading = GROUPS - 1 - n; /* verilator lint_on WIDTHTRUNC */  // the value fits
     end
     for (n = 0; n < GROUPS; n = n + 1)
-      if (leading == GROUPS - 1 - n)
+      /* verilator lint_off WIDTHEXPAND */ if (leading == GROUPS - 1 - n) /* verilator lint_on WIDTHEXPAND */  // zero-extended
         rest = padded[4*n+3] ? 2'd0 : padded[4*n+2] ? 2'd1 : padded[4*n+1] ? 2'd2 : 2'd3;
   end
   assign zeros = {leading, rest};

@@ -9,9 +9,9 @@ module dma_align #(
     input  wire               rst,
     input  wire               job_valid,
     output wire               job_ready,
-    input  wire [       63:0] job_source,
-    input  wire [       63:0] job_destination,
-    input  wire [       31:0] job_length,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       63:0] job_source, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       63:0] job_destination, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       31:0] job_length, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
     input  wire [       32:0] job_source_lines,
     input  wire [       32:0] job_destination_lines,
     input  wire [  WIDTH+1:0] line,             // response, data
@@ -101,7 +101,7 @@ module dma_align #(
     else if (free) wide_valid <= step;
   end
 
-  wire [2*WIDTH-1:0] shifted = wide >> {wide_shift, 3'b0};
+  /* verilator lint_off UNUSEDSIGNAL */ wire [2*WIDTH-1:0] shifted = wide >> {wide_shift, 3'b0}; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   skid_buffer #(
       .WIDTH(WIDTH + LANES + 2)
   ) narrow (

@@ -24,7 +24,7 @@ module dma_burst #(
   reg [32:0] left;
   assign over = left == 0;
 
-  wire [12-LINE:0] to_page = PAGE - address[11:LINE];
+  /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ wire [12-LINE:0] to_page = PAGE - address[11:LINE]; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
   wire [8:0] whole = to_page > BURST ? BURST : {{LINE - 4{1'b0}}, to_page};
   wire more = |left[32:9] || left[8:0] > whole;
 

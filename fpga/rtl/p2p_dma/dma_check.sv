@@ -7,8 +7,8 @@ module dma_check #(
     input  wire               clk,
     input  wire               rst,
     input  wire [      191:0] limits,         // bytes of host's, accelerator's and NIC's memory
-    input  wire [  WIDTH-1:0] s_axis_tdata,
-    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [  WIDTH-1:0] s_axis_tdata, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [WIDTH/8-1:0] s_axis_tkeep, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
     input  wire               s_axis_tlast,
     input  wire               s_axis_tvalid,
     output wire               s_axis_tready,
@@ -87,8 +87,8 @@ module dma_check #(
   reg fits, overlap, some;
   wire [7:0] judgement = !whole ? device_pkg::BAD_LENGTH : !known ? device_pkg::UNKNOWN_FUNCTION
       : !places || !fits ? device_pkg::OUT_OF_BOUNDS : overlap ? device_pkg::FAILED : device_pkg::OK;
-  wire [LINE:0] source_ahead = {1'b0, word[128+:LINE]} + (LANES - 1);
-  wire [LINE:0] destination_ahead = {1'b0, word[192+:LINE]} + (LANES - 1);
+  /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ wire [LINE:0] source_ahead = {1'b0, word[128+:LINE]} + (LANES - 1); /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
+  /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ wire [LINE:0] destination_ahead = {1'b0, word[192+:LINE]} + (LANES - 1); /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
   wire [32:0] source_bytes = {1'b0, word[63:32]} + {{32 - LINE{1'b0}}, source_ahead};
   wire [32:0] destination_bytes = {1'b0, word[63:32]} + {{32 - LINE{1'b0}}, destination_ahead};
 

@@ -57,11 +57,11 @@ module dma_read #(
 
   // A memory is left only when all that was asked of it has come: lines come in the order of jobs.
   // An address that was offered stays offered.
-  wire asking = offered && (!stop || held) && room >= lines;
+  /* verilator lint_off WIDTHEXPAND */ wire asking = offered && (!stop || held) && room >= lines; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   assign asked = asking && arready[from];
   wire came = rvalid[from] && flying != 0;
 
-  assign arlen      = lines - 1'b1;
+  /* verilator lint_off WIDTHTRUNC */ assign arlen      = lines - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
   assign arvalid    = asking ? 3'b001 << from : 3'b000;
   assign rready     = flying != 0 ? 3'b001 << from : 3'b000;
   assign line       = {rresp[from*2+:2], rdata[from*WIDTH+:WIDTH]};
@@ -82,8 +82,8 @@ module dma_read #(
       else if (over && !offered && flying == 0) busy <= 1'b0;
       held   <= asking && !asked;
       given  <= line_taken;
-      room   <= asked ? room - lines + given : room + given;
-      flying <= asked ? flying + lines - came : flying - came;
+      /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ room   <= asked ? room - lines + given : room + given; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
+      /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ flying <= asked ? flying + lines - came : flying - came; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
     end
   end
 endmodule

@@ -64,13 +64,13 @@ module dma_write #(
   // A burst begins while the one before it is sent. An address that was offered stays offered.
   wire [8:0] sending;
   wire some, more_bursts;
-  wire begins = offered && (!stop || held) && more_bursts && spare >= lines;
+  /* verilator lint_off WIDTHEXPAND */ wire begins = offered && (!stop || held) && more_bursts && spare >= lines; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   assign begun = begins && awready[to];
   wire sent = some && wready[to];
   wire answered = bvalid[to] && unanswered != 0;
   wire [1:0] answer = bresp[to*2+:2];
   wire [1:0] read = sent ? line_response : 2'b00;
-  wire [1:0] write = answered ? answer : 2'b00;
+  /* verilator lint_off VARHIDDEN */ wire [1:0] write = answered ? answer : 2'b00; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
   wire [1:0] more = read > write ? read : write;
   wire finished = busy && over && !offered && !some && unanswered == 0;
 
@@ -86,10 +86,10 @@ module dma_write #(
       .out_data(sending),
       .out_valid(some),
       .out_ready(sent && wlast),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
-  assign awlen      = lines - 1'b1;
+  /* verilator lint_off WIDTHTRUNC */ assign awlen      = lines - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
   assign awvalid    = begins ? 3'b001 << to : 3'b000;
   assign wdata      = line_data;
   assign wstrb      = line_strobe;

@@ -54,7 +54,7 @@ module p2p_dma #(
     input  wire               m_axi_host_arready,
     input  wire [  WIDTH-1:0] m_axi_host_rdata,
     input  wire [        1:0] m_axi_host_rresp,
-    input  wire               m_axi_host_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_host_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_host_rvalid,
     output wire               m_axi_host_rready,
     output wire [       63:0] m_axi_host_awaddr,
@@ -79,7 +79,7 @@ module p2p_dma #(
     input  wire               m_axi_acc_arready,
     input  wire [  WIDTH-1:0] m_axi_acc_rdata,
     input  wire [        1:0] m_axi_acc_rresp,
-    input  wire               m_axi_acc_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_acc_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_acc_rvalid,
     output wire               m_axi_acc_rready,
     output wire [       63:0] m_axi_acc_awaddr,
@@ -104,7 +104,7 @@ module p2p_dma #(
     input  wire               m_axi_nic_arready,
     input  wire [  WIDTH-1:0] m_axi_nic_rdata,
     input  wire [        1:0] m_axi_nic_rresp,
-    input  wire               m_axi_nic_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_nic_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_nic_rvalid,
     output wire               m_axi_nic_rready,
     output wire [       63:0] m_axi_nic_awaddr,
@@ -124,7 +124,7 @@ module p2p_dma #(
 );
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
-  localparam [2:0] SIZE = LINE;
+  /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = LINE; /* verilator lint_on WIDTHTRUNC */  // the value fits
 
   wire abort;
   wire [191:0] limits;
@@ -309,11 +309,11 @@ module p2p_dma #(
       .rst(clear),
       .in_data(came),
       .in_valid(came_valid),
-      .in_ready(),  // dma_read asks for no more than there is room for
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // dma_read asks for no more than there is room for; credits have counted what comes
       .out_data(line),
       .out_valid(line_valid),
       .out_ready(line_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   wire [LANES-1:0] moved_strobe, ready_strobe;
@@ -353,9 +353,9 @@ module p2p_dma #(
       .in_valid(moved_valid),
       .in_ready(moved_ready),
       .out_data({ready_response, ready_strobe, ready_data}),
-      .out_valid(),  // dma_write counts what has come
+      /* verilator lint_off PINCONNECTEMPTY */ .out_valid(), /* verilator lint_on PINCONNECTEMPTY */  // dma_write counts what has come; not needed here
       .out_ready(taken),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   wire write_valid, write_ready, written;
@@ -375,7 +375,7 @@ module p2p_dma #(
       .out_data({write_to, write_address, write_lines}),
       .out_valid(write_valid),
       .out_ready(write_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   dma_write #(
@@ -425,11 +425,11 @@ module p2p_dma #(
       .rst(rst),
       .in_data(written_response),
       .in_valid(written),
-      .in_ready(),  // there are no more than descriptors
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // there are no more than descriptors; credits have counted what comes
       .out_data(done_response),
       .out_valid(done_valid),
       .out_ready(done_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   wire [7:0] first_status;
@@ -449,7 +449,7 @@ module p2p_dma #(
       .out_data({first_status, first_moves, first_length, first_number}),
       .out_valid(order_valid),
       .out_ready(order_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   dma_complete #(
@@ -482,7 +482,7 @@ module p2p_dma #(
     for (memory = 0; memory < 3; memory = memory + 1)
     if (clear) writing[8*memory+:8] <= 0;
     else
-      writing[8*memory+:8] <= writing[8*memory+:8] + (move && job_to == memory) - (written && written_to == memory);
+      /* verilator lint_off WIDTHEXPAND */ writing[8*memory+:8] <= writing[8*memory+:8] + (move && job_to == memory) - (written && written_to == memory); /* verilator lint_on WIDTHEXPAND */  // zero-extended
     if (rst) begin
       poison <= 1'b0;
       copies <= 0;

@@ -13,9 +13,9 @@ module dequantise_lane (
   integer i;
   always @* begin
     zeros = 4'd8;
-    for (i = 0; i < 8; i = i + 1) if (code[i]) zeros = 7 - i;
+    /* verilator lint_off WIDTHTRUNC */ for (i = 0; i < 8; i = i + 1) if (code[i]) zeros = 7 - i; /* verilator lint_on WIDTHTRUNC */  // the value fits
   end
-  wire [7:0] shifted = code << zeros;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [7:0] shifted = code << zeros; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   reg [31:0] whole;  // the code as binary32
   always @(posedge clk) whole <= code == 0 ? 32'b0 : {1'b0, 8'd134 - {4'b0, zeros}, shifted[6:0], 16'b0};
 

@@ -17,11 +17,11 @@ module multiply_low #(
   generate
     for (n = 0; n < LIMBS; n = n + 1) begin : rows
       // Products of neighbouring limbs overlap by half: those of even and of odd limbs are a number each.
-      wire [16*(LIMBS+2)-1:0] even, odd;
+      /* verilator lint_off UNUSEDSIGNAL */ wire [16*(LIMBS+2)-1:0] even, odd; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
       for (m = 0; m < LIMBS; m = m + 1) begin : limbs
         reg [31:0] piece;
         always @(posedge clk) piece <= in[16*m+:16] * FACTOR[16*n+:16];
-        if (m % 2) begin : high
+        /* verilator lint_off WIDTHTRUNC */ if (m % 2) begin : high /* verilator lint_on WIDTHTRUNC */  // any bit of it
           assign odd[16*m+:32] = piece;
         end else begin : low
           assign even[16*m+:32] = piece;

@@ -149,10 +149,10 @@ module quantise #(
 
   reg [LATENCY-1:0] rows_on, lines_on, bounds_on, ends_on;  // slots on their way
   always @(posedge clk) begin
-    rows_on   <= rst ? 0 : {rows_on, slot_row};
-    lines_on  <= rst ? 0 : {lines_on, line_ends};
-    bounds_on <= rst ? 0 : {bounds_on, slot_bounds};
-    ends_on   <= rst ? 0 : {ends_on, slot_end};
+    /* verilator lint_off WIDTHTRUNC */ rows_on   <= rst ? 0 : {rows_on, slot_row}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ lines_on  <= rst ? 0 : {lines_on, line_ends}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ bounds_on <= rst ? 0 : {bounds_on, slot_bounds}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ ends_on   <= rst ? 0 : {ends_on, slot_end}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
   end
   assign read = rows_on[1];
 
@@ -219,7 +219,7 @@ module quantise #(
   highest_code tops (
       .size (size_23),
       .code (top_23),
-      .value()
+      /* verilator lint_off PINCONNECTEMPTY */ .value() /* verilator lint_on PINCONNECTEMPTY */  // not needed here
   );
   wire [8*LANES-1:0] codes;  // 24
   genvar n;
@@ -258,7 +258,7 @@ module quantise #(
   always @(posedge clk) begin
     told <= told_24;
     if (rows_on[LATENCY-2] && row_ends_24) begin
-      if (member == 0) bounds <= told_24[63:0];
+      /* verilator lint_off WIDTHEXPAND */ if (member == 0) bounds <= told_24[63:0]; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       else bounds[64*member+:64] <= told_24[63:0];
     end
     if (rst || bounds_on[LATENCY-2] || ends_on[LATENCY-2]) member <= 0;
@@ -274,7 +274,7 @@ module quantise #(
       .place(place),
       .reserve(line_ends || slot_bounds || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line),
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending),
       .m_axis_tdata(m_axis_tdata),
       .m_axis_tkeep(m_axis_tkeep),

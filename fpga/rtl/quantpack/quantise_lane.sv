@@ -9,7 +9,7 @@ module quantise_lane (
     input  wire [ 7:0] top,       // 20 cycles later
     output reg  [ 7:0] code
 );
-  wire [31:0] above, product, scaled;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] above, product, scaled; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   fp32_add difference (
       .clk(clk),
       .a  (x),

@@ -30,7 +30,7 @@ module row_bounds #(
   function [31:0] key_of(input [31:0] x);
     key_of = x[31] ? ~x : {1'b1, x[30:0]};
   endfunction
-  function [31:0] value_of(input [31:0] key);
+  /* verilator lint_off VARHIDDEN */ function [31:0] value_of(input [31:0] key); /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
     value_of = key == 32'h7FFFFFFF ? 32'b0 : key[31] ? {1'b0, key[30:0]} : ~key;  // no negative zero
   endfunction
   // The next bfloat16 value that is not above.
@@ -40,10 +40,10 @@ module row_bounds #(
 
   reg [LATENCY-2:0] moving;  // rows' ends
   always @(posedge clk) begin
-    moving <= rst ? 0 : {moving, put && last};
+    /* verilator lint_off WIDTHTRUNC */ moving <= rst ? 0 : {moving, put && last}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
     valid  <= !rst && moving[LATENCY-2];
   end
-  wire put_late, first_late, last_late, compact_late;
+  /* verilator lint_off UNUSEDSIGNAL */ wire put_late, first_late, last_late, compact_late; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
   delay #(
       .WIDTH (3),
       .CYCLES(LEVELS + 1)
@@ -70,7 +70,7 @@ module row_bounds #(
   );
 
   // A tree of pairs: 1 to LANES-1 are its nodes, LANES and on what goes in, absent values as those that change nothing.
-  wire [32*2*LANES-1:0] low, high;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [32*2*LANES-1:0] low, high; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   reg [LANES-1:0] finite;
   wire finite_late;
   genvar n;

@@ -48,7 +48,7 @@ module reduce #(
     input  wire               m_axis_tready
 );
   wire cancel, idle, empty, summed, faulty;
-  reg [31:0] sums, faults;
+  /* verilator lint_off VARHIDDEN */ reg [31:0] sums, faults; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
   always @(posedge clk)
     if (rst) begin
       sums   <= 0;

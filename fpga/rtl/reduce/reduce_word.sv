@@ -20,12 +20,12 @@ module reduce_word #(
 );
 
   reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
-  reg [32*INPUTS-1:0] high;  // the upper bfloat16
+  /* verilator lint_off UNUSEDSIGNAL */ reg [32*INPUTS-1:0] high; /* verilator lint_on UNUSEDSIGNAL */  // the upper bfloat16; unused with some parameters
   wire [(2*INPUTS-1)*35-1:0] node;  // of the tree of integers: the first go in, the last is the sum
   genvar n;
   generate
     for (n = 0; n < INPUTS; n = n + 1) begin : vectors
-      wire [31:0] word = words[n*32+:32];
+      /* verilator lint_off VARHIDDEN */ wire [31:0] word = words[n*32+:32]; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
       reg signed [31:0] whole;
       always @(posedge clk) begin
         whole <= present[n] ? word : 32'b0;

@@ -20,7 +20,7 @@ from offramp_cli.result import OUTPUT
 
 
 def _simulators() -> dict[str, str]:
-    return {"": "each test's own", "icarus": "Icarus Verilog", "verilator": "Verilator"}
+    return {"own": "each test's own", "icarus": "Icarus Verilog", "verilator": "Verilator"}
 
 
 def _waves() -> dict[str, str]:
@@ -38,7 +38,7 @@ class BenchTests:
     arguments: Annotated[tuple[str, ...], Field("For pytest", position=True)] = ()
     full: Annotated[bool, Field("The slow ones too: 10,000 transactions an engine")] = False
     folder: Annotated[str, Field("Folder of tests/fpga, as reduce; all by default")] = ""
-    simulator: Annotated[str, Field("Simulator of all benches; by default each test's own", choices=_simulators)] = ""
+    simulator: Annotated[str, Field("Simulator of all benches", choices=_simulators)] = "own"
     waves: Annotated[str, Field("Which benches record waveforms", choices=_waves)] = "never"
     coverage: Annotated[Path | None, Field("File for the functional coverage of all benches, JSON", group=OUTPUT)] = (
         None
@@ -59,11 +59,13 @@ def test(settings: BenchTests) -> None:
         raise OfframpError("offramp fpga test: needs a checkout, whose tests/fpga this installation lacks")
     chosen = folder / settings.folder
     if not chosen.resolve().is_relative_to(folder.resolve()) or not chosen.is_dir():
-        known = ", ".join(sorted(path.parent.name for path in folder.glob("*/test_*.py")))
+        known = ", ".join(sorted({path.parent.name for path in folder.glob("*/test_*.py")}))
         raise SettingsError("folder", f"expected one of {known}", settings.folder)
     marks = [] if settings.full else ["-m", "not slow"]
     words = [sys.executable, "-m", "pytest", str(chosen), *marks, *settings.arguments]
-    environment = os.environ | {"OFFRAMP_BENCH_WAVES": settings.waves, "OFFRAMP_BENCH_SIMULATOR": settings.simulator}
+    environment = os.environ | {"OFFRAMP_BENCH_WAVES": settings.waves}
+    if settings.simulator != "own":
+        environment["OFFRAMP_BENCH_SIMULATOR"] = settings.simulator
     if settings.coverage is not None:
         environment["OFFRAMP_BENCH_COVERAGE_REPORT"] = str(settings.coverage.absolute())
     raise typer.Exit(subprocess.run(words, cwd=folder.parent.parent, env=environment, check=False).returncode)

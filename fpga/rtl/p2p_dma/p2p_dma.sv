@@ -3,7 +3,7 @@
 // offramp.leo.dma). A descriptor is a packet of one beat, its completion another, in the order of the descriptors.
 //
 // Reads run ahead of writes by up to DEPTH lines; a copy whose source may be what an earlier one still writes waits for it.
-// A beat a cycle within a copy. The first beat is written 11 cycles and a read's latency after the descriptor came. An
+// A beat a cycle within a copy. The first beat is written 13 cycles and a read's latency after the descriptor came. An
 // abort ends bursts that have begun, writes nothing more and completes everything with ABORTED.
 module p2p_dma #(
     // Bits of a beat and of a line of all memories, a power of two, 256 or more.

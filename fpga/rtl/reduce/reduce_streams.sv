@@ -3,7 +3,7 @@
 //
 // The first stream's packet begins with the request's header; as many streams as it names take part, each with a packet
 // that has its vector. A vector of no elements has no packet: the header is alone. Signals of stream n lie at bit n, data
-// at n * WIDTH. Latency 20.
+// at n * WIDTH. Latency 26.
 module reduce_streams #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512

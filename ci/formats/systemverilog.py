@@ -14,7 +14,8 @@ def package(name: str, groups: Mapping[str, tuple[int, Mapping[str, int]]]) -> s
         groups: by what they are: their width in bits, and values by name.
     """
     lines = ["// SPDX-License-Identifier: Apache-2.0", "// Written by ci/formats: change it there.", f"package {name};"]
+    lines += ["  /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them"]
     for text, (width, values) in groups.items():
         lines += [f"  // {text}"]
         lines += [f"  localparam [{width - 1}:0] {each} = {value};" for each, value in values.items()]
-    return "\n".join([*lines, "endpackage", ""])
+    return "\n".join([*lines, "  /* verilator lint_on UNUSEDPARAM */", "endpackage", ""])

@@ -96,7 +96,7 @@ def test_a_build_that_was_killed_leaves_nothing(tmp_path, monkeypatch, simulator
 
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
 def test_yosys_maps_the_fifo(tmp_path):
-    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, tmp_path)
+    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, tmp_path).resources
     assert 12 <= found.counts["FF"] <= 20  # two pointers of six bits
     assert 16 < found.counts["LUT"] < 120
 

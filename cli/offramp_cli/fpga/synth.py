@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3."""
+"""``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3, and their depth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SynthSettings:
 
 @command(SynthSettings, Result, example="fpga synth --no-fmax --json -")
 def synth(settings: SynthSettings, result: Result) -> None:
-    """LUT, FF, BRAM and URAM on UltraScale+ (yosys) as shares of the VU35P, and the clock on ECP5 (nextpnr)."""
+    """Resources on UltraScale+ as shares of the VU35P, the longest paths (yosys), and the clock on ECP5 (nextpnr)."""
     from offramp.fpga.synth import ecp5, targets, ultrascale
     from offramp_base.ending.left import temporary_folder
 
@@ -42,11 +42,13 @@ def synth(settings: SynthSettings, result: Result) -> None:
         for name in names:
             target, folder = known[name], (settings.out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
-            resources = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
+            resources, depth = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
             entry = {
                 "parameters": target.ultrascale,
                 "counts": resources.counts,
                 "share_percent": resources.share,
+                "depth": {"levels": depth.levels, "carry_bits": depth.carry, "within": depth.within},
+                "longest_paths": {"levels": depth.deepest, "carry_bits": depth.longest_carry},
                 "thesis": {"row": target.thesis_row, "share_percent": target.thesis},
             }
             if settings.fmax and target.ecp5:
@@ -59,16 +61,26 @@ def synth(settings: SynthSettings, result: Result) -> None:
 
 
 def _table(found: dict[str, Any]) -> Table:
+    from offramp.fpga.depth import MOST_CARRY, MOST_LEVELS
+
     kinds = ("LUT", "FF", "BRAM", "URAM")
     title = "resources on UltraScale+, share of the VU35P beside the thesis's table 6.3"
-    made = show.table("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title)
+    made = show.table(
+        "module", *kinds, "LUT levels", "carry bits", "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title
+    )
     for name, entry in found.items():
         cells = [f"{_count(entry['counts'][kind])}\n{entry['share_percent'][kind]:.2f} %" for kind in kinds]
         thesis = entry["thesis"]["share_percent"]
         published = ", ".join(f"{thesis[kind]:g}" for kind in kinds) + f"\n{entry['thesis']['row']}" if thesis else ""
         clock = f"{entry['ecp5']['fmax_mhz']:.0f}" if "ecp5" in entry else ""
-        made.add_row(name, *cells, published, clock)
+        depth = entry["depth"]
+        deep = [_limited(depth["levels"], MOST_LEVELS), _limited(depth["carry_bits"], MOST_CARRY)]
+        made.add_row(name, *cells, *deep, published, clock)
     return made
+
+
+def _limited(number: int, most: int) -> str:
+    return f"{number}" if number <= most else f"{number}\nabove {most}"
 
 
 def _count(number: float) -> str:

@@ -3,24 +3,50 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
+from offramp_cli.result import OUTPUT
+
+
+def _simulators() -> dict[str, str]:
+    return {"own": "each test's own", "icarus": "Icarus Verilog", "verilator": "Verilator"}
+
+
+def _waves() -> dict[str, str]:
+    return {
+        "never": "no waveforms",
+        "failed": "a bench that fails runs again, recording",
+        "always": "every bench records",
+    }
 
 
 @dataclass(frozen=True)
 class BenchTests:
-    """Which test benches run."""
+    """Which test benches run, on what, and what is kept of them."""
 
     arguments: Annotated[tuple[str, ...], Field("For pytest", position=True)] = ()
     full: Annotated[bool, Field("The slow ones too: 10,000 transactions an engine")] = False
+    folder: Annotated[str, Field("Folder of tests/fpga, as reduce; all by default")] = ""
+    simulator: Annotated[str, Field("Simulator of all benches", choices=_simulators)] = "own"
+    waves: Annotated[str, Field("Which benches record waveforms", choices=_waves)] = "never"
+    coverage: Annotated[Path | None, Field("File for the functional coverage of all benches, JSON", group=OUTPUT)] = (
+        None
+    )
+
+    def __post_init__(self) -> None:
+        if self.coverage is not None and not self.coverage.absolute().parent.is_dir():
+            raise SettingsError("coverage", "no such folder", str(self.coverage.parent))
 
 
 @command(BenchTests, example="fpga test -k checksum", ignore_unknown_options=True)
@@ -31,6 +57,15 @@ def test(settings: BenchTests) -> None:
     folder = fpga_root().parent / "tests" / "fpga"
     if not folder.is_dir():
         raise OfframpError("offramp fpga test: needs a checkout, whose tests/fpga this installation lacks")
+    chosen = folder / settings.folder
+    if not chosen.resolve().is_relative_to(folder.resolve()) or not chosen.is_dir():
+        known = ", ".join(sorted({path.parent.name for path in folder.glob("*/test_*.py")}))
+        raise SettingsError("folder", f"expected one of {known}", settings.folder)
     marks = [] if settings.full else ["-m", "not slow"]
-    words = [sys.executable, "-m", "pytest", str(folder), *marks, *settings.arguments]
-    raise typer.Exit(subprocess.run(words, cwd=folder.parent.parent, check=False).returncode)
+    words = [sys.executable, "-m", "pytest", str(chosen), *marks, *settings.arguments]
+    environment = os.environ | {"OFFRAMP_BENCH_WAVES": settings.waves}
+    if settings.simulator != "own":
+        environment["OFFRAMP_BENCH_SIMULATOR"] = settings.simulator
+    if settings.coverage is not None:
+        environment["OFFRAMP_BENCH_COVERAGE_REPORT"] = str(settings.coverage.absolute())
+    raise typer.Exit(subprocess.run(words, cwd=folder.parent.parent, env=environment, check=False).returncode)

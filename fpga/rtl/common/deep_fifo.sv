@@ -33,7 +33,7 @@ module deep_fifo #(
   wire [BITS-PIECE:0] pieces = written[BITS:PIECE] - taken[BITS:PIECE];
 
   assign in_ready = !(same && round);
-  assign room     = pieces <= DEPTH / ROOM - 2;
+  /* verilator lint_off WIDTHEXPAND */ assign room     = pieces <= DEPTH / ROOM - 2; /* verilator lint_on WIDTHEXPAND */  // zero-extended
 
   always @(posedge clk) begin
     if (in_valid && in_ready) memory[written[BITS-1:0]] <= in_data;

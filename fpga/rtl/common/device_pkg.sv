@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Written by ci/formats: change it there.
 package device_pkg;
+  /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them
   // How requests end (offramp.device).
   localparam [7:0] OK = 0;
   localparam [7:0] UNKNOWN_FUNCTION = 1;
@@ -19,4 +20,5 @@ package device_pkg;
   localparam [1:0] FIXED = 1;
   localparam [1:0] FLOAT32 = 2;
   localparam [1:0] BFLOAT16 = 3;
+  /* verilator lint_on UNUSEDPARAM */
 endpackage

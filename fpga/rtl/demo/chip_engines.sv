@@ -148,7 +148,7 @@ module chip_engines #(
       .s_axil_wstrb(4'hF),
       .s_axil_wvalid(axil_wvalid && !axil_engine),
       .s_axil_wready(wready[0]),
-      .s_axil_bresp(),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_bvalid(bvalid[0]),
       .s_axil_bready(1'b1),
       .s_axil_araddr(axil_addr),
@@ -156,7 +156,7 @@ module chip_engines #(
       .s_axil_arvalid(axil_arvalid && !axil_engine),
       .s_axil_arready(arready[0]),
       .s_axil_rdata(rdata_0),
-      .s_axil_rresp(),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_rvalid(rvalid[0]),
       .s_axil_rready(1'b1),
       .s_axis_tdata(in_data),
@@ -165,14 +165,14 @@ module chip_engines #(
       .s_axis_tvalid(in_valid && in_target == KVS),
       .s_axis_tready(ready[KVS]),
       .m_axis_tdata(data_0),
-      .m_axis_tkeep(),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axis_tkeep(), /* verilator lint_on PINCONNECTEMPTY */  // beats are whole
       .m_axis_tlast(last[KVS]),
       .m_axis_tvalid(valid[KVS]),
       .m_axis_tready(taken[KVS]),
       .m_axi_0_araddr(read_0_araddr),
-      .m_axi_0_arlen(),
-      .m_axi_0_arsize(),
-      .m_axi_0_arburst(),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_0_arlen(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_0_arsize(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_0_arburst(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
       .m_axi_0_arvalid(read_0_arvalid),
       .m_axi_0_arready(read_0_arready),
       .m_axi_0_rdata(read_0_rdata),
@@ -181,9 +181,9 @@ module chip_engines #(
       .m_axi_0_rvalid(read_0_rvalid),
       .m_axi_0_rready(read_0_rready),
       .m_axi_1_araddr(read_1_araddr),
-      .m_axi_1_arlen(),
-      .m_axi_1_arsize(),
-      .m_axi_1_arburst(),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_1_arlen(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_1_arsize(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axi_1_arburst(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
       .m_axi_1_arvalid(read_1_arvalid),
       .m_axi_1_arready(read_1_arready),
       .m_axi_1_rdata(read_1_rdata),
@@ -209,7 +209,7 @@ module chip_engines #(
       .s_axil_wstrb(4'hF),
       .s_axil_wvalid(axil_wvalid && axil_engine),
       .s_axil_wready(wready[1]),
-      .s_axil_bresp(),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_bvalid(bvalid[1]),
       .s_axil_bready(1'b1),
       .s_axil_araddr(axil_addr),
@@ -217,7 +217,7 @@ module chip_engines #(
       .s_axil_arvalid(axil_arvalid && axil_engine),
       .s_axil_arready(arready[1]),
       .s_axil_rdata(rdata_1),
-      .s_axil_rresp(),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_rvalid(rvalid[1]),
       .s_axil_rready(1'b1),
       .s_axis_tdata(in_data),
@@ -226,7 +226,7 @@ module chip_engines #(
       .s_axis_tvalid(in_valid && in_target == REDUCE),
       .s_axis_tready(ready[REDUCE]),
       .m_axis_tdata(data_1),
-      .m_axis_tkeep(),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axis_tkeep(), /* verilator lint_on PINCONNECTEMPTY */  // beats are whole
       .m_axis_tlast(last[REDUCE]),
       .m_axis_tvalid(valid[REDUCE]),
       .m_axis_tready(taken[REDUCE])

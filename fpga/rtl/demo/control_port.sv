@@ -119,7 +119,7 @@ module control_port #(
         READ: if (works != READ) state <= works; else if (m_axil_arready) state <= WAIT;
         WAIT: if (what == SET ? m_axil_bvalid : m_axil_rvalid) state <= what == SET ? END : VALUE;
         VALUE: if (given) state <= END;
-        LIST: if (given && row == ROWS - 1) state <= END;
+        /* verilator lint_off WIDTHEXPAND */ LIST: if (given && row == ROWS - 1) state <= END; /* verilator lint_on WIDTHEXPAND */  // zero-extended
         default: if (given) state <= HEADER;
       endcase
   end

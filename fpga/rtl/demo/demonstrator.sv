@@ -13,7 +13,7 @@ module demonstrator #(
     input  wire rx,
     output wire tx
 );
-  wire [7:0] tag;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [7:0] tag; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wire [127:0] in_data, out_data;
   wire in_valid, in_ready, out_valid, out_ready, out_last;
   wire [1:0] source;

@@ -27,20 +27,19 @@ module ebs_claims #(
   assign room     = !claimed[next];
 
   always @(posedge clk) begin
-    if (claim) volumes[32*next+:32] <= volume;
+    // Place by place: an index that is shifted by is several levels deeper.
+    for (i = 0; i < FLIGHT; i = i + 1) begin
+      /* verilator lint_off WIDTHEXPAND */ if (claim && next == i) volumes[32*i+:32] <= volume; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ if (claim && next == i) claimed[i] <= 1'b1; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      /* verilator lint_off WIDTHEXPAND */ else if (release_first && first == i) claimed[i] <= 1'b0; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+    end
     if (rst) begin
       claimed <= {FLIGHT{1'b0}};
       next    <= 0;
       first   <= 0;
     end else begin
-      if (claim) begin
-        claimed[next] <= 1'b1;
-        next <= next + 1'b1;
-      end
-      if (release_first) begin
-        claimed[first] <= 1'b0;
-        first <= first + 1'b1;
-      end
+      if (claim) next <= next + 1'b1;
+      if (release_first) first <= first + 1'b1;
     end
   end
 endmodule

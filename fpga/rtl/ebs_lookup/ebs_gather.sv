@@ -3,6 +3,7 @@
 module ebs_gather (
     input  wire         clk,
     input  wire         rst,
+    input  wire [ 31:0] volumes,      // that there are
     input  wire         token_end,
     input  wire [  7:0] token_status,
     input  wire [ 63:0] token_word,
@@ -11,6 +12,7 @@ module ebs_gather (
     output reg          out_end,
     output reg  [  7:0] out_status,
     output reg  [191:0] out_request,  // tick, start, blocks, volume; or the packet's number
+    output reg          out_asks,     // a request of a volume that there is
     output reg          out_valid,
     input  wire         out_ready
 );
@@ -27,6 +29,7 @@ module ebs_gather (
     if (taken && whole) begin
       out_end     <= token_end;
       out_status  <= token_status == device_pkg::OK && token_end && held != 0 ? device_pkg::BAD_LENGTH : token_status;
+      out_asks    <= !token_end && words[31:0] < volumes;
       out_request <= token_end ? {128'b0, token_word} : {token_word, words};
     end
     if (taken) words <= {token_word, words[127:64]};

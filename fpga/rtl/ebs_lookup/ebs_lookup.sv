@@ -51,7 +51,7 @@ module ebs_lookup #(
     input  wire               m_axi_volumes_arready,
     input  wire [        511:0] m_axi_volumes_rdata,
     input  wire [        1:0] m_axi_volumes_rresp,
-    input  wire               m_axi_volumes_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_volumes_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_volumes_rvalid,
     output wire               m_axi_volumes_rready,
     output wire [       63:0] m_axi_volumes_awaddr,
@@ -76,7 +76,7 @@ module ebs_lookup #(
     input  wire               m_axi_entries_arready,
     input  wire [         63:0] m_axi_entries_rdata,
     input  wire [        1:0] m_axi_entries_rresp,
-    input  wire               m_axi_entries_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_entries_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_entries_rvalid,
     output wire               m_axi_entries_rready,
     output wire [       63:0] m_axi_addresses_araddr,
@@ -87,7 +87,7 @@ module ebs_lookup #(
     input  wire               m_axi_addresses_arready,
     input  wire [         63:0] m_axi_addresses_rdata,
     input  wire [        1:0] m_axi_addresses_rresp,
-    input  wire               m_axi_addresses_rlast,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_addresses_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
     input  wire               m_axi_addresses_rvalid,
     output wire               m_axi_addresses_rready
 );
@@ -133,6 +133,34 @@ module ebs_lookup #(
       .hwif_in_faults_value(faults)
   );
 
+  // Where the tables of entries and of addresses begin; their first address is that of number 1. Registers of the host,
+  // which change between packets.
+  reg [63:0] entries_base, addresses_base, addresses_begin;
+  wire [63:0] entries_sum, addresses_sum, before_first;
+  wire [6:0] unused_carries;  // tables lie below the end of the address space
+  wire unused_borrow;
+  wide_add entries_from (
+      .a(base),
+      .b({32'b0, entries_at}),
+      .sum({unused_carries[0], entries_sum})
+  );
+  wide_add addresses_from (
+      .a(base),
+      .b({32'b0, addresses_at}),
+      .sum({unused_carries[1], addresses_sum})
+  );
+  wide_subtract addresses_before (
+      .a(addresses_begin),
+      .b(64'd8),
+      .difference(before_first),
+      .borrow(unused_borrow)
+  );
+  always @(posedge clk) begin
+    entries_base    <= entries_sum;
+    addresses_begin <= addresses_sum;
+    addresses_base  <= before_first;
+  end
+
   // What an AXI response makes of a packet.
   function [7:0] status_of(input [1:0] response);
     status_of = response == 3 ? device_pkg::OUT_OF_BOUNDS : response == 2 ? device_pkg::FAILED : device_pkg::OK;
@@ -161,13 +189,14 @@ module ebs_lookup #(
       .token_ready(token_ready)
   );
 
-  wire a_end, a_valid, a_ready;
+  wire a_end, a_asks, a_valid, a_ready;
   wire [7:0] a_status;
   wire [191:0] a_request;
 
   ebs_gather gather (
       .clk(clk),
       .rst(rst),
+      .volumes(volumes),
       .token_end(token_end),
       .token_status(token_status),
       .token_word(token_word),
@@ -176,15 +205,22 @@ module ebs_lookup #(
       .out_end(a_end),
       .out_status(a_status),
       .out_request(a_request),
+      .out_asks(a_asks),
       .out_valid(a_valid),
       .out_ready(a_ready)
   );
 
   // The volume's line.
-  wire a_asks = !a_end && a_request[31:0] < volumes;
   wire conflict, room, released, volume_ready;
   wire a_goes = a_valid && !poison && (!a_asks || (!conflict && room));
   assign a_ready = a_goes && volume_ready;
+
+  wire [63:0] a_address;
+  wide_add volume_at (
+      .a(base),
+      .b({26'b0, a_request[31:0], 6'b0}),
+      .sum({unused_carries[2], a_address})
+  );
 
   ebs_claims #(
       .FLIGHT(FLIGHT)
@@ -201,7 +237,7 @@ module ebs_lookup #(
   wire b_end, b_asked, b_valid, b_ready, b_idle;
   wire [7:0] b_status;
   wire [191:0] b_request;
-  wire [511:0] b_line;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [511:0] b_line; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wire [1:0] b_response;
 
   ebs_stage #(
@@ -215,7 +251,7 @@ module ebs_lookup #(
       .idle(b_idle),
       .in_item({a_end, a_status, a_request}),
       .in_asks(a_asks),
-      .in_address(base + {26'b0, a_request[31:0], 6'b0}),
+      .in_address(a_address),
       .in_valid(a_goes),
       .in_ready(volume_ready),
       .m_axi_araddr(m_axi_volumes_araddr),
@@ -236,38 +272,81 @@ module ebs_lookup #(
       .out_ready(b_ready)
   );
 
+  // What the volume says of the read, measured in a cycle and judged in the next.
   wire [31:0] b_count = b_request[63:32];
   wire [63:0] b_start = b_request[127:64], b_blocks = b_line[127:64];
-  wire [63:0] b_free = b_blocks - b_count;  // where the last read of so many blocks may start
+  wire [63:0] b_free;  // where the last read of so many blocks may start
+  wire b_more;  // more blocks than there are
+  wide_subtract remaining (
+      .a(b_blocks),
+      .b({32'b0, b_count}),
+      .difference(b_free),
+      .borrow(b_more)
+  );
+  /* verilator lint_off UNUSEDSIGNAL */ wire [56:0] b_entry; /* verilator lint_on UNUSEDSIGNAL */  // number of the entry in the block table; the other bits are not needed
+  wide_add #(
+      .WIDTH(56)
+  ) entry_number (
+      .a({1'b0, b_start[63:9]}),
+      .b({24'b0, b_line[31:0]}),
+      .sum(b_entry)
+  );
   wire [32:0] b_last = {24'b0, b_start[8:0]} + {1'b0, b_count};
   wire b_lost = !b_asked || b_response != 0 || b_blocks == 0;
-  wire b_range = b_count == 0 || b_count > b_blocks || b_start > b_free;
-  wire [2:0] b_outcome = b_lost ? device_pkg::NO_VOLUME : b_range ? device_pkg::OUT_OF_RANGE
-      : b_last > 512 ? device_pkg::SPLIT : device_pkg::FOUND;
+  wire b_range = b_count == 0 || b_more;
   wire [7:0] b_fault = b_end ? b_status : b_asked ? status_of(b_response) : device_pkg::OK;
 
   // end, claimed, status, outcome; tick or number, volume, blocks, within; rate, burst, tokens, last
   localparam ITEM = 1 + 1 + 8 + 3 + 64 + 32 + 10 + 9 + 32 + 64 + 64 + 64;
-  wire [ITEM-1:0] b_item = {
-    b_end, b_asked, b_fault, b_outcome,
-    b_end ? b_request[63:0] : b_request[191:128], b_request[31:0], b_count[9:0], b_start[8:0],
-    b_line[159:128], b_line[255:192], b_line[319:256], b_line[383:320]
-  };
+  localparam AHEAD = 1 + 1 + 8, BEHIND = ITEM - AHEAD - 3;  // bits before and after the outcome
+
+  wire [AHEAD-1:0] m_ahead;
+  wire [BEHIND-1:0] m_behind;
+  wire [63:0] m_start, m_free;
+  wire [32:0] m_last;
+  wire [55:0] m_entry;
+  wire m_lost, m_range, m_valid, m_ready;
+  skid_buffer #(
+      .WIDTH(ITEM - 3 + 64 + 64 + 33 + 56 + 2)
+  ) measured (
+      .clk(clk),
+      .rst(rst),
+      .in_data({
+        b_end, b_asked, b_fault,
+        b_end ? b_request[63:0] : b_request[191:128], b_request[31:0], b_count[9:0], b_start[8:0],
+        b_line[159:128], b_line[255:192], b_line[319:256], b_line[383:320],
+        b_start, b_free, b_last, b_entry[55:0], b_lost, b_range
+      }),
+      .in_valid(b_valid),
+      .in_ready(b_ready),
+      .out_data({m_ahead, m_behind, m_start, m_free, m_last, m_entry, m_lost, m_range}),
+      .out_valid(m_valid),
+      .out_ready(m_ready)
+  );
+
+  wire [63:0] unused_room;
+  wire m_beyond;
+  wide_subtract fitting (
+      .a(m_free),
+      .b(m_start),
+      .difference(unused_room),
+      .borrow(m_beyond)
+  );
+  wire [2:0] m_outcome = m_lost ? device_pkg::NO_VOLUME : m_range || m_beyond ? device_pkg::OUT_OF_RANGE
+      : m_last > 512 ? device_pkg::SPLIT : device_pkg::FOUND;
 
   wire [ITEM-1:0] c_item;
-  wire [31:0] c_first;
-  wire [54:0] c_segment;
+  wire [55:0] c_entry;
   wire c_asks, c_valid, c_ready;
-
   skid_buffer #(
-      .WIDTH(ITEM + 32 + 55 + 1)
+      .WIDTH(ITEM + 56 + 1)
   ) judged (
       .clk(clk),
       .rst(rst),
-      .in_data({b_item, b_line[31:0], b_start[63:9], !b_end && b_outcome == device_pkg::FOUND}),
-      .in_valid(b_valid),
-      .in_ready(b_ready),
-      .out_data({c_item, c_first, c_segment, c_asks}),
+      .in_data({m_ahead, m_outcome, m_behind, m_entry, !m_ahead[AHEAD-1] && m_outcome == device_pkg::FOUND}),
+      .in_valid(m_valid),
+      .in_ready(m_ready),
+      .out_data({c_item, c_entry, c_asks}),
       .out_valid(c_valid),
       .out_ready(c_ready)
   );
@@ -277,6 +356,12 @@ module ebs_lookup #(
   wire d_asked, d_valid, d_ready, d_idle;
   wire [63:0] d_line;
   wire [1:0] d_response;
+  wire [63:0] c_address, d_address;
+  wide_add entry_at (
+      .a(entries_base),
+      .b({5'b0, c_entry, 3'b0}),
+      .sum({unused_carries[3], c_address})
+  );
 
   ebs_stage #(
       .ITEM(ITEM),
@@ -287,7 +372,7 @@ module ebs_lookup #(
       .idle(d_idle),
       .in_item(c_item),
       .in_asks(c_asks),
-      .in_address(base + entries_at + {{6'b0, c_segment} + c_first, 3'b0}),
+      .in_address(c_address),
       .in_valid(c_valid),
       .in_ready(c_ready),
       .m_axi_araddr(m_axi_entries_araddr),
@@ -315,6 +400,11 @@ module ebs_lookup #(
   wire [ITEM-1:0] d_new = {d_item[ITEM-1-:2], d_fault, d_outcome, d_item[ITEM-14:0]};
 
   // The segment's address.
+  wide_add segment_at (
+      .a(addresses_base),
+      .b({29'b0, d_stored, 3'b0}),
+      .sum({unused_carries[4], d_address})
+  );
   wire [ITEM+31:0] e_item;
   wire e_asked, e_valid, e_ready, e_idle;
   wire [63:0] e_line;
@@ -329,7 +419,7 @@ module ebs_lookup #(
       .idle(e_idle),
       .in_item({d_server, d_new}),
       .in_asks(d_asked && d_there),
-      .in_address(base + addresses_at + {29'b0, d_stored - 1'b1, 3'b0}),
+      .in_address(d_address),
       .in_valid(d_valid),
       .in_ready(d_ready),
       .m_axi_araddr(m_axi_addresses_araddr),
@@ -361,7 +451,12 @@ module ebs_lookup #(
       = e_item;
   wire [7:0] e_fault = e_asked && e_response != 0 ? status_of(e_response) : e_status;
   wire [2:0] e_found = e_asked && (e_response != 0 || e_line == 0) ? device_pkg::UNMAPPED : e_outcome;
-  wire [63:0] e_address = e_line + {43'b0, e_within, 12'b0};
+  wire [63:0] e_address;
+  wide_add block_at (
+      .a(e_line),
+      .b({43'b0, e_within, 12'b0}),
+      .sum({unused_carries[5], e_address})
+  );
 
   // The bucket, which never stalls: what is in it has a place in the queue behind.
   localparam DONE = 1 + 1 + 8 + 3 + 64 + 32 + 32 + 64;
@@ -410,24 +505,30 @@ module ebs_lookup #(
       .rst(rst),
       .in_data({f_end, f_claimed, f_found, f_status, f_volume, f_low, f_found ? f_address : 64'b0, f_tokens, f_tick}),
       .in_valid(f_valid),
-      .in_ready(),  // places counts
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // places counts; credits have counted what comes
       .out_data({g_end, g_claimed, g_writes, g_status, g_volume, g_low, g_high, g_tokens, g_tick}),
       .out_valid(g_valid),
       .out_ready(g_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   // The bucket goes back to memory; only then is the read answered and its volume free.
   wire aw_ready, w_ready, h_room;
   assign g_ready = h_room && (!g_writes || (aw_ready && w_ready));
   wire writes = g_valid && g_ready && g_writes;
+  wire [63:0] g_address;
+  wide_add bucket_at (
+      .a(base),
+      .b({26'b0, g_volume, 6'b0}),
+      .sum({unused_carries[6], g_address})
+  );
 
   skid_buffer #(
       .WIDTH(64)
   ) write_address (
       .clk(clk),
       .rst(rst),
-      .in_data(base + {26'b0, g_volume, 6'b0}),
+      .in_data(g_address),
       .in_valid(writes),
       .in_ready(aw_ready),
       .out_data(m_axi_volumes_awaddr),
@@ -472,7 +573,7 @@ module ebs_lookup #(
       .out_data({h_end, h_claimed, h_wrote, h_status, h_low, h_high}),
       .out_valid(h_valid),
       .out_ready(h_ready),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   // Two words for each read.
@@ -505,9 +606,12 @@ module ebs_lookup #(
       .m_axis_tready(m_axis_tready)
   );
 
-  assign all_idle = b_idle && !c_valid && d_idle && e_idle && places == FLIGHT && !h_valid;
+  assign all_idle = b_idle && !m_valid && !c_valid && d_idle && e_idle && places == FLIGHT && !h_valid;
 
+  reg read_whole, ended_badly;  // counted a cycle later
   always @(posedge clk) begin
+    read_whole  <= !rst && half_read && second;
+    ended_badly <= !rst && faulty;
     if (rst) begin
       poison  <= 1'b0;
       lookups <= 0;
@@ -515,8 +619,8 @@ module ebs_lookup #(
     end else begin
       if (cancel) poison <= 1'b1;
       else if (all_idle) poison <= 1'b0;
-      lookups <= lookups + (half_read && second);
-      faults  <= faults + faulty;
+      lookups <= lookups + read_whole;
+      faults  <= faults + ended_badly;
     end
   end
 endmodule

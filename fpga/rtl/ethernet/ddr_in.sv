@@ -3,7 +3,7 @@
 // edge. This one is for simulation; boards have one of their chip's (fpga/boards).
 module ddr_in #(
     // Steps of the chip's delay; none here.
-    parameter DELAY = 0
+    /* verilator lint_off UNUSEDPARAM */ parameter DELAY = 0 /* verilator lint_on UNUSEDPARAM */  // for ports like the board cell.s
 ) (
     input  wire clk,
     input  wire pin,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with a frame that came from a MAC.
 package ethernet_pkg;
-  localparam [2:0] NONE = 0;
+  /* verilator lint_off UNUSEDPARAM */ localparam [2:0] NONE = 0; /* verilator lint_on UNUSEDPARAM */  // for ports like the board cell.s
   localparam [2:0] CORRUPT = 1;  // its check sequence, a byte or its preamble
   localparam [2:0] RUNT = 2;
   localparam [2:0] JUMBO = 3;

@@ -73,7 +73,7 @@ module gmii_rx #(
       if (holds != 4) holds <= holds + 1'b1;
       if (leaves) begin
         fill <= spill ? 5'd1 : fill + 1'b1;
-        for (i = 0; i < 16; i = i + 1) if (fill[3:0] == i) beat[i*8+:8] <= held[7:0];
+        /* verilator lint_off WIDTHEXPAND */ for (i = 0; i < 16; i = i + 1) if (fill[3:0] == i) beat[i*8+:8] <= held[7:0]; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       end
     end
 
@@ -86,7 +86,7 @@ module gmii_rx #(
     end else if ((spill && !too_long || ends) && !lost && !owed && free) begin
       out_valid <= 1'b1;
       out_data  <= beat;
-      out_count <= fill - 1'b1;
+      /* verilator lint_off WIDTHTRUNC */ out_count <= fill - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
       out_last  <= ends;
       out_fault <= fault;
     end else if (stray && free) begin

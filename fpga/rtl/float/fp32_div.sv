@@ -13,7 +13,7 @@ module fp32_div (
     integer i;
     begin
       zeros = 5'd24;
-      for (i = 0; i < 24; i = i + 1) if (x[i]) zeros = 23 - i;
+      /* verilator lint_off WIDTHTRUNC */ for (i = 0; i < 24; i = i + 1) if (x[i]) zeros = 23 - i; /* verilator lint_on WIDTHTRUNC */  // the value fits
     end
   endfunction
 
@@ -51,7 +51,7 @@ module fp32_div (
     kind_2     <= kind_1;
     dividend_2 <= dividend_1 << zeros_a;
     divisor_2  <= divisor_1 << zeros_b;
-    exponent_2 <= exponent_1 - zeros_a + zeros_b;
+    /* verilator lint_off WIDTHEXPAND */ exponent_2 <= exponent_1 - zeros_a + zeros_b; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   end
 
   // 3: the quotient's first digit is a one.
@@ -78,14 +78,14 @@ module fp32_div (
       end else begin : later
         assign {rest_in, divisor_in, found_in} = {steps[n-1].rest, steps[n-1].divisor, steps[n-1].found};
       end
-      wire [25:0] less_divisor = {1'b0, rest_in} - divisor_in;
+      /* verilator lint_off WIDTHEXPAND */ wire [25:0] less_divisor = {1'b0, rest_in} - divisor_in; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       reg [24:0] rest;
-      reg [23:0] divisor;
+      /* verilator lint_off UNUSEDSIGNAL */ reg [23:0] divisor; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
       reg [DIGITS-1:0] found;
       always @(posedge clk) begin
         rest    <= (less_divisor[25] ? rest_in : less_divisor[24:0]) << 1;
         divisor <= divisor_in;
-        found   <= {found_in, !less_divisor[25]};
+        /* verilator lint_off WIDTHTRUNC */ found   <= {found_in, !less_divisor[25]}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
       end
     end
   endgenerate

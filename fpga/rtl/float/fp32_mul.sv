@@ -33,24 +33,27 @@ module fp32_mul (
   reg signed [9:0] exponent_2, exponent_3;
   reg [31:0] value_2, value_3;
   reg special_2, special_3, sign_2, sign_3;
+  reg [47:0] mark_3;  // a one where the exponent allows no further shift to the left
+  integer n;
   always @(posedge clk) begin
     bits_2 <= significand_a * significand_b;
     bits_3 <= bits_2;
     {special_2, sign_2, value_2, exponent_2} <= {special_1, sign_1, value_1, exponent_1};
     {special_3, sign_3, value_3, exponent_3} <= {special_2, sign_2, value_2, exponent_2};
+    mark_3[47] <= exponent_2 <= 1;
+    /* verilator lint_off WIDTHEXPAND */ for (n = 0; n < 47; n = n + 1) mark_3[n] <= exponent_2 == 48 - n; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   end
 
   // 4: how far to shift: left to the first one as far as the exponent allows, right where it is below 1.
-  reg [5:0] zeros;
-  integer i;
-  always @* begin
-    zeros = 6'd48;
-    for (i = 0; i < 48; i = i + 1) if (bits_3[i]) zeros = 47 - i;
-  end
+  wire [5:0] left;
+  leading_zeros #(
+      .WIDTH(48)
+  ) normal (
+      .bits (bits_3 | mark_3),
+      .zeros(left)
+  );
   wire below = exponent_3 < 1;
-  wire [9:0] room = exponent_3 - 10'd1;
   wire [9:0] away = 10'd1 - exponent_3;
-  wire [5:0] left = below ? 6'd0 : room < zeros ? room[5:0] : zeros;
 
   reg [47:0] bits_4;
   reg [5:0] left_4;
@@ -62,21 +65,23 @@ module fp32_mul (
     {special_4, sign_4, value_4, bits_4} <= {special_3, sign_3, value_3, bits_3};
     left_4     <= left;
     right_4    <= !below ? 5'd0 : away > 31 ? 5'd31 : away[4:0];
-    exponent_4 <= below ? 9'd1 : exponent_3[8:0] - left;
+    exponent_4 <= below ? 9'd1 : exponent_3[8:0];
   end
 
   // 5: shift, with guard, round and sticky bits.
   wire [47:0] moved = bits_4 << left_4;  // nothing moves both ways
-  wire [25:0] shifted = moved[47:22] >> right_4;
-  wire [25:0] lost = moved[47:22] & ~({26{1'b1}} << right_4);
+  wire [25:0] shifted = bits_4[47:22] >> right_4;
+  wire [25:0] lost = bits_4[47:22] & ~({26{1'b1}} << right_4);
+  wire rightwards = right_4 != 0;
 
   reg [26:0] total_5;
   reg [8:0] exponent_5;
   reg [31:0] value_5;
   reg special_5, sign_5;
   always @(posedge clk) begin
-    {special_5, sign_5, value_5, exponent_5} <= {special_4, sign_4, value_4, exponent_4};
-    total_5 <= {shifted, moved[21:0] != 0 || lost != 0};
+    {special_5, sign_5, value_5} <= {special_4, sign_4, value_4};
+    exponent_5 <= exponent_4 - {3'b0, left_4};
+    total_5 <= rightwards ? {shifted, bits_4[21:0] != 0 || lost != 0} : {moved[47:22], moved[21:0] != 0};
   end
 
   // 6: round; a carry goes into the exponent, from subnormal to normal and from the greatest to infinity.

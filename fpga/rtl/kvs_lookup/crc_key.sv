@@ -5,7 +5,7 @@ module crc_key #(
     parameter [31:0] POLYNOMIAL = 32'h82F63B78
 ) (
     input  wire [63:0] key,
-    output wire [31:0] crc
+    /* verilator lint_off VARHIDDEN */ output wire [31:0] crc /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
 );
   // The register after 64 bits of a key.
   function [31:0] after(input [63:0] bits, input [31:0] start);

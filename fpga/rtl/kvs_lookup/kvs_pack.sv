@@ -38,7 +38,7 @@ module kvs_pack #(
   assign looked_up   = token_valid && token_ready && !token_end;
   assign faulty      = token_valid && token_ready && token_end && status != device_pkg::OK;
 
-  wire [WIDTH-1:0] completion = {token_word, count, 24'b0, status};
+  /* verilator lint_off WIDTHEXPAND */ wire [WIDTH-1:0] completion = {token_word, count, 24'b0, status}; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};  // whole beats always, as DMA engines want them
 
   skid_buffer #(

@@ -27,6 +27,7 @@ module kvs_port #(
 );
   wire [31:0] hash, bucket;
   wire bucket_valid, bucket_ready;
+  wire unused_carry;  // tables lie below the end of the address space
 
   crc_key #(.POLYNOMIAL(POLYNOMIAL)) crc (.key(key), .crc(hash));
 
@@ -43,12 +44,19 @@ module kvs_port #(
       .out_ready(bucket_ready)
   );
 
+  wire [63:0] address;
+  wide_add addressed (
+      .a(base),
+      .b({26'b0, bucket, 6'b0}),
+      .sum({unused_carry, address})
+  );
+
   skid_buffer #(
       .WIDTH(64)
   ) asked (
       .clk(clk),
       .rst(rst),
-      .in_data(base + {26'b0, bucket, 6'b0}),
+      .in_data(address),
       .in_valid(bucket_valid),
       .in_ready(bucket_ready),
       .out_data(m_axi_araddr),

@@ -9,9 +9,11 @@ module dma_align #(
     input  wire               rst,
     input  wire               job_valid,
     output wire               job_ready,
-    input  wire [       63:0] job_source,
-    input  wire [       63:0] job_destination,
-    input  wire [       31:0] job_length,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       63:0] job_source, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       63:0] job_destination, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [       31:0] job_length, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
+    input  wire [       32:0] job_source_lines,
+    input  wire [       32:0] job_destination_lines,
     input  wire [  WIDTH+1:0] line,             // response, data
     input  wire               line_valid,
     output wire               line_ready,
@@ -32,7 +34,6 @@ module dma_align #(
   reg [1:0] worst;
 
   wire [LINE-1:0] begin_source = job_source[LINE-1:0], begin_destination = job_destination[LINE-1:0];
-  wire [64:0] source_last = job_source + job_length - 1'b1, destination_last = job_destination + job_length - 1'b1;
 
   // Step 1: a line with the one before it.
   wire free;
@@ -54,9 +55,9 @@ module dma_align #(
     if (job_valid && job_ready) begin
       shift     <= begin_source - begin_destination;
       into      <= begin_destination;
-      last_byte <= destination_last[LINE-1:0];
-      coming    <= source_last[64:LINE] - job_source[63:LINE] + 1'b1;
-      going     <= destination_last[64:LINE] - job_destination[63:LINE] + 1'b1;
+      last_byte <= begin_destination + job_length[LINE-1:0] - 1'b1;
+      coming    <= job_source_lines;
+      going     <= job_destination_lines;
       low       <= {WIDTH{1'b0}};
       worst     <= 2'b00;
       first     <= 1'b1;
@@ -100,7 +101,7 @@ module dma_align #(
     else if (free) wide_valid <= step;
   end
 
-  wire [2*WIDTH-1:0] shifted = wide >> {wide_shift, 3'b0};
+  /* verilator lint_off UNUSEDSIGNAL */ wire [2*WIDTH-1:0] shifted = wide >> {wide_shift, 3'b0}; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   skid_buffer #(
       .WIDTH(WIDTH + LANES + 2)
   ) narrow (

@@ -29,34 +29,39 @@ module dma_read #(
     output wire             line_valid,
     input  wire             line_taken     // a line has left the queue behind
 );
-  localparam LINE = $clog2(WIDTH / 8);
   localparam COUNT = $clog2(DEPTH);
 
   reg busy, held;
   reg [1:0] from;
-  reg [63:0] address;
-  reg [32:0] left;
+  reg given;              // a line has left the queue behind in the cycle before
   reg [COUNT:0] room;     // lines that may still be asked for
   reg [COUNT:0] flying;   // lines that were asked for and have not come
 
   wire [8:0] lines;
+  wire offered, asked, over;
   dma_burst #(
       .WIDTH(WIDTH),
       .BURST(BURST)
   ) burst (
-      .address(address),
-      .left(left),
-      .lines(lines)
+      .clk(clk),
+      .rst(rst),
+      .load(job_valid && job_ready),
+      .first(job_address),
+      .count(job_lines),
+      .address(araddr),
+      .lines(lines),
+      .valid(offered),
+      .taken(asked),
+      .over(over)
   );
 
   // A memory is left only when all that was asked of it has come: lines come in the order of jobs.
   // An address that was offered stays offered.
-  wire asking = busy && left != 0 && (!stop || held) && room >= lines;
-  wire asked = asking && arready[from];
+  /* verilator lint_off WIDTHEXPAND */ wire asking = offered && (!stop || held) && room >= lines; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+  assign asked = asking && arready[from];
   wire came = rvalid[from] && flying != 0;
 
-  assign araddr     = address;
-  assign arlen      = lines - 1'b1;
+  /* verilator lint_off WIDTHTRUNC */ assign arlen      = lines - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
   assign arvalid    = asking ? 3'b001 << from : 3'b000;
   assign rready     = flying != 0 ? 3'b001 << from : 3'b000;
   assign line       = {rresp[from*2+:2], rdata[from*WIDTH+:WIDTH]};
@@ -65,25 +70,20 @@ module dma_read #(
   assign quiet      = flying == 0 && !held;
 
   always @(posedge clk) begin
-    if (job_valid && job_ready) begin
-      from <= job_from;
-      address <= job_address;
-      left <= job_lines;
-    end else if (asked) begin
-      address <= address + {lines, {LINE{1'b0}}};
-      left <= left - lines;
-    end
+    if (job_valid && job_ready) from <= job_from;
     if (rst) begin
       busy   <= 1'b0;
       held   <= 1'b0;
+      given  <= 1'b0;
       room   <= DEPTH;
       flying <= 0;
     end else begin
       if (!busy) busy <= job_valid;
-      else if (left == 0 && flying == 0) busy <= 1'b0;
+      else if (over && !offered && flying == 0) busy <= 1'b0;
       held   <= asking && !asked;
-      room   <= room - (asked ? lines : 9'd0) + line_taken;
-      flying <= flying + (asked ? lines : 9'd0) - came;
+      given  <= line_taken;
+      /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ room   <= asked ? room - lines + given : room + given; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
+      /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ flying <= asked ? flying + lines - came : flying - came; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; the value fits
     end
   end
 endmodule

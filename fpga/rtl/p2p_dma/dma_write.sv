@@ -15,7 +15,7 @@ module dma_write #(
     input  wire [        1:0] job_to,
     input  wire [       63:0] job_address,   // of its first line
     input  wire [       32:0] job_lines,
-    input  wire [        9:0] waiting,       // lines in the queue before this
+    input  wire               arrived,       // a line has come into the queue before this
     input  wire [  WIDTH-1:0] line_data,
     input  wire [WIDTH/8-1:0] line_strobe,
     input  wire [        1:0] line_response, // of the reads
@@ -36,38 +36,43 @@ module dma_write #(
     output wire [        1:0] done_to,       // to which memory
     output reg  [        1:0] done_response  // the worst of its reads and writes
 );
-  localparam LINE = $clog2(WIDTH / 8);
-
   reg busy, held;
   reg [1:0] to, worst;
-  reg [63:0] address;
-  reg [32:0] left;
-  reg [9:0] owed;         // lines of bursts that have begun
+  reg [9:0] spare;        // lines in the queue that belong to no burst that has begun
   reg [8:0] sent_of;      // lines of the first of them that were sent
-  reg [31:0] unanswered;  // bursts
+  reg [31:0] unanswered;  // bursts, counted in the cycle after they began: until then `bursts` has them
+  reg counting;
 
   wire [8:0] lines;
+  wire offered, begun, over;
   dma_burst #(
       .WIDTH(WIDTH),
       .BURST(BURST)
   ) burst (
-      .address(address),
-      .left(left),
-      .lines(lines)
+      .clk(clk),
+      .rst(rst),
+      .load(job_valid && job_ready),
+      .first(job_address),
+      .count(job_lines),
+      .address(awaddr),
+      .lines(lines),
+      .valid(offered),
+      .taken(begun),
+      .over(over)
   );
 
   // A burst begins while the one before it is sent. An address that was offered stays offered.
   wire [8:0] sending;
   wire some, more_bursts;
-  wire begins = busy && left != 0 && (!stop || held) && more_bursts && waiting >= owed + lines;
-  wire begun = begins && awready[to];
+  /* verilator lint_off WIDTHEXPAND */ wire begins = offered && (!stop || held) && more_bursts && spare >= lines; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+  assign begun = begins && awready[to];
   wire sent = some && wready[to];
   wire answered = bvalid[to] && unanswered != 0;
   wire [1:0] answer = bresp[to*2+:2];
   wire [1:0] read = sent ? line_response : 2'b00;
-  wire [1:0] write = answered ? answer : 2'b00;
+  /* verilator lint_off VARHIDDEN */ wire [1:0] write = answered ? answer : 2'b00; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
   wire [1:0] more = read > write ? read : write;
-  wire finished = busy && left == 0 && owed == 0 && unanswered == 0;
+  wire finished = busy && over && !offered && !some && unanswered == 0;
 
   fifo #(
       .WIDTH(9),
@@ -81,11 +86,10 @@ module dma_write #(
       .out_data(sending),
       .out_valid(some),
       .out_ready(sent && wlast),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
-  assign awaddr     = address;
-  assign awlen      = lines - 1'b1;
+  /* verilator lint_off WIDTHTRUNC */ assign awlen      = lines - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
   assign awvalid    = begins ? 3'b001 << to : 3'b000;
   assign wdata      = line_data;
   assign wstrb      = line_strobe;
@@ -95,36 +99,30 @@ module dma_write #(
   assign line_ready = sent;
   assign job_ready  = !busy && !done;
   assign done_to    = to;
-  assign quiet      = !held && owed == 0 && unanswered == 0;
+  assign quiet      = !held && !some && !counting && unanswered == 0;
 
   always @(posedge clk) begin
     if (job_valid && job_ready) begin
       to <= job_to;
-      address <= job_address;
-      left <= job_lines;
       worst <= 2'b00;
-    end else begin
-      if (begun) begin
-        address <= address + {lines, {LINE{1'b0}}};
-        left <= left - lines;
-      end
-      if (more > worst) worst <= more;
-    end
+    end else if (more > worst) worst <= more;
     done_response <= worst;
     if (rst) begin
       busy       <= 1'b0;
       held       <= 1'b0;
-      owed       <= 0;
+      spare      <= 0;
       sent_of    <= 0;
+      counting   <= 1'b0;
       unanswered <= 0;
       done       <= 1'b0;
     end else begin
       if (!busy) busy <= job_valid && job_ready;
       else if (finished) busy <= 1'b0;
       held <= begins && !begun;
-      owed <= owed + (begun ? lines : 9'd0) - sent;
+      spare <= begun ? spare - lines + arrived : spare + arrived;
       if (sent) sent_of <= wlast ? 0 : sent_of + 1'b1;
-      unanswered <= unanswered + begun - answered;
+      counting   <= begun;
+      unanswered <= unanswered + counting - answered;
       done <= finished;
     end
   end

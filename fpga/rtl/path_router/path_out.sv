@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port's way out: whole packets of each queue in turn.
+// A port's way out: whole packets of each queue in turn, from a register.
 module path_out #(
     // Bits of a beat; the highest says that a packet ends.
     parameter WIDTH = 577,
@@ -13,14 +13,17 @@ module path_out #(
     input  wire [COUNT*WIDTH-1:0] from_data,
     input  wire [      COUNT-1:0] from_valid,
     output wire [      COUNT-1:0] from_ready,
-    output wire [      WIDTH-1:0] data,
-    output wire                   valid,
+    output reg  [      WIDTH-1:0] data,
+    output reg                    valid,
     input  wire                   ready
 );
   reg [COUNT-1:0] open;  // whose packet has begun
   wire [COUNT-1:0] request = |open ? from_valid & open : from_valid;
   wire [COUNT-1:0] grant;
-  wire last = data[WIDTH-1];
+  wire [WIDTH-1:0] chosen;
+  wire last = chosen[WIDTH-1];
+  wire some;
+  wire free = !valid || ready;
 
   arbiter #(
       .COUNT(COUNT)
@@ -29,11 +32,11 @@ module path_out #(
       .rst(rst),
       .request(request),
       .grant(grant),
-      .valid(valid),
-      .taken(ready && last)
+      .valid(some),
+      .taken(free && last)
   );
 
-  assign from_ready = ready ? grant : {COUNT{1'b0}};
+  assign from_ready = free ? grant : {COUNT{1'b0}};
 
   path_mux #(
       .WIDTH(WIDTH),
@@ -42,11 +45,17 @@ module path_out #(
   ) mux (
       .from_data(from_data),
       .choice(grant),
-      .data(data)
+      .data(chosen)
   );
 
   always @(posedge clk) begin
-    if (rst) open <= {COUNT{1'b0}};
-    else if (valid && ready) open <= last ? {COUNT{1'b0}} : grant;
+    if (free) data <= chosen;
+    if (rst) begin
+      valid <= 1'b0;
+      open  <= {COUNT{1'b0}};
+    end else if (free) begin
+      valid <= some;
+      if (some) open <= last ? {COUNT{1'b0}} : grant;
+    end
   end
 endmodule

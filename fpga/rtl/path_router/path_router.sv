@@ -4,7 +4,7 @@
 //
 // Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
 // as senders watch *_room: bit p says that the queue to port p has room for a packet of PACKET beats. Packets stay whole,
-// and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 2 cycles.
+// and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 3 cycles.
 module path_router #(
     // Bits of a beat, a multiple of 8.
     parameter WIDTH = 512,
@@ -120,7 +120,7 @@ module path_router #(
   wire [4*BEAT-1:0] in_beat, out_beat, entering;
   wire [3:0] in_valid, in_ready, in_last, out_valid, out_ready, refused;
   wire [7:0] in_destination;
-  wire [15:0] entering_valid, entering_ready, room;  // bit 4 * from + to
+  /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] entering_valid, entering_ready, room; /* verilator lint_on UNUSEDSIGNAL */  // bit 4 * from + to; the other bits are not needed
 
   // Which queues exist: those that some model needs.
   function exists(input integer from, input integer to);
@@ -204,7 +204,7 @@ module path_router #(
     // Queues to each port, those that no model needs tied off.
     for (to = 0; to < 4; to = to + 1) begin : ways
       wire [4*BEAT-1:0] queued;
-      wire [3:0] queued_valid, queued_ready;
+      /* verilator lint_off UNUSEDSIGNAL */ wire [3:0] queued_valid, queued_ready; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
       for (from = 0; from < 4; from = from + 1) begin : queues
         if (exists(from, to)) begin : way
           deep_fifo #(
@@ -249,7 +249,7 @@ module path_router #(
   // Up to four packets end in a cycle.
   wire [2:0] ended = {2'b0, refused[0]} + {2'b0, refused[1]} + {2'b0, refused[2]} + {2'b0, refused[3]};
 
-  always @(posedge clk) all_refused <= rst ? 16'b0 : all_refused + ended;
+  /* verilator lint_off WIDTHEXPAND */ always @(posedge clk) all_refused <= rst ? 16'b0 : all_refused + ended; /* verilator lint_on WIDTHEXPAND */  // zero-extended
 
 `ifndef SYNTHESIS
   initial if (MODELS == 0) $fatal(1, "path_router: MODELS names no model");

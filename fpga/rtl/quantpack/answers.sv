@@ -38,7 +38,7 @@ module answers #(
       .rst(rst),
       .in_data({last, data}),
       .in_valid(put),
-      .in_ready(),
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({m_axis_tlast, m_axis_tdata}),
       .out_valid(m_axis_tvalid),
       .out_ready(m_axis_tready),

@@ -31,7 +31,7 @@ module dequantise #(
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits
-  localparam LATENCY = 15;  // from a slot to what it makes
+  localparam LATENCY = 17;  // from a slot to what it makes
 
   wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
@@ -54,14 +54,14 @@ module dequantise #(
       .s_axis_tvalid(s_axis_tvalid),
       .s_axis_tready(s_axis_tready),
       .put(put),
-      .first(),
+      /* verilator lint_off PINCONNECTEMPTY */ .first(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .last(last),
       .drop(drop),
       .data(data),
-      .lanes(),
+      /* verilator lint_off PINCONNECTEMPTY */ .lanes(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .size(in_size),
-      .compact(),
-      .seed(),
+      /* verilator lint_off PINCONNECTEMPTY */ .compact(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
+      /* verilator lint_off PINCONNECTEMPTY */ .seed(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .word(limits),
       .job_valid(job_valid),
       .job_end(job_end),
@@ -88,7 +88,7 @@ module dequantise #(
   // What a row needs: its bounds and its step.
   wire [31:0] span, row_step;
   wire [1:0] late_size;
-  reg [35:0] dividing;
+  reg [37:0] dividing;
   fp32_add spans (
       .clk(clk),
       .a  (limits[63:32]),
@@ -97,7 +97,7 @@ module dequantise #(
   );
   delay #(
       .WIDTH (2),
-      .CYCLES(5)
+      .CYCLES(7)
   ) row_sizes (
       .clk(clk),
       .in (in_size),
@@ -106,7 +106,7 @@ module dequantise #(
   wire [31:0] row_top;
   highest_code row_tops (
       .size (late_size),
-      .code (),
+      /* verilator lint_off PINCONNECTEMPTY */ .code (), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .value(row_top)
   );
   fp32_div steps (
@@ -115,7 +115,7 @@ module dequantise #(
       .b(row_top),
       .quotient(row_step)
   );
-  always @(posedge clk) dividing <= rst ? 0 : {dividing, put && last};
+  /* verilator lint_off WIDTHTRUNC */ always @(posedge clk) dividing <= rst ? 0 : {dividing, put && last}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
 
   wire row_ends, row_ready;
   wire [31:0] least, greatest, step;
@@ -127,11 +127,11 @@ module dequantise #(
       .rst(rst),
       .in_data(limits),
       .in_valid(put && last),
-      .in_ready(),
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({greatest, least}),
-      .out_valid(),
+      /* verilator lint_off PINCONNECTEMPTY */ .out_valid(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .out_ready(row_ends),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
   fifo #(
       .WIDTH(32),
@@ -140,17 +140,17 @@ module dequantise #(
       .clk(clk),
       .rst(rst),
       .in_data(row_step),
-      .in_valid(dividing[35]),
-      .in_ready(),
+      .in_valid(dividing[37]),
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data(step),
       .out_valid(row_ready),
       .out_ready(row_ends),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   // Slots: a beat of a row, a packet's end.
   wire place, slot_row, slot_end, none_left;
-  wire [15:0] beat;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] beat; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   wire [1:0] size;
   wire [5:0] lanes;
   wire [103:0] completion;
@@ -170,7 +170,7 @@ module dequantise #(
       .place(place),
       .wrong(1'b0),
       .slot_row(slot_row),
-      .slot_bounds(),
+      /* verilator lint_off PINCONNECTEMPTY */ .slot_bounds(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .slot_end(slot_end),
       .row_ends(row_ends),
       .beat(beat),
@@ -185,8 +185,8 @@ module dequantise #(
   reg begins_1;
   reg [1:0] size_1;
   always @(posedge clk) begin
-    rows_on  <= rst ? 0 : {rows_on, slot_row};
-    ends_on  <= rst ? 0 : {ends_on, slot_end};
+    /* verilator lint_off WIDTHTRUNC */ rows_on  <= rst ? 0 : {rows_on, slot_row}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ ends_on  <= rst ? 0 : {ends_on, slot_end}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
     begins_1 <= line_begins;
     size_1   <= size;
   end
@@ -205,13 +205,13 @@ module dequantise #(
   // Values that go along with a slot, each to where it is needed.
   wire [7:0] top_1;
   reg [7:0] top_2;
-  wire [31:0] step_3, least_9, greatest_14;
-  wire [5:0] lanes_15;
-  wire [103:0] completion_15;
+  wire [31:0] step_3, least_9, greatest_16;
+  wire [5:0] lanes_17;
+  wire [103:0] completion_17;
   highest_code tops (
       .size (size_1),
       .code (top_1),
-      .value()
+      /* verilator lint_off PINCONNECTEMPTY */ .value() /* verilator lint_on PINCONNECTEMPTY */  // not needed here
   );
   always @(posedge clk) top_2 <= top_1;
   delay #(
@@ -232,11 +232,11 @@ module dequantise #(
   );
   delay #(
       .WIDTH (32),
-      .CYCLES(14)
+      .CYCLES(16)
   ) greatests (
       .clk(clk),
       .in (greatest),
-      .out(greatest_14)
+      .out(greatest_16)
   );
   delay #(
       .WIDTH (110),
@@ -244,10 +244,10 @@ module dequantise #(
   ) tags (
       .clk(clk),
       .in ({lanes, completion}),
-      .out({lanes_15, completion_15})
+      .out({lanes_17, completion_17})
   );
 
-  wire [WIDTH-1:0] values;  // 15
+  wire [WIDTH-1:0] values;  // 17
   genvar n;
   generate
     for (n = 0; n < LANES; n = n + 1) begin : lines
@@ -258,10 +258,10 @@ module dequantise #(
           .top(top_2),
           .step(step_3),
           .least(least_9),
-          .greatest(greatest_14),
+          .greatest(greatest_16),
           .value(value)
       );
-      assign values[32*n+:32] = n >= lanes_15 ? 32'b0 : value;
+      assign values[32*n+:32] = n >= lanes_17 ? 32'b0 : value;
     end
   endgenerate
 
@@ -274,7 +274,7 @@ module dequantise #(
       .place(place),
       .reserve(slot_row || slot_end),
       .put(rows_on[LATENCY-1] || ending),
-      .data(ending ? {completion_15[103:8], 24'b0, completion_15[7:0]} : values),
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {completion_17[103:8], 24'b0, completion_17[7:0]} : values), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending),
       .m_axis_tdata(m_axis_tdata),
       .m_axis_tkeep(m_axis_tkeep),
@@ -282,7 +282,7 @@ module dequantise #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready)
   );
-  assign ended  = ending && completion_15[7:0] == device_pkg::OK;
-  assign faulty = ending && completion_15[7:0] != device_pkg::OK;
+  assign ended  = ending && completion_17[7:0] == device_pkg::OK;
+  assign faulty = ending && completion_17[7:0] != device_pkg::OK;
   assign idle   = taking_idle && none_left && rows_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

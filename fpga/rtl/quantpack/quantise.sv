@@ -31,7 +31,7 @@ module quantise #(
   localparam LANES = WIDTH / 32;
   localparam JOBS = 64;
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
-  localparam LATENCY = 21;  // from a slot to what it makes
+  localparam LATENCY = 25;  // from a slot to what it makes
 
   // What comes in.
   wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
@@ -149,21 +149,21 @@ module quantise #(
 
   reg [LATENCY-1:0] rows_on, lines_on, bounds_on, ends_on;  // slots on their way
   always @(posedge clk) begin
-    rows_on   <= rst ? 0 : {rows_on, slot_row};
-    lines_on  <= rst ? 0 : {lines_on, line_ends};
-    bounds_on <= rst ? 0 : {bounds_on, slot_bounds};
-    ends_on   <= rst ? 0 : {ends_on, slot_end};
+    /* verilator lint_off WIDTHTRUNC */ rows_on   <= rst ? 0 : {rows_on, slot_row}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ lines_on  <= rst ? 0 : {lines_on, line_ends}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ bounds_on <= rst ? 0 : {bounds_on, slot_bounds}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
+    /* verilator lint_off WIDTHTRUNC */ ends_on   <= rst ? 0 : {ends_on, slot_end}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
   end
   assign read = rows_on[1];
 
   // Values that go along with a slot, each to where it is needed.
-  wire [31:0] least_3, inverse_8;
-  wire [32*LANES-1:0] fractions;  // 14
-  wire [1:0] size_19, size_20;
-  wire [5:0] lanes_20;
-  wire [4:0] place_20;
-  wire wrong_20, row_ends_20;
-  wire [103:0] told_20;  // a row's bounds, or a completion
+  wire [31:0] least_3, inverse_10;
+  wire [32*LANES-1:0] fractions;  // 16
+  wire [1:0] size_23, size_24;
+  wire [5:0] lanes_24;
+  wire [4:0] place_24;
+  wire wrong_24, row_ends_24;
+  wire [103:0] told_24;  // a row's bounds, or a completion
   delay #(
       .WIDTH (32),
       .CYCLES(3)
@@ -174,44 +174,54 @@ module quantise #(
   );
   delay #(
       .WIDTH (32),
-      .CYCLES(8)
+      .CYCLES(10)
   ) inverses (
       .clk(clk),
       .in (inverse),
-      .out(inverse_8)
+      .out(inverse_10)
+  );
+  wire [63:0] key_2;
+  wire [15:0] beat_2;
+  delay #(
+      .WIDTH (80),
+      .CYCLES(2)
+  ) draws (
+      .clk(clk),
+      .in ({key, beat}),
+      .out({key_2, beat_2})
   );
   rounding #(
       .LANES(LANES)
   ) dice (
       .clk(clk),
-      .key(key),
-      .beat(beat),
+      .key(key_2),
+      .beat(beat_2),
       .fractions(fractions)
   );
   delay #(
       .WIDTH (2),
-      .CYCLES(19)
+      .CYCLES(23)
   ) sizes (
       .clk(clk),
       .in (size),
-      .out(size_19)
+      .out(size_23)
   );
   delay #(
       .WIDTH (119),
-      .CYCLES(20)
+      .CYCLES(24)
   ) tags (
       .clk(clk),
       .in ({size, lanes, in_line, wrong, row_ends, slot_end ? completion : {40'b0, greatest, least}}),
-      .out({size_20, lanes_20, place_20, wrong_20, row_ends_20, told_20})
+      .out({size_24, lanes_24, place_24, wrong_24, row_ends_24, told_24})
   );
 
-  wire [7:0] top_19;
+  wire [7:0] top_23;
   highest_code tops (
-      .size (size_19),
-      .code (top_19),
-      .value()
+      .size (size_23),
+      .code (top_23),
+      /* verilator lint_off PINCONNECTEMPTY */ .value() /* verilator lint_on PINCONNECTEMPTY */  // not needed here
   );
-  wire [8*LANES-1:0] codes;  // 20
+  wire [8*LANES-1:0] codes;  // 24
   genvar n;
   generate
     for (n = 0; n < LANES; n = n + 1) begin : values
@@ -220,23 +230,23 @@ module quantise #(
           .clk(clk),
           .x(stored[32*n+:32]),
           .least(least_3),
-          .inverse(inverse_8),
+          .inverse(inverse_10),
           .fraction(fractions[32*n+:32]),
-          .top(top_19),
+          .top(top_23),
           .code(code)
       );
-      assign codes[8*n+:8] = wrong_20 || n >= lanes_20 ? 8'b0 : code;
+      assign codes[8*n+:8] = wrong_24 || n >= lanes_24 ? 8'b0 : code;
     end
   endgenerate
 
-  wire [WIDTH-1:0] line;  // 21
+  wire [WIDTH-1:0] line;  // 25
   code_pack #(
       .LANES(LANES)
   ) pack (
       .clk(clk),
       .put(rows_on[LATENCY-2]),
-      .size(size_20),
-      .place(place_20),
+      .size(size_24),
+      .place(place_24),
       .codes(codes),
       .line(line)
   );
@@ -246,13 +256,13 @@ module quantise #(
   reg [$clog2(WIDTH/64)-1:0] member;
   reg [103:0] told;
   always @(posedge clk) begin
-    told <= told_20;
-    if (rows_on[LATENCY-2] && row_ends_20) begin
-      if (member == 0) bounds <= told_20[63:0];
-      else bounds[64*member+:64] <= told_20[63:0];
+    told <= told_24;
+    if (rows_on[LATENCY-2] && row_ends_24) begin
+      /* verilator lint_off WIDTHEXPAND */ if (member == 0) bounds <= told_24[63:0]; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+      else bounds[64*member+:64] <= told_24[63:0];
     end
     if (rst || bounds_on[LATENCY-2] || ends_on[LATENCY-2]) member <= 0;
-    else if (rows_on[LATENCY-2] && row_ends_20) member <= member + 1'b1;
+    else if (rows_on[LATENCY-2] && row_ends_24) member <= member + 1'b1;
   end
 
   wire ending = ends_on[LATENCY-1];
@@ -264,7 +274,7 @@ module quantise #(
       .place(place),
       .reserve(line_ends || slot_bounds || slot_end),
       .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
-      .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line),
+      /* verilator lint_off WIDTHEXPAND */ .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line), /* verilator lint_on WIDTHEXPAND */  // zero-extended
       .last(ending),
       .m_axis_tdata(m_axis_tdata),
       .m_axis_tkeep(m_axis_tkeep),

@@ -15,7 +15,7 @@ module rounding #(
   localparam BITS = $clog2(LANES);
 
   wire [15+BITS:0] column = {beat, {BITS{1'b0}}};
-  wire [31:0] place = {column[15+BITS:5], column[3:0]};
+  /* verilator lint_off WIDTHEXPAND */ wire [31:0] place = {column[15+BITS:5], column[3:0]}; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   wire [31:0] product;  // 3
   multiply_low #(
       .WIDTH (32),
@@ -80,14 +80,14 @@ module rounding #(
           .product(second)
       );
       wire [31:0] mixed = second ^ (second >> 16);
-      reg [16:0] half, half_13;  // 12: sixteen bits and a one below them, so that the mean is 1/2
+      /* verilator lint_off UNUSEDSIGNAL */ reg [16:0] half, half_13; /* verilator lint_on UNUSEDSIGNAL */  // 12: sixteen bits and a one below them, so that the mean is 1/2; the other bits are not needed
       reg [4:0] zeros, zeros_13;
       reg [15:0] shifted;  // the one at the top left out
       reg [31:0] fraction;
       integer i;
       always @* begin
         zeros = 5'd16;
-        for (i = 1; i < 17; i = i + 1) if (half[i]) zeros = 16 - i;
+        /* verilator lint_off WIDTHTRUNC */ for (i = 1; i < 17; i = i + 1) if (half[i]) zeros = 16 - i; /* verilator lint_on WIDTHTRUNC */  // the value fits
         shifted = half_13[15:0] << zeros_13;
       end
       always @(posedge clk) begin

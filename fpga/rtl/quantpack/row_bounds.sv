@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Least and greatest code point of each row as its beats go by (model: offramp.sylvie.model.bounds); a beat a
-// cycle, latency 9 + log2(LANES) from a row's last beat.
+// cycle, latency 11 + log2(LANES) from a row's last beat.
 module row_bounds #(
     // Values of a beat, a power of two.
     parameter LANES = 16
@@ -23,14 +23,14 @@ module row_bounds #(
     output wire [         1:0] out_size
 );
   localparam LEVELS = $clog2(LANES);
-  localparam LATENCY = LEVELS + 9;
+  localparam LATENCY = LEVELS + 11;
   localparam [31:0] LEAST_RANGE = 32'h0D800000;  // 2^-100
 
   // In the order of binary32: negative numbers with all bits inverted, -0 below +0.
   function [31:0] key_of(input [31:0] x);
     key_of = x[31] ? ~x : {1'b1, x[30:0]};
   endfunction
-  function [31:0] value_of(input [31:0] key);
+  /* verilator lint_off VARHIDDEN */ function [31:0] value_of(input [31:0] key); /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
     value_of = key == 32'h7FFFFFFF ? 32'b0 : key[31] ? {1'b0, key[30:0]} : ~key;  // no negative zero
   endfunction
   // The next bfloat16 value that is not above.
@@ -40,10 +40,10 @@ module row_bounds #(
 
   reg [LATENCY-2:0] moving;  // rows' ends
   always @(posedge clk) begin
-    moving <= rst ? 0 : {moving, put && last};
+    /* verilator lint_off WIDTHTRUNC */ moving <= rst ? 0 : {moving, put && last}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
     valid  <= !rst && moving[LATENCY-2];
   end
-  wire put_late, first_late, last_late, compact_late;
+  /* verilator lint_off UNUSEDSIGNAL */ wire put_late, first_late, last_late, compact_late; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
   delay #(
       .WIDTH (3),
       .CYCLES(LEVELS + 1)
@@ -70,7 +70,7 @@ module row_bounds #(
   );
 
   // A tree of pairs: 1 to LANES-1 are its nodes, LANES and on what goes in, absent values as those that change nothing.
-  wire [32*2*LANES-1:0] low, high;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [32*2*LANES-1:0] low, high; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   reg [LANES-1:0] finite;
   wire finite_late;
   genvar n;
@@ -136,7 +136,7 @@ module row_bounds #(
   );
   delay #(
       .WIDTH (65),
-      .CYCLES(5)
+      .CYCLES(7)
   ) bounds (
       .clk(clk),
       .in ({from_finite, from, to}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two keys of a row's random numbers: SplitMix64 of seed and row (offramp.sylvie.streams); a row a cycle,
-// latency 12.
+// latency 15.
 module row_key (
     input  wire        clk,
     input  wire [63:0] seed,
@@ -8,12 +8,19 @@ module row_key (
     output reg  [63:0] key
 );
   reg [63:0] next;  // 1
-  always @(posedge clk) next <= row + 1'b1;
+  wire [63:0] following;
+  wire [1:0] unused_carries;
+  wide_add one_more (
+      .a(row),
+      .b(64'd1),
+      .sum({unused_carries[0], following})
+  );
+  always @(posedge clk) next <= following;
 
-  wire [63:0] late_seed, place;  // 4
+  wire [63:0] late_seed, place;  // 5
   delay #(
       .WIDTH (64),
-      .CYCLES(4)
+      .CYCLES(5)
   ) seeds (
       .clk(clk),
       .in (seed),
@@ -28,8 +35,14 @@ module row_key (
       .product(place)
   );
 
-  reg  [63:0] word;  // 5
-  wire [63:0] first, second;  // 8, 11
+  reg  [63:0] word;  // 6
+  wire [63:0] seeded;
+  wire [63:0] first, second;  // 10, 14
+  wide_add seeding (
+      .a(place),
+      .b(late_seed),
+      .sum({unused_carries[1], seeded})
+  );
   multiply_low #(
       .WIDTH (64),
       .FACTOR(64'hBF58476D1CE4E5B9)
@@ -48,7 +61,7 @@ module row_key (
   );
 
   always @(posedge clk) begin
-    word <= place + late_seed;
+    word <= seeded;
     key  <= second ^ (second >> 31);
   end
 endmodule

@@ -45,14 +45,14 @@ module row_packets #(
   wire [31:0] head_rows = s_axis_tdata[63:32];
   wire [1:0] head_size = {bits[3] || bits[2], bits[3] || bits[1]};
   wire [18:0] code_bits = {3'b0, columns} << head_size;
-  wire [15:0] value_beats = (columns + LANES - 17'd1) / LANES;
-  wire [15:0] code_beats = (code_bits + WIDTH - 20'd1) / WIDTH;
-  wire [7:0] rest = PACKED ? ((code_bits + 20'd7) / 8) % (WIDTH / 8) : columns % LANES * 4;  // bytes
+  wire [15:0] last_values = (columns - 16'd1) / LANES;  // the number of the last beat; there is a column
+  /* verilator lint_off WIDTHTRUNC */ wire [15:0] last_codes = (code_bits - 19'd1) / WIDTH; /* verilator lint_on WIDTHTRUNC */  // the value fits
+  /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ wire [7:0] rest = PACKED ? ((code_bits + 20'd7) / 8) % (WIDTH / 8) : columns % LANES * 4; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // bytes; zero-extended; the value fits
   wire [7:0] head_status = !(&s_axis_tkeep[23:0]) ? device_pkg::BAD_LENGTH
       : bits != 8'd1 << head_size || s_axis_tdata[15:9] != 0 || (PACKED && s_axis_tdata[8])
           ? device_pkg::UNKNOWN_FUNCTION
       : columns == 0 ? device_pkg::BAD_LENGTH
-      : columns > MOST ? device_pkg::OUT_OF_BOUNDS : device_pkg::OK;
+      /* verilator lint_off WIDTHEXPAND */ : columns > MOST ? device_pkg::OUT_OF_BOUNDS : device_pkg::OK; /* verilator lint_on WIDTHEXPAND */  // zero-extended
 
   reg [1:0] state;
   reg [7:0] status;
@@ -68,7 +68,7 @@ module row_packets #(
   wire ends = beat == row_end;
   wire final_row = left == 1;
   wire final_beat = state == ROWS && ends && final_row;
-  wire group_ends = member == GROUP - 1 || final_row;
+  /* verilator lint_off WIDTHEXPAND */ wire group_ends = member == GROUP - 1 || final_row; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   wire [WIDTH/8-1:0] wanted = final_beat ? need : {WIDTH / 8{1'b1}};
   wire wrong = s_axis_tlast != final_beat || (s_axis_tkeep & wanted) != wanted;
   wire good = taken && state == ROWS && !wrong && !cancel;
@@ -83,10 +83,10 @@ module row_packets #(
         HEADER: begin
           {size, compact, count, left} <= {head_size, s_axis_tdata[8], head_rows, head_rows};
           {seed, number} <= {s_axis_tdata[191:128], s_axis_tdata[127:64]};
-          lanes <= columns % LANES == 0 ? LANES : columns % LANES;
+          /* verilator lint_off WIDTHTRUNC */ lanes <= columns % LANES == 0 ? LANES : columns % LANES; /* verilator lint_on WIDTHTRUNC */  // the value fits
           need <= rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
-          row_end <= (PACKED ? code_beats : value_beats) - 1'b1;
-          values_end <= value_beats - 1'b1;
+          row_end <= PACKED ? last_codes : last_values;
+          values_end <= last_values;
           status <= head_status != device_pkg::OK ? head_status
               : s_axis_tlast != (head_rows == 0) ? device_pkg::BAD_LENGTH : device_pkg::OK;
           state <= s_axis_tlast ? HEADER : head_status != device_pkg::OK || head_rows == 0 ? DRAIN : WORDS;
@@ -133,7 +133,7 @@ module row_packets #(
     drop      <= state == ROWS && (cancel || (taken && wrong));
     job_valid <= ((good && ends) || closing) && !rst;
     job_end   <= closing;
-    job       <= closing ? {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status}
+    /* verilator lint_off WIDTHEXPAND */ job       <= closing ? {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status} /* verilator lint_on WIDTHEXPAND */  // zero-extended
         : {group_ends, size, lanes, values_end};
   end
 

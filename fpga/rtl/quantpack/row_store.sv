@@ -23,7 +23,7 @@ module row_store #(
   reg [BITS:0] written, whole, taken;
 
   wire [BITS:0] level = written - taken;
-  assign room = level < DEPTH - 2;
+  /* verilator lint_off WIDTHEXPAND */ assign room = level < DEPTH - 2; /* verilator lint_on WIDTHEXPAND */  // zero-extended
 
   always @(posedge clk) begin
     if (put) memory[written[BITS-1:0]] <= in_data;
@@ -45,7 +45,7 @@ module row_store #(
   wire [BITS:0] ready = whole - taken;
   always @(posedge clk)
     if (!rst) begin
-      assert (level <= DEPTH);
+      /* verilator lint_off WIDTHEXPAND */ assert (level <= DEPTH); /* verilator lint_on WIDTHEXPAND */  // zero-extended
       assert (!(put && drop));
       assert (!(take && ready == 0));
     end

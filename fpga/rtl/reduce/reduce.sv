@@ -2,7 +2,7 @@
 // Sums of up to eight vectors that come in one stream (model: offramp.leo.functions.reduce), with registers.
 //
 // A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat
-// of its own; the answer packet has the sum and a completion. A beat a cycle; latency 5 for each level
+// of its own; the answer packet has the sum and a completion. A beat a cycle; latency 7 for each level
 // of the tree of adders, and 5, from the last beat of a request to the first of the sum.
 module reduce #(
     // Bits of a beat, a power of two, 128 or more.
@@ -48,7 +48,7 @@ module reduce #(
     input  wire               m_axis_tready
 );
   wire cancel, idle, empty, summed, faulty;
-  reg [31:0] sums, faults;
+  /* verilator lint_off VARHIDDEN */ reg [31:0] sums, faults; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
   always @(posedge clk)
     if (rst) begin
       sums   <= 0;

@@ -86,7 +86,7 @@ module reduce_buffer #(
               : s_axis_tlast != (head_beats == 0) ? device_pkg::BAD_LENGTH : device_pkg::OK;
           vector <= 8'b1;
           place <= 0;
-          final_place <= head_beats - 1'b1;
+          /* verilator lint_off WIDTHTRUNC */ final_place <= head_beats - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
           state <= s_axis_tlast ? HEADER : head_status != device_pkg::OK || head_beats == 0 ? DRAIN : VECTORS;
         end
         VECTORS: begin
@@ -112,7 +112,7 @@ module reduce_buffer #(
 
   // What leaves: sums of the last vector's beats with those kept, and completions.
   reg [WIDTH-1:0] live;
-  reg [7:0] live_vector;
+  /* verilator lint_off UNUSEDSIGNAL */ reg [7:0] live_vector; /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
   always @(posedge clk) begin
     if (free) begin
       out_kind <= kind;

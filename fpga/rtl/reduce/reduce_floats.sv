@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of binary32 numbers as a balanced tree; latency 5 for each level.
+// The sum of binary32 numbers as a balanced tree; latency 7 for each level.
 module reduce_floats #(
     // Numbers, a power of two, 2 or more.
     parameter COUNT = 8

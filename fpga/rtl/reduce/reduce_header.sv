@@ -26,14 +26,14 @@ module reduce_header #(
   wire half = data[1:0] == 2'd3;  // bfloat16
   wire built = half ? BFLOAT16S != 0 : data[1:0] != 2'd2 || FLOAT32S != 0;
   wire [7:0] vectors = data[15:8];
-  wire [34:0] size = half ? {data[63:32], 1'b0} : {data[63:32], 2'b0};
+  /* verilator lint_off WIDTHEXPAND */ wire [34:0] size = half ? {data[63:32], 1'b0} : {data[63:32], 2'b0}; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   wire [BYTES-1:0] rest = size[BYTES-1:0];
 
   assign kind    = data[1:0];
   assign count   = data[63:32];
   assign number  = data[127:64];
-  assign beats   = size[34:BYTES] + (rest != 0);
-  assign present = (9'b1 << vectors[3:0]) - 1'b1;
+  /* verilator lint_off WIDTHEXPAND */ assign beats   = size[34:BYTES] + (rest != 0); /* verilator lint_on WIDTHEXPAND */  // zero-extended
+  /* verilator lint_off WIDTHTRUNC */ assign present = (9'b1 << vectors[3:0]) - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
   assign need    = rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
   assign status  = !whole ? device_pkg::BAD_LENGTH
       : data[7:2] != 0 || !built ? device_pkg::UNKNOWN_FUNCTION

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 5 for each level of the
+// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 7 for each level of the
 // tree.
 //
 // Nothing inside waits: what is let in has a place in the queue at the end.
@@ -19,7 +19,7 @@ module reduce_pipe #(
     output wire               summed,          // a request ended well
     output wire               faulty,          // or not
     input  wire [        1:0] in_kind,
-    input  wire [        7:0] in_present,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire [        7:0] in_present, /* verilator lint_on UNUSEDSIGNAL */  // the other bits are not needed
     input  wire [INPUTS*WIDTH-1:0] in_data,
     input  wire               in_end,          // the completion of a packet, which has no data
     input  wire [      103:0] in_completion,   // number, count, status
@@ -31,7 +31,7 @@ module reduce_pipe #(
     output wire               m_axis_tvalid,
     input  wire               m_axis_tready
 );
-  localparam LATENCY = 2 + 5 * $clog2(INPUTS);
+  localparam LATENCY = 2 + 7 * $clog2(INPUTS);
   localparam PLACES = 32;
 
   wire take = in_valid && in_ready;
@@ -43,7 +43,7 @@ module reduce_pipe #(
       moving <= 0;
       poison <= 1'b0;
     end else begin
-      moving <= {moving, take};
+      /* verilator lint_off WIDTHTRUNC */ moving <= {moving, take}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
       poison <= cancel || (poison && !empty);
     end
   assign in_ready = place && !poison && !cancel;
@@ -105,8 +105,8 @@ module reduce_pipe #(
 
   wire arrived = moving[LATENCY-1];
   wire [7:0] status = poison || cancel ? device_pkg::ABORTED : completion[7:0];
-  wire [WIDTH-1:0] last = {completion[103:8], 24'b0, status};
-  wire [$clog2(PLACES):0] level;
+  /* verilator lint_off WIDTHEXPAND */ wire [WIDTH-1:0] last = {completion[103:8], 24'b0, status}; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+  /* verilator lint_off UNUSEDSIGNAL */ wire [$clog2(PLACES):0] level; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
 
   fifo #(
       .WIDTH(WIDTH + 1),
@@ -116,7 +116,7 @@ module reduce_pipe #(
       .rst(rst),
       .in_data({out_end, out_end ? last : sums}),
       .in_valid(arrived),
-      .in_ready(),
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data({m_axis_tlast, m_axis_tdata}),
       .out_valid(m_axis_tvalid),
       .out_ready(m_axis_tready),

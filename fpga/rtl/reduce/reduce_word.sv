@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and 5 for each level of the
+// The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and 7 for each level of the
 // tree.
 //
 // The order of the additions is ((0+1)+(2+3))+((4+5)+(6+7)); a word that is not present changes no sum, so that a smaller
@@ -20,12 +20,12 @@ module reduce_word #(
 );
 
   reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
-  reg [32*INPUTS-1:0] high;  // the upper bfloat16
+  /* verilator lint_off UNUSEDSIGNAL */ reg [32*INPUTS-1:0] high; /* verilator lint_on UNUSEDSIGNAL */  // the upper bfloat16; unused with some parameters
   wire [(2*INPUTS-1)*35-1:0] node;  // of the tree of integers: the first go in, the last is the sum
   genvar n;
   generate
     for (n = 0; n < INPUTS; n = n + 1) begin : vectors
-      wire [31:0] word = words[n*32+:32];
+      /* verilator lint_off VARHIDDEN */ wire [31:0] word = words[n*32+:32]; /* verilator lint_on VARHIDDEN */  // hides the outer name on purpose
       reg signed [31:0] whole;
       always @(posedge clk) begin
         whole <= present[n] ? word : 32'b0;
@@ -36,7 +36,16 @@ module reduce_word #(
     end
     for (n = 0; n < INPUTS - 1; n = n + 1) begin : additions
       reg [34:0] pair;
-      always @(posedge clk) pair <= node[2*n*35+:35] + node[(2*n+1)*35+:35];
+      wire [34:0] both;
+      wire unused_carry;  // 35 bits hold the sum of eight
+      wide_add #(
+          .WIDTH(35)
+      ) add (
+          .a(node[2*n*35+:35]),
+          .b(node[(2*n+1)*35+:35]),
+          .sum({unused_carry, both})
+      );
+      always @(posedge clk) pair <= both;
       assign node[(INPUTS+n)*35+:35] = pair;
     end
   endgenerate
@@ -70,7 +79,7 @@ module reduce_word #(
   wire [34:0] integer_sum;
   delay #(
       .WIDTH (35),
-      .CYCLES(4 * $clog2(INPUTS))
+      .CYCLES(6 * $clog2(INPUTS))
   ) integers (
       .clk(clk),
       .in (node[(2*INPUTS-2)*35+:35]),

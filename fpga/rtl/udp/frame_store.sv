@@ -41,11 +41,11 @@ module frame_store #(
       .rst(rst),
       .in_data(in_kind),
       .in_valid(keep),
-      .in_ready(),
+      /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data(out_kind),
-      .out_valid(),
+      /* verilator lint_off PINCONNECTEMPTY */ .out_valid(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .out_ready(out_valid && out_ready && out_last),
-      .level()
+      /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
 
   always @(posedge clk) begin

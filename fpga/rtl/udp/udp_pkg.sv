@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Written by ci/formats: change it there.
 package udp_pkg;
+  /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them
   // What a message begins with (offramp.fpga.udp).
   localparam [15:0] MAGIC = 20294;
   localparam [15:0] PORT = 20294;
@@ -32,4 +33,5 @@ package udp_pkg;
   localparam [4:0] STALE = 14;
   localparam [4:0] REPLIED = 15;
   localparam [4:0] COUNTERS = 16;
+  /* verilator lint_on UNUSEDPARAM */
 endpackage

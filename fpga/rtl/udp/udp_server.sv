@@ -62,7 +62,7 @@ module udp_server #(
   wire [7:0] what = head[44*8+:8];
   wire [7:0] target = head[45*8+:8];
   wire [31:0] number = head[46*8+:32];
-  wire [31:0] sequence_raw = head[50*8+:32];
+  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] sequence_raw = head[50*8+:32]; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
   wire bare = datagram == 30;
   wire packet = datagram >= 30 + 16 && datagram <= 30 + udp_pkg::MOST_PACKET;
   wire proper = head[42*8+:16] == {udp_pkg::MAGIC[7:0], udp_pkg::MAGIC[15:8]} && (what == udp_pkg::REQUEST ?
@@ -111,13 +111,13 @@ module udp_server #(
   always @* begin
     events = 16'b0;
     if (state == JUDGE && kind != ARP && kind != ECHO) begin
-      if (!proper) events[udp_pkg::MALFORMED] = 1'b1;
-      else if (what != udp_pkg::OPEN && !mine) events[udp_pkg::STRANGER] = 1'b1;
-      else if (opens && !mine && !taken_over) events[udp_pkg::STRANGER] = 1'b1;
+      /* verilator lint_off WIDTHTRUNC */ if (!proper) events[udp_pkg::MALFORMED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+      /* verilator lint_off WIDTHTRUNC */ else if (what != udp_pkg::OPEN && !mine) events[udp_pkg::STRANGER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+      /* verilator lint_off WIDTHTRUNC */ else if (opens && !mine && !taken_over) events[udp_pkg::STRANGER] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
       else if (asks) begin
-        if (window_accept) events[udp_pkg::EXECUTED] = 1'b1;
-        else if (window_known) events[udp_pkg::DUPLICATE] = 1'b1;
-        else events[udp_pkg::STALE] = 1'b1;
+        /* verilator lint_off WIDTHTRUNC */ if (window_accept) events[udp_pkg::EXECUTED] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else if (window_known) events[udp_pkg::DUPLICATE] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
+        /* verilator lint_off WIDTHTRUNC */ else events[udp_pkg::STALE] = 1'b1; /* verilator lint_on WIDTHTRUNC */  // events are below 16
       end
     end
   end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources on UltraScale+ by yosys, and the clock on ECP5 by nextpnr (specification section 8, table 6.3)."""
+"""Resources and depth on UltraScale+ by yosys, the clock on ECP5 by nextpnr (specification section 8, table 6.3)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from offramp.fpga.depth import Depth, depth
 from offramp.fpga.pairing import sites
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
@@ -55,6 +56,13 @@ class Resources(NamedTuple):
     share: dict[str, float]
 
 
+class Synthesis(NamedTuple):
+    """A module mapped to UltraScale+: what it takes, and its longest paths."""
+
+    resources: Resources
+    depth: Depth
+
+
 def targets() -> dict[str, Target]:
     """The modules to synthesise by default, by name.
 
@@ -94,23 +102,27 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
 
 def ultrascale(
     top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
-) -> Resources:
-    """What ``top`` takes of UltraScale+; modules are optimised by themselves, or together where ``flatten`` says so.
+) -> Synthesis:
+    """What ``top`` takes of UltraScale+, and how deep its logic is.
+
+    Modules are optimised by themselves, or together where ``flatten`` says so.
 
     Raises:
-        OfframpError: yosys fails, or its report has no cells.
+        OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.
     """
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / f"{top}-xcup.json"
     report.unlink(missing_ok=True)
     netlist = folder / f"{top}-xcup-netlist.json"
+    netlist.unlink(missing_ok=True)
     together = "-flatten " if flatten else ""
     script = (
         f"{yosys_reads(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
         f"write_json {netlist}; tee -o {report} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)
-    return read_report(report, sites(json.loads(netlist.read_text(encoding="utf-8")), top))
+    mapped = json.loads(netlist.read_text(encoding="utf-8"))
+    return Synthesis(read_report(report, sites(mapped, top)), depth(mapped, top))
 
 
 def read_report(report: Path, packed: int) -> Resources:

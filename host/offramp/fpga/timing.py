@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 _NEVER: Final = -1
-_BUCKET: Final = 6
+_BUCKET: Final = 9
 """Cycles of ``ebs_bucket``."""
 
 
@@ -138,7 +138,7 @@ def ebs_lookup(
     taken: list[int] = []
     pack = _Pack(width // 64)
     volume, entry, address = (_Port(memory) for _ in range(3))
-    issued, gone, seen, judged, found, resolved, charged, answered = (_Stage() for _ in range(8))
+    issued, gone, seen, measured, judged, found, resolved, charged, answered = (_Stage() for _ in range(9))
     released: dict[int, int] = defaultdict(lambda: _NEVER)
     claims = _Stage()
     written = _NEVER
@@ -156,10 +156,11 @@ def ebs_lookup(
         lines = [a + 1]
         if read.lines:
             lines.append(volume.line(a + 1))
-        b = seen.leave(*lines, judged.back(2) + 1)
+        b = seen.leave(*lines, measured.back(2) + 1)
         if read.lines:
             volume.use(b)
-        c = judged.leave(b + 1, found.back(flight) + 1)
+        m = measured.leave(b + 1, judged.back(2) + 1)
+        c = judged.leave(m + 1, found.back(flight) + 1)
         d = found.leave(c + 1, entry.line(c + 1) if read.lines > 1 else _NEVER, resolved.back(flight) + 1)
         if read.lines > 1:
             entry.use(d)
@@ -186,7 +187,7 @@ def ebs_lookup(
 
 def reduce(packets: Iterable[tuple[int, Sequence[int]]], *, inputs: int = 8) -> Cycles:
     """Of sums: the beats of one vector, and when the request's beats are offered; ``inputs`` of the engine."""
-    latency = 2 + 5 * (inputs - 1).bit_length()
+    latency = 2 + 7 * (inputs - 1).bit_length()
     taken: list[int] = []
     given: list[int] = []
     for beats, offered in packets:

@@ -7,11 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from offramp_base.errors import MultilineError
 from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
+
+WAVES: Final = "OFFRAMP_BENCH_WAVES"
+"""Says which benches record waveforms: ``never``, ``failed`` (one that fails runs again, recording) or ``always``."""
+COVERAGE: Final = "OFFRAMP_BENCH_COVERAGE"
+"""Names a file to which benches append their functional coverage, a line of JSON each."""
 
 
 def run_bench(
@@ -26,6 +33,9 @@ def run_bench(
 ) -> dict[str, Any]:
     """Run the cocotb tests of the module ``bench`` and return what they reported.
 
+    The environment variables :data:`WAVES` and :data:`COVERAGE` say what is kept of a run; cocotb's own ``WAVES=1`` is
+    ``always``. Waveforms lie in ``work``: ``waves.fst`` of Icarus, ``waves.vcd`` of Verilator.
+
     Args:
         design: to simulate.
         simulator: ``icarus`` or ``verilator``.
@@ -38,11 +48,34 @@ def run_bench(
     Raises:
         OfframpError: a test failed, or none ran; with the log's last lines.
     """
-    folder = build(design, simulator)
+    when = os.environ.get(WAVES) or ("always" if os.environ.get("WAVES", "0") not in ("", "0") else "never")
+    run = partial(_run, design, simulator, bench, work, case, seed, settings or {})
+    try:
+        return run(waves=when == "always")
+    except MultilineError:
+        if when != "failed":
+            raise
+    return run(waves=True)  # fails again: the seed is the same
+
+
+def _run(
+    design: Design,
+    simulator: str,
+    bench: Path,
+    work: Path,
+    case: str | None,
+    seed: int,
+    settings: Mapping[str, Any],
+    *,
+    waves: bool,
+) -> dict[str, Any]:
+    folder = build(replace(design, waves=waves), simulator)
+    recorded = work / ("waves.fst" if simulator == "icarus" else "waves.vcd")
+    recorded.unlink(missing_ok=True)
     report, log, results = work / "report.json", work / "simulation.log", work / "results.xml"
     report.unlink(missing_ok=True)
     environment = {
-        "OFFRAMP_BENCH_SETTINGS": json.dumps(dict(settings or {})),
+        "OFFRAMP_BENCH_SETTINGS": json.dumps(dict(settings)),
         "OFFRAMP_BENCH_REPORT": str(report),
         "PYTHONWARNINGS": "ignore::DeprecationWarning",  # cocotbext-axi speaks cocotb 1's dialect
         "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "WARNING"),
@@ -61,16 +94,28 @@ def run_bench(
             timescale=TIMESCALE,
             extra_env=environment | libraries(),
             log_file=log,
+            waves=waves,
+            plusargs=[f"+waves={recorded}"] if waves and simulator == "icarus" else [],
+            test_args=["--trace-file", str(recorded)] if waves and simulator == "verilator" else [],
         )
     except (RuntimeError, SystemExit):  # a test failed, or the simulator: the results say which
         pass
     finally:
         sys.path.remove(str(bench.parent))
     ran, failed = _counts(results) if results.exists() else (0, 0)
-    if failed or not ran:
-        raise MultilineError(f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed\n{_tail(log)}")
     found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
+    _cover(f"{bench.stem}.{case}" if case else bench.stem, found.pop("coverage", {}))
+    if failed or not ran:
+        told = [f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed", _tail(log)]
+        raise MultilineError("\n".join([*told, f"waveforms: {recorded}"] if recorded.exists() else told))
     return found
+
+
+def _cover(name: str, points: Mapping[str, Any]) -> None:
+    path = os.environ.get(COVERAGE)
+    if path and points:
+        with Path(path).open("a", encoding="utf-8") as file:  # a line at once: several processes append
+            file.write(json.dumps({"bench": name, "points": points}) + "\n")
 
 
 def settings() -> dict[str, Any]:

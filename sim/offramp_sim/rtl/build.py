@@ -28,6 +28,16 @@ _MAKE: Final = ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "CFG_CXXFLAGS_
 designs that Verilator spreads over several files do not compile without it (linker input file not found)."""
 
 
+_RECORDER: Final = """module waves_recorder;
+  reg [8*1024-1:0] path;
+  initial if ($value$plusargs("waves=%s", path)) begin
+    $dumpfile(path);
+    $dumpvars(0, TOP);
+  end
+endmodule
+"""
+
+
 @dataclass(frozen=True)
 class Design:
     """What to simulate: a module by name with parameters, and sources beside those under ``fpga/rtl``."""
@@ -35,6 +45,8 @@ class Design:
     top: str
     parameters: Mapping[str, int] = field(default_factory=dict)
     extra: tuple[Path, ...] = ()
+    waves: bool = False
+    """Whether the build can record waveforms, which makes it slower."""
 
     def sources(self) -> tuple[list[Path], list[str]]:
         """Files, and register blocks that are to be generated."""
@@ -80,7 +92,7 @@ def build(design: Design, simulator: str) -> Path:
         if not (folder / ".complete").exists():
             _clear(folder)  # make would take a killed build's half-written objects for whole ones
             sources = [write_verilog(block, folder) for block in blocks] + files
-            if simulator == "verilator":
+            if simulator == "verilator" and not design.waves:  # tracing is compiled into Verilator's own files
                 with verilator_runtime(cache_folder() / f"runtime-{_runtime_digest()}", folder):
                     _compile(design, simulator, sources, folder)
             else:
@@ -109,7 +121,11 @@ def _compile(design: Design, simulator: str, sources: list[Path], folder: Path) 
 def _icarus(design: Design, folder: Path) -> list[list[str]]:
     (folder / "timescale.f").write_text("+timescale+{}/{}\n".format(*TIMESCALE), encoding="utf-8")
     values = [f"-P{design.top}.{name}={value}" for name, value in design.parameters.items()]
-    return [["iverilog", "-g2012", "-o", "sim.vvp", "-s", design.top, *values, "-f", "timescale.f"]]
+    command = ["iverilog", "-g2012", "-o", "sim.vvp", "-s", design.top, *values, "-f", "timescale.f"]
+    if design.waves:
+        (folder / "waves.sv").write_text(_RECORDER.replace("TOP", design.top), encoding="utf-8")
+        command += ["-s", "waves_recorder", "waves.sv"]
+    return [command]
 
 
 def _verilator(design: Design, folder: Path) -> list[list[str]]:
@@ -128,6 +144,8 @@ def _verilator(design: Design, folder: Path) -> list[list[str]]:
     names = ["-Mdir", str(folder), "--prefix", "Vtop", "--top-module", design.top, "-o", design.top]
     main = str(config.share_dir / "lib" / "verilator" / "verilator.cpp")
     command = ["verilator", *options, *names, "--timescale", "/".join(TIMESCALE), "-LDFLAGS", link, *values, main]
+    if design.waves:
+        command.append("--trace")
     return [[*command, "public.vlt"], ["make", "-j2", "-f", "Vtop.mk", *_MAKE]]
 
 
@@ -179,7 +197,7 @@ def _runtime_digest() -> str:
 
 def _digest(design: Design, files: list[Path], blocks: list[str], simulator: str) -> str:
     content = hashlib.sha256(
-        repr((design.top, sorted(design.parameters.items()), blocks, _MAKE, TIMESCALE, OBJECTS)).encode()
+        repr((design.top, sorted(design.parameters.items()), design.waves, blocks, _MAKE, TIMESCALE, OBJECTS)).encode()
     )
     content.update(f"{_tool_version(simulator)} {version('peakrdl-etana')}".encode())
     maps = register_maps()

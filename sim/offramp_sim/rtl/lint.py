@@ -12,11 +12,8 @@ from offramp.fpga.sources import closure, modules
 from offramp_base.ending.left import temporary_folder
 from offramp_sim.rtl.build import tools
 
-_QUIET: Final = ("-Wall", "-Wno-DECLFILENAME", "-Wno-WIDTHEXPAND", "-Wno-WIDTHTRUNC", "-Wno-UNUSEDSIGNAL")
 MOST: Final = 10
 """Faults that are shown of what one tool says of a module."""
-
-_ALSO: Final = ("-Wno-UNUSEDPARAM", "-Wno-TIMESCALEMOD", "-Wno-PINCONNECTEMPTY", "-Wno-VARHIDDEN")
 
 
 def lintable() -> list[str]:
@@ -41,9 +38,11 @@ def faults(module: str) -> list[str]:
     with temporary_folder() as scratch, tools("verilator"):
         generated = [str(write_verilog(block, Path(scratch))) for block in blocks]
         sources = [*generated, *map(str, files)]
+        others = Path(scratch) / "generated.vlt"
+        others.write_text(f'`verilator_config\nlint_off -file "{scratch}/*"\n', encoding="utf-8")
         reads = "; ".join(f"read_verilog -sv {path}" for path in sources)
         commands = {
-            "verilator": ["verilator", "--lint-only", *_QUIET, *_ALSO, "--top-module", module, *sources],
+            "verilator": ["verilator", "--lint-only", "-Wall", "--top-module", module, str(others), *sources],
             "icarus": ["iverilog", "-g2012", "-Wall", "-Wno-timescale", "-t", "null", "-s", module, *sources],
             "yosys": ["yosys", "-q", "-p", f"{reads}; hierarchy -check -top {module}; proc; check -assert"],
         }

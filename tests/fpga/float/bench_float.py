@@ -12,7 +12,7 @@ from offramp.leo.functions.reduce import NAN
 from offramp_sim.rtl.bench import settings
 
 UNITS = {
-    "fp32_add": (np.add, "sum", 5),
+    "fp32_add": (np.add, "sum", 7),
     "fp32_mul": (np.multiply, "product", 6),
     "fp32_div": (np.divide, "quotient", 31),
 }

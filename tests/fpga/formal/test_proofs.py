@@ -39,7 +39,7 @@ def test_what_the_checker_says_holds(checker, parameters, tmp_path):
 @pytest.mark.parametrize(
     ("checker", "parameters", "module", "right", "wrong"),
     [
-        ("queue_check", FIFO, "fifo", "level != DEPTH;", "level != DEPTH + 1;"),
+        ("queue_check", FIFO, "fifo", "taken[BITS-1:0]};", "taken[BITS-1:0] + 1'b1};"),
         ("queue_check", FIFO, "fifo", "memory[taken[BITS-1:0]]", "memory[taken[BITS-1:0]+1'b1]"),
         ("queue_check", SKID, "skid_buffer", "(full || in_valid);", "in_valid;"),
         ("queue_check", DEEP, "deep_fifo", "(!out_valid || out_ready)", "!out_valid"),

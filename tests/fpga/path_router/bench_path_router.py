@@ -101,7 +101,7 @@ async def a_beat_in_each_cycle(dut):
             assert len(each.at) == 200
             assert each.at[-1] - each.at[0] == 199  # no gap
         for came, went in zip(taken, given, strict=True):
-            assert went.at[0] - came.at[0] == 2  # stored, fetched, offered
+            assert went.at[0] - came.at[0] == 3  # stored, fetched, chosen, offered
     report(done=True)
 
 

@@ -39,7 +39,7 @@ def test_a_beat_a_cycle(fast, tmp_path):
     found = run("throughput", fast, tmp_path, shapes=[[128, 9], [8, 40], [128, 5], [30, 21]])
     for way in found.values():
         assert way["cycles"] == way["beats"]
-    assert found["values"]["latency"] <= 75
+    assert found["values"]["latency"] <= 81
     assert found["codes"]["latency"] <= 60
 
 

@@ -37,12 +37,12 @@ def ends(device, clock, until_ns):
 
 
 def test_cycles_are_those_that_the_documentation_states():
-    """Docs/fpga.md: 10 and memory's; 20; 25 less one and memory's four."""
+    """Docs/fpga.md: 10 and memory's; 26; 29 less one and memory's four."""
     times = Times(Options(memory_cycles=100))
     assert times.kvs == (4, 10 + 100)
-    assert times.ebs == (6, 24 + 4 * 100)
+    assert times.ebs == (6, 28 + 4 * 100)
     message = reduce.request(reduce.Type.FLOAT32, np.zeros((8, 256), np.float32))
-    assert times.of(reduce.NAME, message) == (1 + 8 * 16, 8 * 16 + 20)
+    assert times.of(reduce.NAME, message) == (1 + 8 * 16, 8 * 16 + 26)
 
 
 def test_look_ups_overlap_as_in_the_engine(clock):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training through a switch behind the kernel's lossy links: frames that netem drops, doubles and puts out of order.
 
-Oracle: the losses of quantised p2p, to the bit, and netem's own counts. Blind to what netem does not do: bursts, and
-damage that the checksums of Ethernet would not find. The kernel needs ``sch_netem``; ``make guest`` brings one that has it.
+Oracle: the losses of quantised p2p, to the bit, and netem's own counts. Blind to what netem does not do here: bursts,
+and damage that Ethernet's checksums would not find. The kernel needs ``sch_netem``; ``make guest`` brings one that has.
 """
 
 from __future__ import annotations

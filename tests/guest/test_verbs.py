@@ -16,10 +16,11 @@ import guest
 
 @pytest.mark.parametrize("tls", ["rc", "ud"])
 def test_the_transport_passes_its_suite(tmp_path: Path, tls: str) -> None:
-    tests = ["tests/unit/leo/test_transports.py", "-k", "ucx"]
+    # What the other transports compile, too, is there when UCX connects, which has ten seconds.
+    tests = ["tests/unit/leo/test_transports.py", "-k", "tcp or ucx"]
     found = guest.suite(tmp_path, *tests, before=["ci/guest/with-rxe", tls])
-    found.require(least=4)
-    assert {name.rpartition("[")[2] for name in found.passed} == {"ucx]"}
+    found.require(least=8)
+    assert sum(name.endswith("[ucx]") for name in found.passed) == 4
     # Four conversations, the first of 800 messages each way.
     assert found.counters["sent_pkts"] > 1000
     assert found.counters["rcvd_pkts"] > 1000

@@ -82,7 +82,7 @@ def emulated() -> Path:
 
 
 def cards(far: str) -> list[tuple[str, str]]:
-    """Links that ``OFFRAMP_NIC_LINKS`` names in place of veth pairs: ``PORT=FAR PORT=FAR``, with ports as the agent takes.
+    """Links that ``OFFRAMP_NIC_LINKS`` names in place of veth pairs: ``PORT=FAR PORT=FAR``, ports as the agent's.
 
     ``far`` says what a test needs at the other end: ``port`` of an agent, or ``interface`` of the kernel. Without the
     variable there are none; a test that the links do not suit is skipped.

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -17,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 FAILED = 125
 """Exit status of a guest that failed, whatever its command did."""
 _LIMIT_S = 3000
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,18 @@ def run(*command: str, out: Path | None = None, env: Mapping[str, str] | None = 
     for name, value in (env or {}).items():
         words += ["--env", f"{name}={value}"]
     return subprocess.run(
-        [sys.executable, *words, "--", *command], capture_output=True, text=True, check=False, timeout=limit_s + 300
+        [sys.executable, *words, "--", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=limit_s + 300,
+        preexec_fn=_end_with_parent,
     )
+
+
+def _end_with_parent() -> None:
+    """A guest has no business after the tests, however they end."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def suite(out: Path, *arguments: str, before: Sequence[str] = (), env: Mapping[str, str] | None = None) -> Suite:

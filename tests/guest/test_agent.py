@@ -39,13 +39,6 @@ def test_coflows_between_two_cards(tmp_path: Path, kind: str) -> None:
     on(tmp_path, CARDS[kind], [(near, far)], *tests).require(least=2)
 
 
-@pytest.mark.parametrize("kind", CARDS)
-def test_marked_frames_leave_the_card(tmp_path: Path, kind: str) -> None:
-    near = CARDS[kind][0]
-    tests = "tests/nic/test_coflows.py", "-k", "frames_are_marked"
-    on(tmp_path, [near], [(near, FAR[kind])], *tests).require(least=1)
-
-
 def test_switchgnn_through_both_kinds(tmp_path: Path) -> None:
     near = [CARDS[kind][0] for kind in CARDS]
     links = [(CARDS[kind][0], FAR[kind]) for kind in CARDS]

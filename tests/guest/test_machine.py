@@ -46,12 +46,11 @@ def test_exit_status_output_and_files_come_back(tmp_path: Path) -> None:
 def test_the_hardware_that_it_promises(tmp_path: Path) -> None:
     script = """
         set -e
-        cat /sys/class/net/eth[0-3]/device/{vendor,device} | sort | uniq -c
+        cat /sys/bus/pci/devices/0000:00:1[0-3].0/{vendor,device} | sort | uniq -c
         grep HugePages_Total /proc/meminfo
         for module in rdma_rxe sch_netem sch_prio vfio-pci; do modprobe $module; done
         ls /sys/kernel/iommu_groups | wc -l
         echo "$A"
-        ! touch /host/x 2>/dev/null
     """
     done = guest.run("bash", "-c", script, env={"A": "b c'd"}, limit_s=300)
     assert done.returncode == 0, done.stdout + done.stderr

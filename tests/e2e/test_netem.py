@@ -36,7 +36,9 @@ def test_switchgnn_over_netem(tmp_path: Path) -> None:
         for number in numbers:
             space.cable(f"host{number}", f"sw{number}", NETEM)
         interfaces = [f"sw{number}" for number in numbers]
-        switch = EmbeddedSwitch(None, numbers, workdir=tmp_path, interfaces=interfaces, launcher=space.command)
+        switch = EmbeddedSwitch(
+            None, numbers, workdir=tmp_path, interfaces=interfaces, launcher=space.command, compile_seconds=300.0
+        )
         with switch:
             live = {"switch": switch.address, "ports": ",".join(f"{n}@host{n}" for n in numbers)}
             options = {**OPTIONS, **live, "retry": 0.1, "timeout": 120, "json": tmp_path / "live.json"}

@@ -36,6 +36,8 @@ from offramp_sim.switchgnn.jobs import Job, random_job
 
 pytestmark = pytest.mark.nic
 NOTICED_S = 1.0
+EMULATED_S = 300.0
+"""Most that a program may take to compile where the processor is emulated (docs/how-to/guest.md)."""
 
 
 @pytest.mark.parametrize("limit", [12, 60], ids=["blocks", "block"])
@@ -66,8 +68,10 @@ def run_workers(
     def work() -> list[NicWorker]:
         far = [interface for _, interface in wires]
         with (
-            EmbeddedSwitch(None, job.ports, transport="af_packet", interfaces=far) as switch,
-            Session(switch.address) as session,
+            EmbeddedSwitch(
+                None, job.ports, transport="af_packet", interfaces=far, compile_seconds=EMULATED_S
+            ) as switch,
+            Session(switch.address, timeout_s=EMULATED_S) as session,
         ):
             session.push(b"", p4_text("switchgnn/v1model.p4", sizes_for(job.plans)).encode())
             SwitchGnnControl(session).load(job.plans, job.ports)

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format formats packages lock sbom site man clean
+.PHONY: help setup demo test tests test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -29,10 +29,14 @@ test: packages setup ## lint, types and all tests but the slow ones, beside each
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 tests: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations=50 -m "not slow and not bench"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=50 -m "not slow and not bench and not guest"
 
 test-slow: packages setup ## the tests that take minutes
-	$(BIN)/python -m pytest -m "slow and not bench"
+	$(BIN)/python -m pytest -m "slow and not bench and not guest"
+
+guest: packages setup ## suites on RDMA, poll-mode drivers, prio and netem, in a QEMU guest; docs/how-to/guest.md
+	@ci/install-packages ci/guest/packages.txt
+	$(BIN)/python -m pytest -m guest tests/guest
 
 bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
 	$(BIN)/python -m pytest -m bench --benchmark-columns=min,median,ops

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import namespaces
+from nic_agent import agent_arguments, link, where_links_are
 from offramp.hermod.endhost.priorities import Mark, Priorities
 from offramp.hermod.endhost.scheduler import Lane, Scheduler
 from offramp.hermod.endhost.transfers import Coflow, Outgoing, Piece, Route
@@ -26,8 +27,6 @@ from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_base.transport.interface import packet_socket
-from offramp_p4.bench.namespace import in_namespace
-from offramp_sim.nic.links import ends
 
 pytestmark = pytest.mark.nic
 PRIORITIES = Priorities.of_job(4, 8)
@@ -141,12 +140,14 @@ def test_coflows_between_two_agents(programs: Path, loss: float) -> None:
 
     def work() -> None:
         with ExitStack() as stack:
-            links = stack.enter_context(ends("veth"))
+            links = stack.enter_context(link("port"))
             hosts = [Host.of_rank(rank) for rank in range(2)]
             program = programs / "offramp-nic-agent"
             ports = []
-            for rank, link in enumerate(links):
-                agent = stack.enter_context(AgentProcess([link], program=program, compression="none"))
+            for rank, end in enumerate(links):
+                agent = stack.enter_context(
+                    AgentProcess([end], program=program, compression="none", arguments=agent_arguments())
+                )
                 where = f"nic:{agent.path}#0"
                 ports.append(
                     stack.enter_context(
@@ -162,7 +163,7 @@ def test_coflows_between_two_agents(programs: Path, loss: float) -> None:
             assert classes[-1] * CELL >= len(contents[1][-1])  # what has no factors goes last
             assert sum(1 for count in classes if count) >= 4
 
-    in_namespace(work)
+    where_links_are(work)
 
 
 @pytest.mark.netns
@@ -173,9 +174,10 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
 
     def work() -> None:
         with ExitStack() as stack:
-            near, far = stack.enter_context(ends("veth"))
+            near, far = stack.enter_context(link("interface"))
+            program = programs / "offramp-nic-agent"
             agent = stack.enter_context(
-                AgentProcess([near], program=programs / "offramp-nic-agent", compression="none")
+                AgentProcess([near], program=program, compression="none", arguments=agent_arguments())
             )
             hosts = [Host.of_rank(rank) for rank in range(2)]
             heard = stack.enter_context(packet_socket(far))
@@ -198,7 +200,7 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
                 before += 1
             assert before < len(content) // CELL  # the message that was there first had not all left
 
-    in_namespace(work)
+    where_links_are(work)
 
 
 def ready(hosts: list[Host], message: int, size: int) -> bytes:

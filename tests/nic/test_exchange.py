@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import namespaces
-from nic_agent import job_of, write_job
+from nic_agent import agent_arguments, cards, job_of, where_links_are, write_job
 from offramp.nic import plans
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
@@ -36,6 +36,8 @@ from offramp_sim.switchgnn.jobs import Job, random_job
 
 pytestmark = pytest.mark.nic
 NOTICED_S = 1.0
+EMULATED_S = 300.0
+"""Most that a program may take to compile where the processor is emulated (docs/how-to/guest.md)."""
 
 
 @pytest.mark.parametrize("limit", [12, 60], ids=["blocks", "block"])
@@ -61,17 +63,21 @@ def run_workers(
     exchanges: int = 3,
 ) -> list[NicWorker]:
     """Exchanges through the embedded switch, compared with the sums from the graph."""
-    expected = job.expected(x)
+    expected, wires = job.expected(x), cards("interface")
 
     def work() -> list[NicWorker]:
+        far = [interface for _, interface in wires]
         with (
-            EmbeddedSwitch(None, job.ports, transport="af_packet") as switch,
-            Session(switch.address) as session,
+            EmbeddedSwitch(
+                None, job.ports, transport="af_packet", interfaces=far, compile_seconds=EMULATED_S
+            ) as switch,
+            Session(switch.address, timeout_s=EMULATED_S) as session,
         ):
             session.push(b"", p4_text("switchgnn/v1model.p4", sizes_for(job.plans)).encode())
             SwitchGnnControl(session).load(job.plans, job.ports)
-            interfaces = [spec.partition(":")[2] for spec in switch.port_specs]
-            with AgentProcess(interfaces, program=programs / "offramp-nic-agent") as agent:
+            ends = [port for port, _ in wires] or [spec.partition(":")[2] for spec in switch.port_specs]
+            program = programs / "offramp-nic-agent"
+            with AgentProcess(ends, program=program, arguments=agent_arguments()) as agent:
                 workers = [
                     NicWorker(
                         i,
@@ -103,7 +109,7 @@ def run_workers(
                 return workers
 
     namespaces.require()
-    return in_namespace(work)
+    return where_links_are(work)
 
 
 def test_shared_memory_between_two_agents(programs: Path, tmp_path: Path) -> None:

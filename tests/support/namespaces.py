@@ -59,6 +59,23 @@ class Namespace:
             self.run("sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
             self.run("ip", "link", "set", name, "up")
 
+    def cable(self, left: str, right: str, netem: str) -> None:
+        """Two interfaces, up, and between them a bridge whose ports let frames through as ``netem`` says, both ways.
+
+        Packet sockets hear and send frames outside of their own interface's queueing discipline, so that netem there
+        would do nothing to them.
+        """
+        bridge = f"{left}-br"
+        self.run("ip", "link", "add", bridge, "type", "bridge")
+        self.run("sysctl", "-qw", f"net.ipv6.conf.{bridge}.disable_ipv6=1")
+        self.run("ip", "link", "set", bridge, "up")
+        for end in (left, right):
+            inner = f"{end}-in"
+            self.veth(end, inner)
+            self.run("ip", "link", "set", inner, "master", bridge)
+            self.run("bridge", "link", "set", "dev", inner, "learning", "off")
+            self.run("tc", "qdisc", "add", "dev", inner, "root", "netem", *netem.split())
+
     def call(self, function: Callable[[], T]) -> T:
         """Call a function here; sockets that it opens stay here."""
         results: list[T] = []

@@ -7,9 +7,10 @@ import fcntl
 import os
 import shutil
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -20,7 +21,11 @@ from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
 from offramp_base.errors import OfframpError
+from offramp_p4.bench.namespace import in_namespace
+from offramp_sim.nic.links import ends
 from offramp_sim.switchgnn.jobs import Job, random_job
+
+T = TypeVar("T")
 
 
 def built(arch: str = "native", sanitize: str = "", fuzz: bool = False, sysroot: Path | None = None) -> Path:
@@ -76,6 +81,39 @@ def emulated() -> Path:
     return programs
 
 
+def cards(far: str) -> list[tuple[str, str]]:
+    """Links that ``OFFRAMP_NIC_LINKS`` names in place of veth pairs: ``PORT=FAR PORT=FAR``, ports as the agent's.
+
+    ``far`` says what a test needs at the other end: ``port`` of an agent, or ``interface`` of the kernel. Without the
+    variable there are none; a test that the links do not suit is skipped.
+    """
+    named = [tuple(link.rsplit("=", 1)) for link in os.environ.get("OFFRAMP_NIC_LINKS", "").split()]
+    if named and any((":" in other) != (far == "port") for _, other in named):
+        pytest.skip(f"OFFRAMP_NIC_LINKS has no {far} at the other end")
+    return [(near, other) for near, other in named]
+
+
+def agent_arguments() -> list[str]:
+    """``OFFRAMP_NIC_ARGUMENTS``: more options for the agents of tests on links, such as ``--huge``."""
+    return os.environ.get("OFFRAMP_NIC_ARGUMENTS", "").split()
+
+
+@contextmanager
+def link(far: str) -> Iterator[tuple[str, str]]:
+    """Both ends of a link: of a card, or of a veth pair in the calling thread's namespace."""
+    named = cards(far)
+    if named:
+        yield named[0]
+    else:
+        with ends("veth") as both:
+            yield both
+
+
+def where_links_are(work: Callable[[], T]) -> T:
+    """Run ``work`` in a namespace of its own, or, where links are cards, in that of the cards."""
+    return work() if os.environ.get("OFFRAMP_NIC_LINKS") else in_namespace(work)
+
+
 class Vector(NamedTuple):
     """A request, and what a device must make of it."""
 
@@ -111,7 +149,9 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
 
 
 def job_of(seed: int, workers: int = 4, width: int = 40, limit: int = 12) -> tuple[Job, np.ndarray]:
-    """A small job of blocks of at most so many vertices, and features for it."""
+    """A small job of blocks of at most so many vertices, and features for it; where links are cards, on all of them."""
+    links = len(os.environ.get("OFFRAMP_NIC_LINKS", "").split())
+    workers = min(workers, links or workers)
     job = random_job(seed, vertices=60, edges=240, workers=workers, limit=limit, features=(width,))
     x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
     return job, x

@@ -16,6 +16,7 @@ import ctypes
 import ctypes.util
 import os
 import struct
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Self
@@ -36,6 +37,10 @@ _PEER_ERRORS: Final = 1
 _FORCE: Final = 1
 _CHECKED: Final = 256
 _TAIL_WORD: Final = RING_HEADER_WORDS // 2
+_MOST_ERRORS: Final = 100
+"""What UCX returns in place of a request is one of so many negative numbers, or null."""
+_IN_PROGRESS: Final = 1
+_CONNECTED_S: Final = 1.0
 _PADDING: Final = 4096
 """Zeros behind an address or a key of the peer, which UCX reads without asking how long they are."""
 
@@ -52,7 +57,8 @@ def library() -> Any:
         found = ctypes.CDLL(name)
     except OSError:
         raise OfframpError("transport ucx needs the library UCX: apt install libucx0") from None
-    found.ucp_ep_close_nbx.restype = ctypes.c_void_p
+    for name in ("ucp_ep_close_nbx", "ucp_ep_flush_nbx"):
+        getattr(found, name).restype = ctypes.c_void_p
     return found
 
 
@@ -67,6 +73,10 @@ def _check(what: str, status: int) -> None:
 def _params(**words: Any) -> Any:
     """A parameter structure: its field mask and the words of the fields that the mask names, which come first."""
     return ctypes.create_string_buffer(struct.pack(f"<{len(words)}Q", *words.values()), 512)
+
+
+_KEPT: Final[list[UcxLink]] = []
+"""Links that could not be closed, for the rest of the process."""
 
 
 @TRANSPORTS.register("ucx")
@@ -87,6 +97,7 @@ class UcxLink:
         self._base, self._calls = self._inbox.ctypes.data, 0
         self._moving: Moving | None = None
         self._closing: list[tuple[str, list[Any]]] = []
+        self._connecting: int | None = None
         self._no_options = ctypes.create_string_buffer(256)
         self._peer, self._key = ctypes.c_void_p(), ctypes.c_void_p()
         try:
@@ -174,6 +185,7 @@ class UcxLink:
         where = _params(mask=3, address=ctypes.addressof(kept), errors=_PEER_ERRORS)
         _check("peer", self._ucp.ucp_ep_create(self._worker, where, ctypes.byref(self._peer)))
         self._closing.append(("ucp_ep_close_nbx", [self._peer, _params(mask=1 << 4 | _FORCE << 32)]))
+        self._connecting = self._ucp.ucp_ep_flush_nbx(self._peer, self._no_options)
         key = ctypes.create_string_buffer(rkey, len(rkey) + _PADDING)
         _check("key", self._ucp.ucp_ep_rkey_unpack(self._peer, key, ctypes.byref(self._key)))
         self._closing.append(("ucp_rkey_destroy", [self._key]))
@@ -211,10 +223,31 @@ class UcxLink:
             raise LinkDown(f"ucx: put failed ({fault})")
         return moved
 
+    def _connected(self) -> bool:
+        """Whether the endpoint, if there is one, has been connected, or has failed; waits for it a little."""
+        request = self._connecting
+        if not request or request >= (1 << 64) - _MOST_ERRORS:
+            return True
+        end = time.monotonic() + _CONNECTED_S
+        while self._ucp.ucp_request_check_status(ctypes.c_void_p(request)) == _IN_PROGRESS:
+            if time.monotonic() > end:
+                return False
+            self._ucp.ucp_worker_progress(self._worker)
+        self._ucp.ucp_request_free(ctypes.c_void_p(request))
+        self._connecting = None
+        return True
+
     def close(self) -> None:
-        """Give back memory, worker and socket."""
+        """Give back memory, worker and socket.
+
+        UCX 1.13 aborts the process if an endpoint is closed while it connects, which takes messages of both sides over
+        RDMA: one that has not connected in a second is kept, with its worker and the memory that the peer may write.
+        """
         if self._moving is not None:
             self._moving.stop(CLOSED)
+        if not self._connected():
+            _KEPT.append(self)
+            self._closing.clear()
         while self._closing:
             name, args = self._closing.pop()
             getattr(self._ucp, name)(*args)

@@ -23,7 +23,7 @@ from offramp.hermod.deploy.linux.show import root_of, state_from
 from offramp.hermod.deploy.linux.state import state_for
 from offramp.hermod.deploy.linux.target import LinuxTarget
 from offramp.hermod.deploy.linux.tc import Tc
-from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.deploy.plan import DeployPlan, load_plan
 from offramp_base.errors import OfframpError
 
 RATE = 10**9
@@ -38,6 +38,19 @@ def inside() -> Iterator[namespaces.Namespace]:
     with namespaces.Namespace() as namespace:
         namespace.veth("left", "right")
         yield namespace
+
+
+@pytest.fixture(params=["htb", "prio"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """A discipline that this kernel has; ``make guest`` brings one that has both."""
+    if not Tc().knows(request.param):
+        pytest.skip(f"the kernel has no {request.param} (sch_{request.param})")
+    return str(request.param)
+
+
+def strict(kind: str, plan: DeployPlan, rate_bps: int = RATE, tc: Tc | None = None) -> LinuxTarget:
+    """The plan on ``left``; prio has no use for a rate."""
+    return LinuxTarget("left", plan, kind=kind, rate_bps=rate_bps if kind == "htb" else None, tc=tc or Tc())
 
 
 def shown(interface: str = "left") -> str:
@@ -68,15 +81,15 @@ def test_blocks_cover_a_set_exactly(dscps: set[int]) -> None:
 
 @pytest.mark.netns
 @pytest.mark.parametrize("before", [None, OLD])
-def test_a_failure_at_every_step(inside: namespaces.Namespace, before: object) -> None:
+def test_a_failure_at_every_step(inside: namespaces.Namespace, before: object, kind: str) -> None:
     def work() -> None:
         tc = Breaking()
-        old = LinuxTarget("left", OLD, kind="htb", rate_bps=RATE)
+        old = strict(kind, OLD)
         old.undo()
         if before is not None:
             assert old.apply()
         was = shown()
-        new = LinuxTarget("left", NEW, kind="htb", rate_bps=2 * RATE, tc=tc)
+        new = strict(kind, NEW, 2 * RATE, tc)
         count = len(new._wanted.commands("left")) + (before is not None)
         for tc.at in range(count):
             at = tc.at
@@ -140,11 +153,11 @@ def test_differences_are_found(inside: namespaces.Namespace) -> None:
 
 
 @pytest.mark.netns
-def test_packets_go_into_the_classes_of_their_dscps(inside: namespaces.Namespace) -> None:
+def test_packets_go_into_the_classes_of_their_dscps(inside: namespaces.Namespace, kind: str) -> None:
     """Frames of both IP versions straight to the interface, one of each DSCP; then the classes' own counts."""
 
     def work() -> None:
-        target = LinuxTarget("left", NEW, kind="htb", rate_bps=RATE)
+        target = strict(kind, NEW)
         assert target.apply()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
             raw.bind(("left", 0))
@@ -159,8 +172,9 @@ def test_packets_go_into_the_classes_of_their_dscps(inside: namespaces.Namespace
         wanted = Counter(NEW.queues.get(tos >> 2, NEW.other) for tos in range(0, 256, 2) for _ in range(2))
         wanted += Counter([NEW.urgent, NEW.other])
         counted = Tc().show("-s", "class", "show", "dev", "left")
-        found = re.findall(r"class htb 4845:1([0-7]) parent.*\n Sent \d+ bytes (\d+) pkt", counted)
-        assert {int(queue): int(packets) for queue, packets in found} == {q: wanted[q] for q in range(8)}
+        found = re.findall(rf"class {kind} 4845:(\w+) parent.*\n Sent \d+ bytes (\d+) pkt", counted)
+        queues = {target._wanted.queue_of(int(minor, 16)): int(packets) for minor, packets in found}
+        assert queues == {q: wanted[q] for q in range(8)}
         assert target.undo()
 
     inside.call(work)
@@ -362,8 +376,34 @@ def test_no_tc(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Tc().knows("prio")
 
 
-def test_prio_where_the_kernel_has_it() -> None:
-    """This form is only written and read back as text here: the output is iproute2's, typed in."""
+@pytest.mark.netns
+@pytest.mark.parametrize("plan", [OLD, NEW])
+def test_auto_is_prio_where_the_kernel_has_it_and_nothing_is_limited(
+    inside: namespaces.Namespace, plan: DeployPlan
+) -> None:
+    if not Tc().knows("prio"):
+        pytest.skip("the kernel has no prio (sch_prio)")
+
+    def work() -> None:
+        was = shown()
+        target = LinuxTarget("left", plan)
+        assert target.apply()
+        assert target.deployed()["discipline"] == f"prio with {plan.count} strict classes"
+        assert target.differences() == []
+        assert not target.apply()
+        bands = [f"class add dev left parent 4845: classid 4845:{n:x} prio" for n in (1, 2)]
+        with pytest.raises(OfframpError, match=r"^tc: "):
+            Tc().batch(bands)  # prio's classes are its bands: nobody adds one
+        Tc().batch(["filter del dev left parent 4845: protocol arp prio 3"])
+        assert [d.what for d in target.differences()] == ["ARP"]
+        assert target.undo()
+        assert shown() == was
+
+    inside.call(work)
+
+
+def test_prio_as_text() -> None:
+    """Written and read back as iproute2 prints it, typed in: for kernels that have none."""
     state = state_for(OLD, "prio", None)
     lines = state.commands("eth0")
     assert lines[0] == "qdisc add dev eth0 root handle 4845: prio bands 3 priomap " + " ".join(["2"] * 16)

@@ -45,12 +45,22 @@ class Socket:
 class Agent(Socket):
     """An agent."""
 
-    port: Annotated[tuple[str, ...], Field("Interface, PCI address or DPDK device; repeat", short="-p")] = ()
+    port: Annotated[
+        tuple[str, ...],
+        Field(
+            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with "
+            "@VLAN behind it; repeat",
+            short="-p",
+        ),
+    ] = ()
     cores: Annotated[int, Field("That work", least=1)] = 1
+    queues: Annotated[int, Field("Of each port, each way; one for each client", least=1, most=64)] = 1
     compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
     mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
     spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
+    software_rules: Annotated[bool, Field("Leave the devices' own flow rules alone")] = False
+    telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
 
 
 @command("offramp.nic.build:Variant", Build, Package, example="nic build --package")
@@ -85,7 +95,8 @@ def run(agent: Agent, where: Build) -> None:
 
     words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
     words += ["--mode", agent.mode, *(word for each in agent.port for word in ("--port", each))]
-    words += ["--spin"] * agent.spin + ["--huge"] * agent.huge
+    words += ["--queues", str(agent.queues)] + ["--spin"] * agent.spin + ["--huge"] * agent.huge
+    words += ["--software-rules"] * agent.software_rules + ["--telemetry"] * agent.telemetry
     program = agent_program(where.folder)
     Path(agent.socket).parent.mkdir(parents=True, exist_ok=True)
     os.execv(program, [str(program), *words])  # noqa: S606 (it takes this process' place)
@@ -108,11 +119,12 @@ def stats(where: Socket, result: Result) -> None:
         if name != "ports":
             counts.add_row(name.replace("_", " "), str(value))
     out.print(counts)
+    columns = ("name", "received", "sent", "missed", "unmatched", "corrupt", "steering")
     last = "sent by class, the most urgent first"
-    ports = Table("port", "received", "sent", "missed", last, box=None)
+    ports = Table("port", *columns[1:], last, box=None)
     for each in found["ports"]:
         by_class = ", ".join(map(str, each["classes"]))
-        ports.add_row(*(str(each[column]) for column in ("name", "received", "sent", "missed")), by_class)
+        ports.add_row(*(str(each[column]) for column in columns), by_class)
     if found["ports"]:
         out.print(ports)
     result.write("offramp.nic.stats/1", found)

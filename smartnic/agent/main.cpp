@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // offramp-nic-agent: offloads and SwitchGNN's host transport on the cores of a smartNIC, or of any Linux machine.
+#include <poll.h>
 #include <pthread.h>
 #include <rte_launch.h>
 #include <signal.h>
@@ -78,7 +79,10 @@ void reflect_all(const Agent& agent, int stop) {
                 return 0;
             },
             &share, ++lcore);
-    rte_eal_mp_wait_lcore();
+    pollfd end{stop, POLLIN, 0};
+    while (::poll(&end, 1, -1) < 0) {
+    }
+    rte_eal_mp_wait_lcore();  // which waits by looking again and again
 }
 
 int work(void* core) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp nic build``, ``run`` and ``stats``: the agent of smartNICs."""
+"""``offramp nic build``, ``run``, ``stats`` and ``metrics``: the agent of smartNICs."""
 
 from __future__ import annotations
 
@@ -100,6 +100,39 @@ def run(agent: Agent, where: Build) -> None:
     program = agent_program(where.folder)
     Path(agent.socket).parent.mkdir(parents=True, exist_ok=True)
     os.execv(program, [str(program), *words])  # noqa: S606 (it takes this process' place)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Where metrics go."""
+
+    out: Annotated[
+        Path | None,
+        Field("File that is replaced as a whole, such as the node exporter's collector reads", written=True),
+    ] = None
+
+
+@command(Socket, Metrics, example="nic metrics --socket /run/offramp-nic/agent.sock")
+def metrics(where: Socket, to: Metrics) -> None:
+    """Print what a running agent counts in Prometheus' text format."""
+    import sys
+    from contextlib import closing
+
+    from offramp.nic.connection import Connection
+    from offramp.nic.metrics import metrics as text_of
+
+    with closing(Connection(where.socket)) as connection:
+        text = text_of(connection.stats())
+    if to.out is None:
+        sys.stdout.write(text)
+        return
+    partial = to.out.with_name(f".{to.out.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(to.out)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OfframpError(f"{to.out}: {error.strerror}") from None
 
 
 @command(Socket, Result, example="nic stats --json -")

@@ -40,6 +40,12 @@ class BenchSettings:
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
     vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
     seed: Annotated[int, Field("Of graph and features", least=0)] = 0
+    queues: Annotated[
+        int,
+        Field("Compare one queue of one core with so many, a worker each; nothing else", least=1, most=8),
+    ] = 1
+    cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
+    first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
 
 
 @command(BenchSettings, Result, example="nic bench --link veth --json -")
@@ -50,6 +56,9 @@ def bench(settings: BenchSettings, result: Result) -> None:
     from offramp_sim.nic.bench import WAYS, measure
     from offramp_sim.nic.testpmd import NoRateError
 
+    if settings.queues > 1:
+        _bench_queues(settings, result)
+        return
     links = settings.link or _links()
     best: dict[tuple[str, str], NicRate] = {}
     cases = [("veth", "python")] + [(one, way) for one in links for way in WAYS if way != "python"]
@@ -71,6 +80,33 @@ def bench(settings: BenchSettings, result: Result) -> None:
         for rate in best.values()
     ]
     result.write("offramp.nic.bench/1", {"method": METHOD, "rates": numbers, "limits_unknown": unknown})
+
+
+def _bench_queues(settings: BenchSettings, result: Result) -> None:
+    """One queue beside several, in turns; medians, and the range of the ratios of neighbours."""
+    import statistics
+
+    from rich.progress import track
+
+    from offramp_sim.nic.scaling import LINKS, Case, measure_queues
+
+    cases = Case(1, 1), Case(settings.queues, settings.cores)
+    found: list[dict[str, object]] = []
+    shown = show.table("link", "by", "thousand frames/s", "times", "least", "most", left=("link", "by"))
+    for link in [each for each in settings.link or LINKS if each in LINKS]:
+        rates: list[list[float]] = [[], []]
+        for _ in track(range(settings.rounds), f"measuring {link}", transient=True):
+            for case, into in zip(cases, rates, strict=True):
+                rate = measure_queues(link, case, settings.seconds, vertices=settings.vertices, first=settings.first)
+                into.append(rate)
+        ratios = [many / one for one, many in zip(*rates, strict=True)]
+        medians = [statistics.median(each) for each in rates]
+        shown.add_row(link, str(cases[0]), f"{medians[0] / 1e3:,.0f}", "", "", "")
+        times = [statistics.median(ratios), min(ratios), max(ratios)]
+        shown.add_row(link, str(cases[1]), f"{medians[1] / 1e3:,.0f}", *(f"{each:.2f}" for each in times))
+        found.append({"link": link, "cases": [case._asdict() for case in cases], "rates": rates, "ratios": ratios})
+    show.console(wrap=False).print(shown)
+    result.write("offramp.nic.bench_queues/1", {"links": found})
 
 
 def _show(rates: list[NicRate], unknown: dict[str, str]) -> None:

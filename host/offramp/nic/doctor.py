@@ -18,6 +18,10 @@ _PMDS: Final = {
     "librte-compress-zlib23": "librte_compress_zlib.so",
     "librte-compress-isal23": "librte_compress_isal.so",
     "librte-net-af-packet23": "librte_net_af_packet.so",
+    "librte-net-af-xdp23": "librte_net_af_xdp.so",
+    "librte-net-memif23": "librte_net_memif.so",
+    "librte-net-vhost23": "librte_net_vhost.so",
+    "librte-net-mlx5-23": "librte_net_mlx5.so",
 }
 
 

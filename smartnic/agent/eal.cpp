@@ -130,7 +130,7 @@ bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>&
         if (device.bus == Device::Bus::vdev) {
             if (const int code = rte_eal_hotplug_add("vdev", device.device.c_str(), device.arguments.c_str()); code != 0) {
                 why = "port " + port + ": " + rte_strerror(-code) + "; is " + package(device.name) + " installed?";
-                if (!device.interface.empty()) why += " Ports on interfaces need CAP_NET_RAW, those by AF_XDP more.";
+                if (!device.interface.empty()) why += " Ports on interfaces need CAP_NET_RAW and CAP_NET_ADMIN, those by AF_XDP CAP_BPF, too.";
                 return false;
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Further addresses of an interface of Linux, for as long as this lives: no promiscuous mode, and only CAP_NET_RAW.
+// Further addresses of an interface of Linux, for as long as this lives, without promiscuous mode.
 #pragma once
 
 #include <array>

@@ -284,3 +284,82 @@ def test_ports_that_cannot_be(programs: Path, port: str, problem: str) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("offramp-nic-agent: port ")
     assert problem in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.netns
+def test_coflows_over_af_xdp(programs: Path) -> None:
+    """One end by AF_XDP, the other by packet sockets."""
+    namespaces.require()
+
+    def work() -> None:
+        with ExitStack() as stack:
+            near, far = stack.enter_context(ends("veth"))
+            try:
+                agents = [
+                    stack.enter_context(
+                        AgentProcess([port], program=programs / "offramp-nic-agent", compression="none")
+                    )
+                    for port in (f"xdp:{near}", far)
+                ]
+            except OfframpError as error:
+                pytest.skip(f"this kernel has no AF_XDP: {error}")
+            ports = [
+                stack.enter_context(CoflowPort(f"nic:{agent.path}#0", rank, HOSTS, PRIORITIES, memory=1 << 20))
+                for rank, agent in enumerate(agents)
+            ]
+            contents = [bytes([rank + 1]) * 50_000 for rank in range(2)]
+            exchanges = [
+                port.exchange(1, {1 - rank: contents[rank]}, {1 - rank: 50_000}, FACTORS)
+                for rank, port in enumerate(ports)
+            ]
+            for rank, (port, exchange) in enumerate(zip(ports, exchanges, strict=True)):
+                assert port.wait(exchange) == {1 - rank: contents[1 - rank]}
+
+    in_namespace(work)
+
+
+@pytest.mark.netns
+def test_checksums_by_the_device(programs: Path) -> None:
+    """net_tap makes and checks them; rules that the driver takes and the kernel refuses are done in software.
+
+    The interface's end is a packet socket that works both checksums out again.
+    """
+    namespaces.require()
+
+    def work() -> None:
+        with ExitStack() as stack:
+            try:
+                agent = stack.enter_context(
+                    AgentProcess(["net_tap0,iface=tap0"], program=programs / "offramp-nic-agent", compression="none")
+                )
+            except OfframpError as error:
+                pytest.skip(f"no TAP interfaces: {error}")
+            subprocess.run(["ip", "link", "set", "tap0", "addrgenmode", "none", "up"], check=True)
+            heard = stack.enter_context(packet_socket("tap0"))
+            heard.bind(("tap0", 3))
+            heard.settimeout(30)
+            port = stack.enter_context(CoflowPort(f"nic:{agent.path}#0", 0, HOSTS, PRIORITIES, memory=1 << 20))
+            port.exchange(1, {1: bytes(range(250)) * 20}, {}, FACTORS)
+            for frame in CORRUPT.values():
+                heard.send(frame)
+            assert wait_for(agent, "corrupt", len(CORRUPT))["sent"] == 0
+            heard.send(ready())
+            while (frame := heard.recv(2000))[26:30] != socket.inet_aton(HOSTS[0].ip):
+                pass
+            assert internet_sum(frame[14:34]) == 0xFFFF
+            length = int.from_bytes(frame[38:40], "big")
+            udp = frame[34 : 34 + length]
+            assert udp[6:8] != b"\0\0"
+            assert internet_sum(frame[26:34] + struct.pack(">HH", 17, length) + udp) == 0xFFFF
+            assert counts(agent)["steering"] == "software"
+
+    in_namespace(work)
+
+
+def internet_sum(content: bytes) -> int:
+    """RFC 1071."""
+    padded = content + b"\0" * (len(content) % 2)
+    total = sum(struct.unpack(f">{len(padded) // 2}H", padded))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -29,12 +31,20 @@ def _links() -> list[str]:
     return list(LINKS)
 
 
+def _choices() -> dict[str, str]:
+    from offramp_sim.nic import scaling
+
+    both = [link for link in _links() if link in scaling.LINKS]
+    alone = {link: "not with queues" for link in _links() if link not in both}
+    return alone | dict.fromkeys(both, "") | {link: "with queues" for link in scaling.LINKS if link not in both}
+
+
 @dataclass(frozen=True)
 class BenchSettings:
     """What is measured."""
 
     link: Annotated[
-        tuple[str, ...], Field("Links; repeat", short="-l", choices=_links, shown_default="all of them")
+        tuple[str, ...], Field("Links; repeat", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
     seconds: Annotated[float, Field("Of each measurement", least=0)] = 2.0
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
@@ -46,6 +56,14 @@ class BenchSettings:
     ] = 1
     cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
     first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+        for link, when in _choices().items():
+            if link in self.link and when == "with queues" and self.queues == 1:
+                raise SettingsError("link", "goes with {queues} 2 and more only", link)
+            if link in self.link and when == "not with queues" and self.queues > 1:
+                raise SettingsError("link", "does not go with {queues}", link)
 
 
 @command(BenchSettings, Result, example="nic bench --link veth --json -")

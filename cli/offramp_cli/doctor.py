@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from offramp_base.checks import Check
+from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
@@ -21,12 +24,24 @@ def switch_doctor(result: Result) -> None:
     _show(checks(), "offramp.switch.doctor/1", result)
 
 
-@command(Result, example="nic doctor")
-def nic_doctor(result: Result) -> None:
-    """Check packages, drivers and rights; exit code 1 if something needed is missing."""
-    from offramp.nic.doctor import checks
+@dataclass(frozen=True)
+class Ports:
+    """What a smartNIC's agent is to run on."""
 
-    _show(checks(), "offramp.nic.doctor/1", result)
+    port: Annotated[
+        tuple[str, ...], Field("Port as of {nic run}, to be opened and asked what it lacks; repeat", short="-p")
+    ] = ()
+    queues: Annotated[int, Field("That each port is to have", least=1, most=64)] = 1
+
+
+@command(Ports, Result, example="nic doctor --port eth1 --queues 4")
+def nic_doctor(ports: Ports, result: Result) -> None:
+    """Check packages, drivers, rights and ports; exit code 1 if something needed is missing."""
+    from offramp.nic.doctor import checks
+    from offramp.nic.port_doctor import port_checks
+
+    found = [*checks(), *(check for port in ports.port for check in port_checks(port, ports.queues))]
+    _show(found, "offramp.nic.doctor/1", result)
 
 
 def _show(checks: Iterable[Check], schema: str, result: Result) -> None:

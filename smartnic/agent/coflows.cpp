@@ -12,23 +12,26 @@ std::unique_ptr<Coflows> Coflows::open(const protocol::Coflows& asked, std::shar
     }
     std::vector<hermod::Address> ranks(asked.ranks);
     std::memcpy(ranks.data(), region->data() + asked.offset, bytes);
-    for (int i = 0; i < 4096 && port.receive([](Bytes) {}) > 0; ++i) {
-        // What came for nobody is of no use to this host.
+    const hermod::Address& own = ranks[asked.rank];
+    const std::uint64_t mac = std::uint64_t{load_be16(own.mac.data())} << 32 | load_be32(own.mac.data() + 2);
+    Lane* lane = port.take({rules::Protocol::hermod, mac, own.ip}, why);
+    if (lane == nullptr) {
+        why = "coflows: " + why;
+        return nullptr;
     }
-    port.taken = true;
-    return std::unique_ptr<Coflows>(new Coflows(asked, std::move(region), port, std::move(ranks)));
+    return std::unique_ptr<Coflows>(new Coflows(asked, std::move(region), *lane, std::move(ranks)));
 }
 
-Coflows::Coflows(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
+Coflows::Coflows(const protocol::Coflows& asked, std::shared_ptr<Region> region, Lane& lane,
                  std::vector<hermod::Address> ranks)
     : region_(std::move(region)),
-      port_(port),
+      lane_(lane),
       endpoint_(asked.rank, std::move(ranks), static_cast<std::uint8_t>(asked.dscp), asked.retry),
       loss_(asked.loss),
       random_(asked.seed) {}
 
 Coflows::~Coflows() {
-    port_.taken = false;
+    lane_.port().release(lane_);
 }
 
 bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region, std::string& why) {
@@ -41,23 +44,23 @@ bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region,
 
 bool Coflows::poll(hermod::Time now) {
     const auto lost = [this] { return loss_ > 0 && std::uniform_real_distribution<>()(random_) < loss_; };
-    const std::size_t heard = port_.receive([&](Bytes frame) {
+    const std::size_t heard = lane_.receive([&](Bytes frame) {
         if (!lost()) endpoint_.incoming(frame);
     });
     endpoint_.tick(now);
     // No more wait than a burst: a more urgent coflow overtakes what has not been handed to the port.
     bool made = false;
-    while (port_.waiting() < Port::burst) {
+    while (lane_.waiting() < Lane::burst) {
         std::size_t length = 0;
-        port_.queue([&](Room to) {
+        lane_.queue([&](Room to) {
             unsigned place = 0;
             length = endpoint_.outgoing(to.data(), place);
-            return Port::Made{length, place};
+            return Lane::Made{length, place};
         });
         if (length == 0) break;
         made = true;
     }
-    return port_.flush() > 0 || made || heard > 0;
+    return lane_.flush() > 0 || made || heard > 0;
 }
 
 }  // namespace offramp

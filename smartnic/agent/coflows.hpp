@@ -29,11 +29,11 @@ class Coflows {
     [[nodiscard]] bool active() const { return endpoint_.active(); }
 
   private:
-    Coflows(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
+    Coflows(const protocol::Coflows& asked, std::shared_ptr<Region> region, Lane& lane,
             std::vector<hermod::Address> ranks);
 
     std::shared_ptr<Region> region_;
-    Port& port_;
+    Lane& lane_;
     hermod::Endpoint endpoint_;
     double loss_;
     std::mt19937_64 random_;

@@ -346,15 +346,7 @@ bool Control::stats(Client& client) {
                        ", \"queues\": " + std::to_string(queues) + ", \"requests\": " + std::to_string(requests) +
                        ", \"cores\": " + std::to_string(agent_.cores.size()) + ", \"compression\": \"" +
                        agent_.compression + "\", \"simd\": \"" + reduce_target() + "\", \"ports\": [";
-    for (std::size_t i = 0; i < agent_.ports.size(); ++i) {
-        const Port& port = *agent_.ports[i];
-        text += std::string(i == 0 ? "" : ", ") + "{\"name\": \"" + port.name() +
-                "\", \"received\": " + std::to_string(port.received()) + ", \"sent\": " + std::to_string(port.sent()) +
-                ", \"missed\": " + std::to_string(port.missed()) + ", \"classes\": [";
-        for (unsigned priority = 0; priority < classes; ++priority)
-            text += (priority == 0 ? "" : ", ") + std::to_string(port.sent(priority));
-        text += "]}";
-    }
+    for (std::size_t i = 0; i < agent_.ports.size(); ++i) text += (i == 0 ? "" : ", ") + agent_.ports[i]->stats();
     return reply(client, protocol::reply | 6, bytes_of(text + "]}"));
 }
 

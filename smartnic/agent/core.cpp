@@ -89,7 +89,7 @@ void Core::run() {
             busy |= queue->poll(compressor_.get(), now);
             active |= queue->has_transport();
         }
-        for (const auto& end : ends_) busy |= offramp::reflect(*end);
+        for (Lane* end : ends_) busy |= offramp::reflect(*end);
         if (busy)
             vain = 0;
         else if (++vain >= patience)
@@ -97,7 +97,6 @@ void Core::run() {
     }
     take_tasks();
     work_.clear();
-    ends_.clear();
     ended_.store(true, std::memory_order_release);
     ended_.notify_all();
 }

@@ -27,7 +27,7 @@ class Core {
     void join() const { ended_.wait(false, std::memory_order_acquire); }
 
     // Plays the other end of a link from now on; to be called before `run`.
-    void reflect(std::unique_ptr<Port> end) { ends_.push_back(std::move(end)); }
+    void reflect(Lane& end) { ends_.push_back(&end); }
 
     // Runs `task` on the core, between packets, and waits until it is done.
     void call(std::function<void()> task);
@@ -46,7 +46,7 @@ class Core {
     bool never_sleep_;
     Descriptor epoll_, wake_;
     std::vector<std::shared_ptr<Queue>> work_;
-    std::vector<std::unique_ptr<Port>> ends_;
+    std::vector<Lane*> ends_;
     std::atomic<bool> stop_ = false, has_tasks_ = false, ended_ = false;
     std::mutex mutex_;
     std::vector<std::function<void()>> tasks_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eal.hpp"
 
-#include <net/if.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
@@ -10,25 +9,21 @@
 #include <rte_log.h>
 #include <rte_ring.h>
 #include <sched.h>
+#include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+
+#include "device.hpp"
 
 namespace offramp {
 namespace {
 
-bool is_pci(const std::string& port) {
-    return port.find(':') != std::string::npos && port.find(',') == std::string::npos;
-}
-
-bool is_device(const std::string& port) {
-    return port.rfind("net_", 0) == 0;
-}
-
-// The device that serves a port: for a plain interface a packet socket, which every Linux has.
-std::string device(const std::string& port, std::size_t number) {
-    if (is_device(port)) return port;
-    return "net_af_packet" + std::to_string(number) + ",iface=" + port +
-           ",blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1";
+// Debian's package of a virtual device's driver.
+std::string package(const std::string& device) {
+    std::string kind = device.substr(4, device.find_last_not_of("0123456789") - 3);
+    if (kind == "virtio_user") kind = "virtio";
+    std::replace(kind.begin(), kind.end(), '_', '-');
+    return "librte-net-" + kind + "23";
 }
 
 std::string own_cpus() {
@@ -41,17 +36,26 @@ std::string own_cpus() {
 }
 
 // Two ports of net_ring's: what one sends the other receives.
-bool open_loop(std::size_t number, std::vector<std::unique_ptr<Port>>& ports, std::vector<std::unique_ptr<Port>>& ends,
-               std::string& why) {
+bool open_loop(std::size_t number, unsigned lanes, std::vector<std::unique_ptr<Port>>& ports,
+               std::vector<std::unique_ptr<Port>>& ends, std::string& why) {
     constexpr unsigned frames = 1024;
     const int socket = static_cast<int>(rte_socket_id());
     const std::string name = "loop" + std::to_string(number);
-    rte_ring* out = rte_ring_create((name + "-out").c_str(), frames, socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    rte_ring* back = rte_ring_create((name + "-back").c_str(), frames, socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    const auto end = [&](rte_ring* from, rte_ring* to, const char* side) -> std::unique_ptr<Port> {
-        if (from == nullptr || to == nullptr) return nullptr;
-        const int device = rte_eth_from_rings((name + side).c_str(), &from, 1, &to, 1, static_cast<unsigned>(socket));
-        return device < 0 ? nullptr : Port::open(static_cast<std::uint16_t>(device), Eal::loop, why);
+    const auto rings = [&](const char* way) {
+        std::vector<rte_ring*> made;
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            made.push_back(rte_ring_create((name + way + std::to_string(lane)).c_str(), frames, socket,
+                                           RING_F_SP_ENQ | RING_F_SC_DEQ));
+        return made;
+    };
+    std::vector<rte_ring*> out = rings("-out"), back = rings("-back");
+    const auto end = [&](std::vector<rte_ring*>& from, std::vector<rte_ring*>& to, const char* side) -> std::unique_ptr<Port> {
+        if (std::count(from.begin(), from.end(), nullptr) + std::count(to.begin(), to.end(), nullptr) > 0) return nullptr;
+        const int device = rte_eth_from_rings((name + side).c_str(), from.data(), lanes, to.data(), lanes,
+                                              static_cast<unsigned>(socket));
+        PortOptions options;
+        options.lanes = lanes;
+        return device < 0 ? nullptr : Port::open(static_cast<std::uint16_t>(device), Eal::loop, options, why);
     };
     why = "port loop: no memory for its rings";
     auto near = end(back, out, "-near"), far = end(out, back, "-far");
@@ -70,12 +74,10 @@ std::string Eal::compression(const Options& options) {
 }
 
 std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
-    std::vector<std::string> words{"offramp-nic-agent",
-                                   "--no-telemetry",
-                                   "--log-level=lib.eal:error",
-                                   "--log-level=error",
-                                   "-m",
+    std::vector<std::string> words{"offramp-nic-agent", "--log-level=lib.eal:error", "--log-level=error", "-m",
                                    std::to_string(options.memory_mb)};
+    // Its socket is in a folder that is named after this process; only this user may enter that.
+    words.push_back(options.telemetry ? "--file-prefix=offramp-nic-" + std::to_string(::getpid()) : "--no-telemetry");
     const std::string cpus = options.cpus.empty() ? own_cpus() : options.cpus;
     words.push_back("--lcores=(0-" + std::to_string(options.cores) + ")@(" + cpus + ")");
     // Nothing of this process is left in the file system, with either kind of memory.
@@ -85,18 +87,11 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
         words.insert(words.end(), {"--no-huge", "--no-shconf"});
     bool pci = false;
     for (std::size_t i = 0; i < options.ports.size(); ++i) {
-        const std::string& port = options.ports[i];
-        if (is_pci(port)) {
-            words.push_back("--allow=" + port);
-            pci = true;
-            continue;
-        }
-        if (port == loop) continue;
-        if (!is_device(port) && ::if_nametoindex(port.c_str()) == 0) {
-            why = "port " + port + ": no such interface";
-            return nullptr;
-        }
-        words.push_back("--vdev=" + device(port, i));
+        Device device;
+        if (!Device::parse(options.ports[i], i, options.queues, device, why)) return nullptr;
+        if (device.bus != Device::Bus::pci) continue;
+        words.push_back("--allow=" + device.device + (device.arguments.empty() ? "" : "," + device.arguments));
+        pci = true;
     }
     const std::string compress = compression(options);
     if (compress == zlib || compress == isal) {
@@ -112,8 +107,7 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
         why = std::string("DPDK does not start: ") + rte_strerror(rte_errno);
         if (compress.rfind("compress_", 0) == 0) why += "; is librte-compress-" + compress.substr(9) + "23 installed?";
-        if (!options.ports.empty()) why += " Ports on interfaces need librte-net-af-packet23 and CAP_NET_RAW.";
-        return nullptr;
+                return nullptr;
     }
     return std::unique_ptr<Eal>(new Eal);
 }
@@ -126,17 +120,25 @@ bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>&
                      std::vector<std::unique_ptr<Port>>& ends, std::string& why) {
     for (std::size_t i = 0; i < options.ports.size(); ++i) {
         const std::string& port = options.ports[i];
-        if (port == loop) {
-            if (!open_loop(i, ports, ends, why)) return false;
+        Device device;
+        if (!Device::parse(port, i, options.queues, device, why)) return false;
+        if (device.bus == Device::Bus::loop) {
+            if (!open_loop(i, options.queues, ports, ends, why)) return false;
             continue;
         }
-        const std::string name = is_pci(port) ? port : device(port, i).substr(0, device(port, i).find(','));
         std::uint16_t number = 0;
-        if (rte_eth_dev_get_port_by_name(name.c_str(), &number) != 0) {
+        if (device.bus == Device::Bus::vdev) {
+            if (const int code = rte_eal_hotplug_add("vdev", device.device.c_str(), device.arguments.c_str()); code != 0) {
+                why = "port " + port + ": " + rte_strerror(-code) + "; is " + package(device.name) + " installed?";
+                if (!device.interface.empty()) why += " Ports on interfaces need CAP_NET_RAW and CAP_NET_ADMIN, those by AF_XDP CAP_BPF, too.";
+                return false;
+            }
+        }
+        if (rte_eth_dev_get_port_by_name(device.name.c_str(), &number) != 0) {
             why = "port " + port + ": DPDK found no driver for it; is its PMD (librte-net-…23) installed?";
             return false;
         }
-        auto opened = Port::open(number, port, why);
+        auto opened = Port::open(number, port, {options.queues, device.vlan, options.flow_rules, device.interface}, why);
         if (opened == nullptr) return false;
         ports.push_back(std::move(opened));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // offramp-nic-agent: offloads and SwitchGNN's host transport on the cores of a smartNIC, or of any Linux machine.
+#include <poll.h>
 #include <pthread.h>
 #include <rte_launch.h>
 #include <signal.h>
@@ -51,6 +52,39 @@ void watch(int epoll, int fd) {
     ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
+// What there is, as JSON.
+void describe(const Agent& agent) {
+    std::string text;
+    for (const auto& port : agent.ports) text += (text.empty() ? "" : ", ") + port->abilities();
+    std::printf("{\"ports\": [%s]}\n", text.c_str());
+}
+
+struct Share {
+    std::vector<Lane*> lanes;
+    int stop;
+};
+
+// Each core turns the frames of its share of the lanes round.
+void reflect_all(const Agent& agent, int stop) {
+    std::vector<Share> shares(agent.cores.size(), Share{{}, stop});
+    for (const auto& port : agent.ports)
+        for (std::uint16_t lane = 0; lane < port->lanes(); ++lane)
+            shares[lane % shares.size()].lanes.push_back(&port->lane(lane));
+    unsigned lcore = 0;
+    for (auto& share : shares)
+        rte_eal_remote_launch(
+            [](void* given) {
+                const auto& mine = *static_cast<Share*>(given);
+                reflect(mine.lanes, mine.stop);
+                return 0;
+            },
+            &share, ++lcore);
+    pollfd end{stop, POLLIN, 0};
+    while (::poll(&end, 1, -1) < 0) {
+    }
+    rte_eal_mp_wait_lcore();  // which waits by looking again and again
+}
+
 int work(void* core) {
     static_cast<Core*>(core)->run();
     return 0;
@@ -72,7 +106,13 @@ int serve(const Options& options) {
     std::vector<std::unique_ptr<Port>> far_ends;
     if (!Eal::open_ports(options, agent.ports, far_ends, why) || !make_cores(options, agent, devices, why))
         return fail(why);
-    for (auto& end : far_ends) agent.cores.back()->reflect(std::move(end));
+    for (auto& end : far_ends)
+        for (std::uint16_t lane = 0; lane < end->lanes(); ++lane)
+            agent.cores[lane % agent.cores.size()]->reflect(end->lane(lane));
+    if (options.describe) {
+        describe(agent);
+        return 0;
+    }
     if (options.check) {
         std::printf("%zu ports, compression %s, %s\n", agent.ports.size(),
                     agent.compression.empty() ? "none" : agent.compression.c_str(), reduce_target());
@@ -83,7 +123,7 @@ int serve(const Options& options) {
     if (options.reflect) {
         std::printf("ready\n");
         std::fflush(stdout);
-        reflect(agent.ports, stop.get());
+        reflect_all(agent, stop.get());
         agent.cores.clear();
         agent.ports.clear();
         return 0;

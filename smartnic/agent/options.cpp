@@ -23,8 +23,13 @@ const char* Options::usage() {
            "  --mode OCTAL         its permissions, which are all the authentication there is (600)\n"
            "  --cores N            that work; one more waits for clients (1)\n"
            "  --cpus LIST          CPUs for them, as DPDK's --lcores has it: 2-5 or 2,4 (those of this process)\n"
-           "  --port PORT          interface, PCI address, or a virtual device such as net_memif0,role=server; again\n"
+           "  --port PORT          interface, xdp:INTERFACE, memif:PATH[,client], vhost:PATH[,client], virtio:PATH,\n"
+           "                       PCI address[,arguments], or a device of DPDK's, net_…[,arguments]; with @VLAN behind\n"
+           "                       it frames bear that tag; again for more\n"
            "                       loop: a link inside the agent whose other end is as with --reflect\n"
+           "  --queues N           of each port, each way (1)\n"
+           "  --software-rules     leave the devices' own flow rules alone\n"
+           "  --telemetry          open DPDK's telemetry socket\n"
            "  --compression NAME   zlib | isal | none | a device that DPDK finds, such as mlx5's (zlib)\n"
            "  --memory MB          for DPDK (256)\n"
            "  --huge               use huge pages\n"
@@ -32,7 +37,8 @@ const char* Options::usage() {
            "  --eal ARGUMENT       one more argument for DPDK; again for more\n"
            "  --reflect            be the other end of SwitchGNN's links, for measurements\n"
            "  --until-eof          end when standard input does: with the process at its other end\n"
-           "  --check              start, print what there is, end\n";
+           "  --check              start, print what there is, end\n"
+           "  --describe           the same of the ports, as JSON\n";
 }
 
 bool Options::parse(int count, char** arguments, Options& options, std::string& why, bool& help) {
@@ -44,6 +50,8 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
         {"spin", no_argument, nullptr, 'S'},         {"eal", required_argument, nullptr, 'e'},
         {"check", no_argument, nullptr, 'C'},        {"reflect", no_argument, nullptr, 'R'},
         {"until-eof", no_argument, nullptr, 'E'},    {"help", no_argument, nullptr, 'h'},
+        {"queues", required_argument, nullptr, 'q'}, {"software-rules", no_argument, nullptr, 'r'},
+        {"telemetry", no_argument, nullptr, 't'},    {"describe", no_argument, nullptr, 'D'},
         {nullptr, 0, nullptr, 0}};
     opterr = 0;
     for (int which = 0; (which = ::getopt_long(count, arguments, "h", known, nullptr)) != -1;) {
@@ -84,6 +92,18 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
                 break;
             case 'C':
                 options.check = true;
+                break;
+            case 'q':
+                good = number(optarg, 1, 64, 10, options.queues);
+                break;
+            case 'r':
+                options.flow_rules = false;
+                break;
+            case 't':
+                options.telemetry = true;
+                break;
+            case 'D':
+                options.describe = true;
                 break;
             case 'R':
                 options.reflect = true;

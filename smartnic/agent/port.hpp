@@ -1,119 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Ethernet port of DPDK's, used by one core at a time.
+// An Ethernet port of DPDK's: its lanes, and the rules that say which of them a frame is for.
 #pragma once
 
 #include <rte_ethdev.h>
-#include <rte_mbuf.h>
-#include <rte_prefetch.h>
 
-#include <array>
-#include <atomic>
 #include <memory>
+#include <shared_mutex>
 #include <string>
+#include <vector>
 
-#include "bytes.hpp"
-#include "scheduler.hpp"
+#include "hearing.hpp"
+#include "lane.hpp"
+#include "rules.hpp"
+
+struct rte_flow;
 
 namespace offramp {
 
+// How a port is opened.
+struct PortOptions {
+    unsigned lanes = 1;
+    unsigned vlan = 0;        // frames bear this tag; 0: none
+    bool flow_rules = true;   // use the device's where it has them
+    std::string interface;    // of Linux, that the device is on
+};
+
 class Port {
   public:
-    static constexpr std::size_t burst = 64, most_waiting = 4096;
-
     // Starts it; nothing, and why, where the driver refuses.
-    static std::unique_ptr<Port> open(std::uint16_t number, std::string name, std::string& why);
+    static std::unique_ptr<Port> open(std::uint16_t number, std::string name, const PortOptions& options,
+                                      std::string& why);
     ~Port();
 
     [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::uint16_t number() const { return number_; }
+    [[nodiscard]] std::uint16_t lanes() const { return static_cast<std::uint16_t>(lanes_.size()); }
+    [[nodiscard]] Lane& lane(std::uint16_t number) const { return *lanes_[number]; }
 
-    // Gives each frame that has arrived to `take`, at most a burst; how many there were.
-    template <typename Take>
-    std::size_t receive(const Take& take) {
-        return each_frame([&](rte_mbuf* frame) {
-            take(Bytes{rte_pktmbuf_mtod(frame, const std::byte*), frame->data_len});
-            return false;
-        });
-    }
+    // Gives a lane to somebody whose frames go to that address; nothing, and why, where all are taken, the address is
+    // another's, or the device does not hear it. One caller at a time.
+    Lane* take(const rules::Destination& destination, std::string& why);
+    void release(Lane& lane);
 
-    // Has each frame that has arrived changed by `answer(Room)` and sent back, but for those of which it says false.
-    template <typename Answer>
-    std::size_t turn_round(const Answer& answer) {
-        return each_frame([&](rte_mbuf* frame) {
-            return answer(Room{rte_pktmbuf_mtod(frame, std::byte*), frame->data_len}) && waiting_.push(0, frame);
-        });
-    }
+    // Which lanes a frame is for. To be called with `changes_` held.
+    [[nodiscard]] rules::Targets match(rte_mbuf* frame, Lane::Counts& counts) const;
+    // What the device is to add to a frame that leaves, or what is added here.
+    void dress(rte_mbuf*& frame) const;
 
-    struct Made {
-        std::size_t length;  // 0: none after all
-        unsigned priority = 0;
-    };
-    // Queues the frame that `make(Room)` makes in the class that it says. False where there is none, or no room for one:
-    // then `make` was not called.
-    template <typename Make>
-    bool queue(const Make& make) {
-        if (waiting_.waiting() >= most_waiting || (spares_ == 0 && !refill())) return false;
-        rte_mbuf* frame = spare_[spares_ - 1];
-        const auto [length, priority] = make(Room{rte_pktmbuf_mtod(frame, std::byte*), room});
-        if (length == 0) return false;
-        frame->data_len = static_cast<std::uint16_t>(length);
-        frame->pkt_len = frame->data_len;
-        if (!waiting_.push(priority, frame)) return false;
-        --spares_;
-        return true;
-    }
-
-    // Hands queued frames to the device, those of lower classes first; how many it took.
-    std::size_t flush();
-
-    // Frames that wait, and room for more.
-    [[nodiscard]] std::size_t waiting() const { return waiting_.waiting(); }
-
-    [[nodiscard]] std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }
-    [[nodiscard]] std::uint64_t sent() const;
-    // Frames of a class that the device took.
-    [[nodiscard]] std::uint64_t sent(unsigned priority) const { return sent_[priority].load(std::memory_order_relaxed); }
-    // Frames that the device or the lack of buffers lost.
-    [[nodiscard]] std::uint64_t missed() const;
-
-    // Whether a worker has it.
-    bool taken = false;
+    // Counts, and what the driver can do, as JSON.
+    [[nodiscard]] std::string stats() const;
+    [[nodiscard]] std::string abilities() const;
 
   private:
-    static constexpr std::size_t room = 2048, ahead = 4;
+    friend class Lane;
 
-    Port(std::uint16_t number, std::string name) : number_(number), name_(std::move(name)), waiting_(most_waiting) {}
-
-    bool refill();
-
-    // Gives a burst of frames to `take`, which keeps those of which it says true.
-    template <typename Take>
-    std::size_t each_frame(const Take& take) {
-        std::array<rte_mbuf*, burst> frames;
-        const std::size_t count = rte_eth_rx_burst(number_, 0, frames.data(), burst);
-        if (count == 0) return 0;
-        for (std::size_t i = 0; i < std::min(count, ahead); ++i) rte_prefetch0(rte_pktmbuf_mtod(frames[i], void*));
-        unsigned done = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i + ahead < count) rte_prefetch0(rte_pktmbuf_mtod(frames[i + ahead], void*));
-            rte_mbuf* frame = frames[i];
-            if (frame->nb_segs > 1 && rte_pktmbuf_linearize(frame) != 0) {  // memif chains one for each of its buffers
-                broken_.store(broken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-                frames[done++] = frame;
-            } else if (!take(frame)) frames[done++] = frame;
-        }
-        rte_pktmbuf_free_bulk(frames.data(), done);
-        received_.store(received() + count, std::memory_order_relaxed);
-        return count;
-    }
+    Port(std::uint16_t number, std::string name, const PortOptions& options)
+        : number_(number), name_(std::move(name)), options_(options) {}
+    bool start(std::string& why);
+    bool configure(std::string& why);
+    // Whether the device takes flow rules like ours.
+    bool try_flow_rules();
+    bool add_flow_rules(const rules::Destination& destination, unsigned lane, std::vector<rte_flow*>& made);
+    void remove_flow_rules(std::vector<rte_flow*>& made);
+    bool hear(std::uint64_t mac, std::string& why);
+    void forget(std::uint64_t mac);
 
     std::uint16_t number_;
     std::string name_;
+    PortOptions options_;
+    rte_eth_dev_info info_{};
+    std::uint64_t rx_offloads_ = 0, tx_offloads_ = 0, spread_ = 0;
+    bool flow_rules_ = false, isolated_ = false;
     rte_mempool* buffers_ = nullptr;
-    std::array<rte_mbuf*, burst> spare_;
-    std::size_t spares_ = 0;
-    StrictPriority<rte_mbuf*> waiting_;
-    std::atomic<std::uint64_t> received_ = 0, broken_ = 0;
-    std::array<std::atomic<std::uint64_t>, classes> sent_{};
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<rules::Destination> taken_by_;
+    std::vector<std::vector<rte_flow*>> flows_;
+    Hearing hearing_;
+    rules::Rules rules_;
+    mutable std::shared_mutex changes_;  // of the rules
 };
 
 }  // namespace offramp

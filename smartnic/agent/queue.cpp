@@ -63,8 +63,8 @@ bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
 }
 
 bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& why) {
-    if (has_transport() || port.taken) {
-        why = has_transport() ? "transport: this queue has one" : "transport: another worker has port " + port.name();
+    if (has_transport()) {
+        why = "transport: this queue has one";
         return false;
     }
     if (asked.region >= regions_.size()) {
@@ -76,10 +76,8 @@ bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::st
 }
 
 bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string& why) {
-    if (has_transport() || port.taken || asked.region >= regions_.size()) {
-        why = has_transport() ? "coflows: this queue has a transport"
-              : port.taken    ? "coflows: another worker has port " + port.name()
-                              : "coflows: memory that is not shared";
+    if (has_transport() || asked.region >= regions_.size()) {
+        why = has_transport() ? "coflows: this queue has a transport" : "coflows: memory that is not shared";
         return false;
     }
     coflows_ = Coflows::open(asked, regions_[asked.region], port, why);

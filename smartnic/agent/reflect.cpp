@@ -13,7 +13,19 @@ namespace {
 
 using namespace switchgnn;
 
-constexpr unsigned looks = 4096;  // between looks at `stop`
+constexpr unsigned looks = 4096;   // between looks at `stop`
+constexpr unsigned patience = 256;  // looks in vain before it sleeps
+
+// To whom the frame came from. The sum over a header stays the same when its addresses change places.
+void send_back(std::byte* frame) {
+    const std::uint64_t from_mac = ethernet::src_addr(frame);
+    ethernet::src_addr.set(frame, ethernet::dst_addr(frame));
+    ethernet::dst_addr.set(frame, from_mac);
+    std::byte* ip = frame + ethernet::size;
+    const std::uint64_t from_ip = ipv4::src_addr(ip);
+    ipv4::src_addr.set(ip, ipv4::dst_addr(ip));
+    ipv4::dst_addr.set(ip, from_ip);
+}
 
 // Makes of a frame what goes back; false where nothing does.
 bool answer(Room frame) {
@@ -27,23 +39,30 @@ bool answer(Room frame) {
         return false;
     packet.src = no_id;
     write_header(frame.data() + prefix_bytes, packet);
+    send_back(frame.data());
     return true;
 }
 
 }  // namespace
 
-bool reflect(Port& port) {
-    const bool busy = port.turn_round(answer) > 0;
-    port.flush();
+bool reflect(Lane& lane) {
+    const bool busy = lane.turn_round(answer) > 0;
+    lane.flush();
     return busy;
 }
 
-void reflect(std::vector<std::unique_ptr<Port>>& ports, int stop) {
+void reflect(const std::vector<Lane*>& lanes, int stop) {
+    unsigned vain = 0;
     for (unsigned look = 1;; ++look) {
         bool busy = false;
-        for (auto& port : ports) busy |= reflect(*port);
+        for (Lane* lane : lanes) busy |= reflect(*lane);
+        vain = busy ? 0 : vain + 1;
+        const bool idle = vain >= patience;
+        if (look % looks != 0 && !idle) continue;
+        // As long as the agent's cores, so that both ends can share a processor.
+        const timespec pause{0, idle ? 20'000 : 0};
         pollfd end{stop, POLLIN, 0};
-        if (look % looks == 0 && ::poll(&end, 1, busy ? 0 : 1) > 0) return;
+        if (::ppoll(&end, 1, &pause, nullptr) > 0) return;
     }
 }
 

@@ -3,7 +3,6 @@
 // if every vertex were its own only neighbour, and each DONE with GO.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "port.hpp"
@@ -11,8 +10,8 @@
 namespace offramp {
 
 // Answers a burst; whether there was one.
-bool reflect(Port& port);
+bool reflect(Lane& lane);
 // Until `stop` is readable.
-void reflect(std::vector<std::unique_ptr<Port>>& ports, int stop);
+void reflect(const std::vector<Lane*>& lanes, int stop);
 
 }  // namespace offramp

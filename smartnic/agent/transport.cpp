@@ -24,28 +24,31 @@ std::unique_ptr<Transport> Transport::open(const protocol::Transport& asked, std
     }
     std::vector<switchgnn::Plan> plans;
     if (!switchgnn::read_plans({region->data() + asked.text_offset, asked.text_length}, plans, why)) return nullptr;
-    for (int i = 0; i < 4096 && port.receive([](Bytes) {}) > 0; ++i) {
-        // What came for nobody is of no use to this worker.
+    const rules::Destination address{rules::Protocol::switchgnn, switchgnn::first_mac + asked.worker,
+                                     switchgnn::first_ip + asked.worker};
+    Lane* lane = port.take(address, why);
+    if (lane == nullptr) {
+        why = "transport: " + why;
+        return nullptr;
     }
-    port.taken = true;
-    return std::unique_ptr<Transport>(new Transport(asked, std::move(region), port, std::move(plans)));
+    return std::unique_ptr<Transport>(new Transport(asked, std::move(region), *lane, std::move(plans)));
 }
 
-Transport::Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+Transport::Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Lane& lane,
                      std::vector<switchgnn::Plan> plans)
     : asked_(asked),
       region_(std::move(region)),
-      port_(port),
+      lane_(lane),
       endpoint_(asked.worker, std::move(plans), recovery(asked),
                 reinterpret_cast<std::uint64_t*>(region_->data() + asked.journal_offset)),
       rate_(asked.line_bps),
       random_(asked.seed),
-      missed_before_(port.missed()) {
+      lost_before_(lane.lost()) {
     if (asked.flags & protocol::resume) endpoint_.resume();
 }
 
 Transport::~Transport() {
-    port_.taken = false;
+    lane_.port().release(lane_);
 }
 
 bool Transport::start(std::string& why) {
@@ -96,7 +99,7 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& why) 
 }
 
 bool Transport::poll(Time now) {
-    const std::size_t heard = port_.receive([this](Bytes frame) {
+    const std::size_t heard = lane_.receive([this](Bytes frame) {
         ++received_;
         if (chance(asked_.loss)) return;
         endpoint_.incoming(frame);
@@ -114,13 +117,13 @@ bool Transport::poll(Time now) {
 bool Transport::send(Time now) {
     const double ns_per_byte = rate_.ns_per_byte(now);
     bool made = false;
-    while (port_.waiting() < Port::burst && static_cast<double>(now) >= next_send_) {
+    while (lane_.waiting() < Lane::burst && static_cast<double>(now) >= next_send_) {
         std::size_t length = 0;
         const bool lossy = asked_.loss > 0 || asked_.duplication > 0;
         if (lossy)
             length = send_with_faults();
         else
-            port_.queue([&](Room to) { return Port::Made{length = endpoint_.outgoing(to.data())}; });
+            lane_.queue([&](Room to) { return Lane::Made{length = endpoint_.outgoing(to.data())}; });
         if (length == 0) {
             if (!endpoint_.has_outgoing()) endpoint_.tick(now);
             break;
@@ -134,7 +137,7 @@ bool Transport::send(Time now) {
             if (asked_.gap > 0) next_send_ = static_cast<double>(now + asked_.gap);
         }
     }
-    return port_.flush() > 0 || made;
+    return lane_.flush() > 0 || made;
 }
 
 // The next frame, once, twice or not at all; its length.
@@ -143,9 +146,9 @@ std::size_t Transport::send_with_faults() {
     const std::size_t length = endpoint_.outgoing(frame);
     for (int copies = length == 0 ? 0 : chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
         if (chance(asked_.loss)) continue;
-        port_.queue([&](Room to) {
+        lane_.queue([&](Room to) {
             std::memcpy(to.data(), frame, length);
-            return Port::Made{length};
+            return Lane::Made{length};
         });
         ++sent_;
     }
@@ -173,7 +176,7 @@ Transport::Outcome Transport::outcome(Time now, std::string& why) {
 
 void Transport::write_stats(std::byte* to) const {
     store(to, endpoint_.stats());
-    const std::uint64_t link[5] = {received_, sent_, 0, 0, port_.missed() - missed_before_};
+    const std::uint64_t link[5] = {received_, sent_, 0, 0, lane_.lost() - lost_before_};
     std::memcpy(to + sizeof(switchgnn::Stats), link, sizeof link);
 }
 

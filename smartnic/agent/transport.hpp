@@ -37,7 +37,7 @@ class Transport {
     void write_stats(std::byte* to) const;
 
   private:
-    Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+    Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Lane& lane,
               std::vector<switchgnn::Plan> plans);
     bool send(switchgnn::Time now);
     std::size_t send_with_faults();
@@ -45,11 +45,11 @@ class Transport {
 
     protocol::Transport asked_;
     std::shared_ptr<Region> region_;
-    Port& port_;
+    Lane& lane_;
     switchgnn::Endpoint endpoint_;
     switchgnn::Rate rate_;
     std::mt19937_64 random_;
-    std::uint64_t marks_ = 0, progress_ = 0, missed_before_ = 0, received_ = 0, sent_ = 0;
+    std::uint64_t marks_ = 0, progress_ = 0, lost_before_ = 0, received_ = 0, sent_ = 0;
     std::uint32_t in_window_ = 0;
     double next_send_ = 0;
     switchgnn::Time since_ = 0;

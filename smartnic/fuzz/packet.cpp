@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "rules.hpp"
 #include "switchgnn/endpoint.hpp"
 
 using namespace offramp;
@@ -58,6 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::copy_n(frame.begin(), std::min<std::size_t>(length, 144), whole.begin() + prefix_bytes);
             frame = std::move(whole);
         }
+        rules::Destination destination{};
+        if (rules::read(frame, destination)) static_cast<void>(rules::intact(frame));
         endpoint.incoming(frame);
         left = left.subspan(1 + length);
         endpoint.tick(now += 700);

@@ -66,7 +66,7 @@ WITHOUT: dict[str, str] = {
             "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod compose",
             "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "leo password",
-            "nic stats", "nic doctor", "transport list",
+            "nic stats", "nic metrics", "nic doctor", "transport list",
             "token", "schema", "cluster check", "cluster show", "cluster import", "cluster export", "lab status",
         ),
         SHORT,

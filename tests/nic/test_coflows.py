@@ -6,6 +6,7 @@ Blind to real NICs, and to what switches do with the DSCPs.
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -27,6 +28,9 @@ from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_base.transport.interface import packet_socket
+from offramp_base.wire.ethernet import ipv4_frame_prefix
+from offramp_p4.bench.namespace import in_namespace
+from offramp_sim.nic.links import ends
 
 pytestmark = pytest.mark.nic
 PRIORITIES = Priorities.of_job(4, 8)
@@ -205,10 +209,12 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
 
 def ready(hosts: list[Host], message: int, size: int) -> bytes:
     """Of rank 1, by hand (smartnic/lib/hermod/wire.hpp)."""
-    ip = bytes([0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, 17]) + bytes(10)
+    macs = (int.from_bytes(host.mac, "big") for host in hosts[:2])
+    ips = (int.from_bytes(socket.inet_aton(host.ip), "big") for host in (hosts[1], hosts[0]))
+    prefix = ipv4_frame_prefix(*macs, *ips, 17, 40).tobytes()
     udp = (47810).to_bytes(2, "big") * 2 + (40).to_bytes(2, "big") + bytes(2)
     numbers = message.to_bytes(4, "big") + b"".join(n.to_bytes(8, "big") for n in (0, size, size))
-    return hosts[0].mac + hosts[1].mac + b"\x08\x00" + ip + udp + bytes([1, 0, 0, 1]) + numbers
+    return prefix + udp + bytes([1, 0, 0, 1]) + numbers
 
 
 def test_bad_coflows(programs: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp nic build``, ``run`` and ``stats``: the agent of smartNICs."""
+"""``offramp nic build``, ``run``, ``stats`` and ``metrics``: the agent of smartNICs."""
 
 from __future__ import annotations
 
@@ -45,12 +45,22 @@ class Socket:
 class Agent(Socket):
     """An agent."""
 
-    port: Annotated[tuple[str, ...], Field("Interface, PCI address or DPDK device; repeat", short="-p")] = ()
+    port: Annotated[
+        tuple[str, ...],
+        Field(
+            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with "
+            "@VLAN behind it; repeat",
+            short="-p",
+        ),
+    ] = ()
     cores: Annotated[int, Field("That work", least=1)] = 1
+    queues: Annotated[int, Field("Of each port, each way; one for each client", least=1, most=64)] = 1
     compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
     mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
     spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
+    software_rules: Annotated[bool, Field("Leave the devices' own flow rules alone")] = False
+    telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
 
 
 @command("offramp.nic.build:Variant", Build, Package, example="nic build --package")
@@ -85,10 +95,44 @@ def run(agent: Agent, where: Build) -> None:
 
     words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
     words += ["--mode", agent.mode, *(word for each in agent.port for word in ("--port", each))]
-    words += ["--spin"] * agent.spin + ["--huge"] * agent.huge
+    words += ["--queues", str(agent.queues)] + ["--spin"] * agent.spin + ["--huge"] * agent.huge
+    words += ["--software-rules"] * agent.software_rules + ["--telemetry"] * agent.telemetry
     program = agent_program(where.folder)
     Path(agent.socket).parent.mkdir(parents=True, exist_ok=True)
     os.execv(program, [str(program), *words])  # noqa: S606 (it takes this process' place)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Where metrics go."""
+
+    out: Annotated[
+        Path | None,
+        Field("File that is replaced as a whole, such as the node exporter's collector reads", written=True),
+    ] = None
+
+
+@command(Socket, Metrics, example="nic metrics --socket /run/offramp-nic/agent.sock")
+def metrics(where: Socket, to: Metrics) -> None:
+    """Print what a running agent counts in Prometheus' text format."""
+    import sys
+    from contextlib import closing
+
+    from offramp.nic.connection import Connection
+    from offramp.nic.metrics import metrics as text_of
+
+    with closing(Connection(where.socket)) as connection:
+        text = text_of(connection.stats())
+    if to.out is None:
+        sys.stdout.write(text)
+        return
+    partial = to.out.with_name(f".{to.out.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(to.out)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OfframpError(f"{to.out}: {error.strerror}") from None
 
 
 @command(Socket, Result, example="nic stats --json -")
@@ -108,11 +152,12 @@ def stats(where: Socket, result: Result) -> None:
         if name != "ports":
             counts.add_row(name.replace("_", " "), str(value))
     out.print(counts)
+    columns = ("name", "received", "sent", "missed", "unmatched", "corrupt", "steering")
     last = "sent by class, the most urgent first"
-    ports = Table("port", "received", "sent", "missed", last, box=None)
+    ports = Table("port", *columns[1:], last, box=None)
     for each in found["ports"]:
         by_class = ", ".join(map(str, each["classes"]))
-        ports.add_row(*(str(each[column]) for column in ("name", "received", "sent", "missed")), by_class)
+        ports.add_row(*(str(each[column]) for column in columns), by_class)
     if found["ports"]:
         out.print(ports)
     result.write("offramp.nic.stats/1", found)

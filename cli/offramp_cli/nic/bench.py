@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -29,17 +31,39 @@ def _links() -> list[str]:
     return list(LINKS)
 
 
+def _choices() -> dict[str, str]:
+    from offramp_sim.nic import scaling
+
+    both = [link for link in _links() if link in scaling.LINKS]
+    alone = {link: "not with queues" for link in _links() if link not in both}
+    return alone | dict.fromkeys(both, "") | {link: "with queues" for link in scaling.LINKS if link not in both}
+
+
 @dataclass(frozen=True)
 class BenchSettings:
     """What is measured."""
 
     link: Annotated[
-        tuple[str, ...], Field("Links; repeat", short="-l", choices=_links, shown_default="all of them")
+        tuple[str, ...], Field("Links; repeat", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
     seconds: Annotated[float, Field("Of each measurement", least=0)] = 2.0
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
     vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
     seed: Annotated[int, Field("Of graph and features", least=0)] = 0
+    queues: Annotated[
+        int,
+        Field("Compare one queue of one core with so many, a worker each; nothing else", least=1, most=8),
+    ] = 1
+    cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
+    first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+        for link, when in _choices().items():
+            if link in self.link and when == "with queues" and self.queues == 1:
+                raise SettingsError("link", "goes with {queues} 2 and more only", link)
+            if link in self.link and when == "not with queues" and self.queues > 1:
+                raise SettingsError("link", "does not go with {queues}", link)
 
 
 @command(BenchSettings, Result, example="nic bench --link veth --json -")
@@ -48,23 +72,62 @@ def bench(settings: BenchSettings, result: Result) -> None:
     from rich.progress import track
 
     from offramp_sim.nic.bench import WAYS, measure
+    from offramp_sim.nic.testpmd import NoRateError
 
+    if settings.queues > 1:
+        _bench_queues(settings, result)
+        return
     links = settings.link or _links()
     best: dict[tuple[str, str], NicRate] = {}
     cases = [("veth", "python")] + [(one, way) for one in links for way in WAYS if way != "python"]
+    unknown: dict[str, str] = {}
     for one, way in track(cases * settings.rounds, "measuring", transient=True):
-        found = measure(one, way, settings.seconds, settings.seed, settings.vertices)
+        if way == "testpmd" and one in unknown:
+            continue  # each try waits half a minute for a report
+        try:
+            found = measure(one, way, settings.seconds, settings.seed, settings.vertices)
+        except NoRateError as error:
+            unknown[one] = str(error)
+            continue
         if (one, way) not in best or found.frames_per_s > best[one, way].frames_per_s:
             best[one, way] = found
-    _show(list(best.values()))
+    unknown = {one: why for one, why in unknown.items() if (one, "testpmd") not in best}
+    _show(list(best.values()), unknown)
     numbers = [
         {**rate._asdict(), "frames_per_s": rate.frames_per_s, "cpu_ns_per_frame": rate.cpu_ns_per_frame}
         for rate in best.values()
     ]
-    result.write("offramp.nic.bench/1", {"method": METHOD, "rates": numbers})
+    result.write("offramp.nic.bench/1", {"method": METHOD, "rates": numbers, "limits_unknown": unknown})
 
 
-def _show(rates: list[NicRate]) -> None:
+def _bench_queues(settings: BenchSettings, result: Result) -> None:
+    """One queue beside several, in turns; medians, and the range of the ratios of neighbours."""
+    import statistics
+
+    from rich.progress import track
+
+    from offramp_sim.nic.scaling import LINKS, Case, measure_queues
+
+    cases = Case(1, 1), Case(settings.queues, settings.cores)
+    found: list[dict[str, object]] = []
+    shown = show.table("link", "by", "thousand frames/s", "times", "least", "most", left=("link", "by"))
+    for link in [each for each in settings.link or LINKS if each in LINKS]:
+        rates: list[list[float]] = [[], []]
+        for _ in track(range(settings.rounds), f"measuring {link}", transient=True):
+            for case, into in zip(cases, rates, strict=True):
+                rate = measure_queues(link, case, settings.seconds, vertices=settings.vertices, first=settings.first)
+                into.append(rate)
+        ratios = [many / one for one, many in zip(*rates, strict=True)]
+        medians = [statistics.median(each) for each in rates]
+        shown.add_row(link, str(cases[0]), f"{medians[0] / 1e3:,.0f}", "", "", "")
+        times = [statistics.median(ratios), min(ratios), max(ratios)]
+        shown.add_row(link, str(cases[1]), f"{medians[1] / 1e3:,.0f}", *(f"{each:.2f}" for each in times))
+        found.append({"link": link, "cases": [case._asdict() for case in cases], "rates": rates, "ratios": ratios})
+    show.console(wrap=False).print(shown)
+    result.write("offramp.nic.bench_queues/1", {"links": found})
+
+
+def _show(rates: list[NicRate], unknown: dict[str, str]) -> None:
     python = rates[0]
     limits = {rate.link: rate.frames_per_s for rate in rates if rate.way == "testpmd"}
     numbers = ("rate", "times Python", "of testpmd", "CPU, ns", "host", "times less")
@@ -83,4 +146,6 @@ def _show(rates: list[NicRate]) -> None:
         )
     out = show.console(wrap=False)
     out.print(shown)
+    for link, why in unknown.items():
+        out.print(f"{link}: no limit to compare with: {why}")
     out.print(METHOD)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from offramp.cluster.model import Cluster
 from offramp.job.watch import Look
+from offramp.nic.metrics import escaped
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -56,17 +57,13 @@ def metrics(cluster: Cluster, now: Look) -> str:
     found: dict[str, list[str]] = {}
     for name, values, number in _samples(cluster, now):
         pairs = zip(("cluster", *METRICS[name].labels), (cluster.name, *values), strict=True)
-        labels = ",".join(f'{label}="{_escaped(str(value))}"' for label, value in pairs)
+        labels = ",".join(f'{label}="{escaped(str(value))}"' for label, value in pairs)
         found.setdefault(name, []).append(f"{name}{{{labels}}} {number:.17g}")
     lines: list[str] = []
     for name, metric in METRICS.items():
         if name in found:
             lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}", *found[name]]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _samples(cluster: Cluster, now: Look) -> Iterator[Sample]:

@@ -28,6 +28,10 @@ PACKAGES: Final = {
     "librte-compress-zlib23": "its software compression",
     "librte-compress-isal23": "the same by ISA-L",
     "librte-net-af-packet23": "ports on Linux interfaces",
+    "librte-net-af-xdp23": "the same by AF_XDP",
+    "librte-net-memif23": "ports in memory that processes share",
+    "librte-net-vhost23": "vhost-user ports, for guests",
+    "librte-net-mlx5-23": "ports on BlueField and ConnectX",
 }
 _HEADERS: Final = {"libhwy-dev": Path("/usr/include/hwy/highway.h")}
 

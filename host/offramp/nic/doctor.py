@@ -18,6 +18,10 @@ _PMDS: Final = {
     "librte-compress-zlib23": "librte_compress_zlib.so",
     "librte-compress-isal23": "librte_compress_isal.so",
     "librte-net-af-packet23": "librte_net_af_packet.so",
+    "librte-net-af-xdp23": "librte_net_af_xdp.so",
+    "librte-net-memif23": "librte_net_memif.so",
+    "librte-net-vhost23": "librte_net_vhost.so",
+    "librte-net-mlx5-23": "librte_net_mlx5.so",
 }
 
 
@@ -33,7 +37,7 @@ def checks() -> Iterator[Check]:
         yield Check(package, there, PACKAGES[package], f"apt-get install {package}", needed="zlib" in package)
     raw = has_capability("CAP_NET_RAW")
     who = "root" if os.geteuid() == 0 else "not root"
-    yield Check("CAP_NET_RAW", raw, who, "run as root, or: sudo setcap cap_net_raw+ep offramp-nic-agent")
+    yield Check("CAP_NET_RAW", raw, who, "root, or: setcap cap_net_raw,cap_net_admin,cap_ipc_lock+ep AGENT")
     huge = _huge_pages()
     yield Check("huge pages", huge > 0, f"{huge} free", "not needed; with --huge: sysctl vm.nr_hugepages=128")
     program = cache_folder() / "offramp-nic-agent"

@@ -111,7 +111,7 @@ def _exchange(
 ) -> NicRate:
     rows = len(worker.boundary(0))
     values = np.random.default_rng(seed).integers(-(2**20), 2**20, (rows, FEATURES)).astype(np.int32)
-    _check(worker.exchange(0, values), values)  # everything is warm after this
+    check_sums(worker.exchange(0, values), values)  # everything is warm after this
     before = worker.stats.up.packets + worker.stats.down.packets
     host, nic = cpu_ns(os.getpid()), nic_used()
     begun = time.perf_counter()
@@ -121,10 +121,15 @@ def _exchange(
         if took >= seconds:
             break
     host, nic = cpu_ns(os.getpid()) - host, nic_used() - nic
-    _check(sums, values)
+    check_sums(sums, values)
     return NicRate(link, way, worker.stats.up.packets + worker.stats.down.packets - before, took, host, nic)
 
 
-def _check(sums: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
+def check_sums(sums: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
+    """Whether the other end answered each frame.
+
+    Raises:
+        OfframpError: it did not.
+    """
     if not np.array_equal(sums, values):  # all edges are in one block
         raise OfframpError("the sums are not those that the other end made")

@@ -29,6 +29,10 @@ _WARM: Final = 2
 _RECEIVED: Final = re.compile(r"RX-packets: +(\d+)")
 
 
+class NoRateError(OfframpError):
+    """testpmd is not there, does not start, or reports nothing: the limit of a link stays unknown."""
+
+
 class Pace(NamedTuple):
     """Frames that came back, both ways, in so many seconds, and processor time of the end that sends first."""
 
@@ -41,11 +45,11 @@ def pace(link: str, near: str, far: str, seconds: float) -> Pace:
     """Measure a link for at least so many seconds; on ``loop`` one testpmd takes back what it sends itself.
 
     Raises:
-        OfframpError: no testpmd, or it does not start.
+        NoRateError: no testpmd, it does not start, reports nothing, or no frame comes back.
     """
     program = shutil.which("dpdk-testpmd")
     if program is None:
-        raise OfframpError("dpdk-testpmd: not found: apt-get install dpdk-dev")
+        raise NoRateError("dpdk-testpmd: not found: apt-get install dpdk-dev")
     alone = link == "loop"
     with (
         nullcontext() if alone else _run(program, far, "macswap"),
@@ -59,6 +63,8 @@ def pace(link: str, near: str, far: str, seconds: float) -> Pace:
         while True:
             last, took = next(reports), time.perf_counter() - begun
             if took >= seconds:
+                if last == first:
+                    raise NoRateError("dpdk-testpmd: no frame came back")
                 return Pace(last - first, took, cpu_ns(source.pid) - used)
 
 
@@ -72,7 +78,7 @@ def _reports(process: subprocess.Popen[str], deadline: float) -> Iterator[int]:
             break
         *lines, rest = (rest + piece.decode(errors="replace")).split("\n")
         yield from (2 * int(count) for line in lines for count in _RECEIVED.findall(line))
-    raise OfframpError("dpdk-testpmd: reported no rates")
+    raise NoRateError("dpdk-testpmd: reported no rates")
 
 
 @contextmanager

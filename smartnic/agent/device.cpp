@@ -4,11 +4,13 @@
 #include <net/if.h>
 
 #include <charconv>
+#include <cstdlib>
 
 namespace offramp {
 namespace {
 
 constexpr const char* packet_socket = "blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1";
+constexpr unsigned long shortest_buffer = 2048;
 
 bool starts(const std::string& text, const char* with) {
     return text.rfind(with, 0) == 0;
@@ -92,6 +94,13 @@ bool Device::parse(const std::string& text, std::size_t number, unsigned queues,
         device.interface = spec;
     }
     device.device = device.name;
+    const std::string buffer = starts(device.name, "net_memif") ? value_of(device.arguments, "bsize") : "";
+    if (!buffer.empty() && std::strtoul(buffer.c_str(), nullptr, 10) < shortest_buffer) {
+        // DPDK's driver garbles frames of several buffers when the ring is nearly full.
+        why = "port " + text + ": expected a bsize of at least " + std::to_string(shortest_buffer) +
+              ", so that frames fit a buffer";
+        return false;
+    }
     if (device.interface.empty() || ::if_nametoindex(device.interface.c_str()) != 0) return true;
     why = "port " + text + ": no such interface";
     return false;

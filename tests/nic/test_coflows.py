@@ -29,8 +29,6 @@ from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 from offramp_base.transport.interface import packet_socket
 from offramp_base.wire.ethernet import ipv4_frame_prefix
-from offramp_p4.bench.namespace import in_namespace
-from offramp_sim.nic.links import ends
 
 pytestmark = pytest.mark.nic
 PRIORITIES = Priorities.of_job(4, 8)

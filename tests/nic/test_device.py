@@ -297,6 +297,8 @@ def test_bad_arguments_are_one_line(programs: Path) -> None:
     program = programs / "offramp-nic-agent"
     for arguments, complaint in (
         (["--port", "nosuch0"], "port nosuch0: no such interface"),
+        (["--port", "memif:/tmp/m,bsize=256"], "expected a bsize of at least 2048, so that frames fit a buffer"),
+        (["--port", "net_memif0,role=server,bsize=x"], "expected a bsize of at least 2048"),
         (["--fly"], "argument --fly: not understood"),
         (["--cores", "0"], "argument 0: not understood"),
         (["--socket", "/proc/none/x"], "--socket /proc/none/x: No such file or directory"),

@@ -23,7 +23,7 @@ def run(requests, seed):
     keys = [dice.getrandbits(64) for _ in range(16)]
     for key in keys:
         index.insert(key, dice.getrandbits(63) + 1)
-    expected, wrong, done, sent = {}, 0, 0, 0
+    expected, faults, wrong, done, sent = {}, [], 0, 0, 0
     begun = time.monotonic()
     while done < requests:
         while sent < requests:
@@ -40,13 +40,16 @@ def run(requests, seed):
             expected[sent] = answer
             sent += 1
         for completion in device.poll():
-            wrong += completion.status != Status.OK or completion.message != expected.pop(completion.request, None)
+            answer = expected.pop(completion.request, None)
+            if completion.status != Status.OK or completion.message != answer:
+                wrong += 1
+                faults.append((completion.request, completion.status.name, answer is None))
             done += 1
         time.sleep(0.001)
     resent = device._link._session.resent
     counters = {counter.name: value for counter, value in device._link.counters(60).items()}
     device.close()
-    return {"done": done, "wrong": wrong, "resent": resent, "counters": counters, "s": time.monotonic() - begun}
+    return {"done": done, "wrong": wrong, "faults": faults[:20], "resent": resent, "counters": counters, "s": time.monotonic() - begun}
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def test_requests_over_a_bad_wire_are_carried_out_once(card, simulator):
     running = card(simulator, bad=0.05)
     found = drive(running, 300)
     wire = running.finish()
-    assert (found["done"], found["wrong"]) == (300, 0)
+    assert (found["done"], found["wrong"]) == (300, 0), found
     assert wire["lost"]
     assert wire["twice"]
     assert wire["overtaken"]
@@ -115,7 +115,7 @@ def test_100_000_requests_over_a_bad_wire(card, fast):
     running = card(fast, bad=0.02)
     found = drive(running, 100_000)
     wire = running.finish()
-    assert (found["done"], found["wrong"]) == (100_000, 0)
+    assert (found["done"], found["wrong"]) == (100_000, 0), found
     assert wire["lost"]
     assert wire["twice"]
     assert wire["overtaken"]

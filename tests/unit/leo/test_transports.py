@@ -87,6 +87,8 @@ def test_a_peer_that_vanishes_is_noticed(transport):
         made.responder.close()
         for _ in range(2000):
             made.requester.step()
+            if made.requester._links == [None]:  # the request's own time runs out on a slow machine
+                break
         assert made.requester._links == [None]
         assert made.requester.in_flight == 1
 

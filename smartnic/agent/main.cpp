@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
+#include <atomic>
 #include <cstdio>
 
 #include "control.hpp"
@@ -62,11 +63,13 @@ void describe(const Agent& agent) {
 struct Share {
     std::vector<Lane*> lanes;
     int stop;
+    std::atomic<bool> ended = false;
 };
 
 // Each core turns the frames of its share of the lanes round.
 void reflect_all(const Agent& agent, int stop) {
-    std::vector<Share> shares(agent.cores.size(), Share{{}, stop});
+    std::vector<Share> shares(agent.cores.size());
+    for (auto& share : shares) share.stop = stop;
     for (const auto& port : agent.ports)
         for (std::uint16_t lane = 0; lane < port->lanes(); ++lane)
             shares[lane % shares.size()].lanes.push_back(&port->lane(lane));
@@ -74,15 +77,19 @@ void reflect_all(const Agent& agent, int stop) {
     for (auto& share : shares)
         rte_eal_remote_launch(
             [](void* given) {
-                const auto& mine = *static_cast<Share*>(given);
+                auto& mine = *static_cast<Share*>(given);
                 reflect(mine.lanes, mine.stop);
+                mine.ended.store(true, std::memory_order_release);
+                mine.ended.notify_all();
                 return 0;
             },
             &share, ++lcore);
     pollfd end{stop, POLLIN, 0};
     while (::poll(&end, 1, -1) < 0) {
     }
-    rte_eal_mp_wait_lcore();  // which waits by looking again and again
+    // DPDK waits by looking again and again, where sanitizers cannot see what that orders.
+    for (const auto& share : shares) share.ended.wait(false, std::memory_order_acquire);
+    rte_eal_mp_wait_lcore();
 }
 
 int work(void* core) {

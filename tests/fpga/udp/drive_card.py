@@ -49,7 +49,9 @@ def run(requests, seed):
     resent = device._link._session.resent
     counters = {counter.name: value for counter, value in device._link.counters(60).items()}
     device.close()
-    return {"done": done, "wrong": wrong, "faults": faults[:20], "resent": resent, "counters": counters, "s": time.monotonic() - begun}
+    seconds = time.monotonic() - begun
+    outcome = {"done": done, "wrong": wrong, "faults": faults[:20], "resent": resent}
+    return {**outcome, "counters": counters, "s": seconds}
 
 
 if __name__ == "__main__":

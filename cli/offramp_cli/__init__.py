@@ -17,6 +17,17 @@ def main() -> None:
 
 
 def _run() -> None:
+    try:
+        _command()
+    except SystemExit as error:
+        if "torch" in sys.modules:
+            from offramp.workers.leave import leave_as_rank
+
+            leave_as_rank(error.code)
+        raise
+
+
+def _command() -> None:
     from offramp_cli.app import app
 
     try:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a rank that a launcher started ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+
+from offramp.workers.place import find_place
+from offramp_base.errors import OfframpError
+
+
+def leave_as_rank(code: object) -> None:
+    """End this process now, with the status of ``SystemExit(code)``, if torchrun or srun started it; else return.
+
+    What is registered with :mod:`atexit` still runs. What Python does after that ends threads that wait in gloo by
+    unwinding C++ that does not allow it: now and then a rank that had done its work was aborted (SIGABRT).
+    """
+    try:
+        if find_place() is None:
+            return
+    except OfframpError:
+        return
+    atexit._run_exitfuncs()
+    if code is not None and not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code or 0)

@@ -106,7 +106,7 @@ def test_requests_over_a_bad_wire_are_carried_out_once(card, simulator):
     assert wire["twice"]
     assert wire["overtaken"]
     assert found["resent"] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
-    # The question for the counters is repeated and doubled like others, and overtakes what is on its way: eight at most.
+    # The question for the counters is doubled like others, and overtakes what is on its way: eight at most.
     assert 0 <= wire["duplicate"] - found["counters"]["DUPLICATE"] <= 16
 
 

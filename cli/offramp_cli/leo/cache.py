@@ -21,7 +21,7 @@ def cache(settings: object, result: Result) -> None:
     with stages(console) as stage:
         stage("switch and store start")
         turns = run_cache(settings, stage.advance)
-    table = show.table("cache", "GETs by the switch", "requests a second", "median", "wrong")
+    table = show.table("cache", "GETs by the switch", "requests per second", "median", "wrong")
     numbers = {}
     for name, turn in turns.items():
         rate = turn.requests / turn.seconds

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.documents import open_regular
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 from offramp_base.memory import check_memory
 
 _DEFLATE_RATIO = 1040  # a deflated byte stands for at most 1032
@@ -147,7 +147,7 @@ def _readable(where: str, expected: str = "cannot be read") -> Iterator[None]:
     except OfframpError:
         raise
     except Exception as error:  # whatever zipfile, its codecs and NumPy make of damaged bytes
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise OfframpError(f"{where}: {expected}: {reason}") from None
 
 

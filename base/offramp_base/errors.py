@@ -24,6 +24,11 @@ class MultilineError(OfframpError):
         return printable(Exception.__str__(self), keep="\n\t")
 
 
+def first_line(error: Exception) -> str:
+    """The first line of what a library says is wrong; the error's class where it says nothing."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
 def printable(message: str, keep: str = "") -> str:
     """At most 4,000 characters of ``message``; whatever is not printable is escaped, unless it is in ``keep``."""
     if len(message) > _LONGEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_base.errors import MultilineError, OfframpError
+from offramp_base.errors import MultilineError, OfframpError, first_line
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_a_long_quotation_is_cut() -> None:
     message = str(OfframpError("x" * 10**6))
     assert len(message) < 4100
     assert message.endswith("… (996000 more characters)")
+
+
+def test_of_another_librarys_error_the_first_line_or_its_class_is_said() -> None:
+    assert first_line(ValueError("one\ntwo")) == "one"
+    assert first_line(EOFError()) == "EOFError"
+    assert first_line(KeyError("\n")) == repr("\n")
+    assert first_line(ValueError("\nlate")) == "ValueError"

@@ -18,7 +18,7 @@ from torch import nn
 
 from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text, written
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 from offramp_base.settings.error import SettingsError
 
 SAFETENSORS: Final = ".safetensors"
@@ -102,7 +102,7 @@ def load_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     except OSError as error:
         raise SettingsError("weights", f"cannot be read: {error.strerror}", path) from None
     except Exception as error:
-        reason = str(error).splitlines()[0][:80] if str(error) else type(error).__name__
+        reason = first_line(error)[:80]
         raise SettingsError("weights", f"expected weights: {reason}", path) from None
     if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise SettingsError("weights", "expected a state_dict", path)

@@ -13,7 +13,7 @@ from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
 from offramp_base.archive import read_array
 from offramp_base.documents import read_text
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 _COMMENTS = ("#", "%")
@@ -106,7 +106,7 @@ def _matrix(path: Path) -> npt.NDArray[Any]:
         try:
             array = np.loadtxt([line for _, line in _lines(path)], np.float32, delimiter=delimiter, ndmin=2)
         except ValueError as error:
-            raise OfframpError(f"{path}: {str(error).splitlines()[0]}") from None
+            raise OfframpError(f"{path}: {first_line(error)}") from None
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise OfframpError(f"{path}: expected a matrix of numbers, one row a vertex")
     return array

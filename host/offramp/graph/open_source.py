@@ -22,7 +22,7 @@ from offramp.graph.load import load
 from offramp.graph.pyg_partition import META, open_pyg_partition
 from offramp.graph.source import CHUNK, GraphSource, in_memory
 from offramp.graph.torch_file import load_torch_file
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 
 
 def open_source(spec: str, seed: int = 0) -> GraphSource:
@@ -82,7 +82,7 @@ def _parquet(path: Path) -> GraphSource:
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
-        raise OfframpError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+        raise OfframpError(f"{path}: cannot be read: {first_line(error)}") from None
     names = file.schema_arrow.names
     if not {"source", "target"} <= set(names):
         raise OfframpError(f"{path}: expected columns source and target, got {', '.join(names)}")

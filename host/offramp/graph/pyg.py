@@ -12,7 +12,7 @@ import numpy as np
 
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -63,7 +63,7 @@ def _first(spec: str, dataset: Any, name: str) -> Any:
     try:
         return dataset(**arguments)[0]
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise OfframpError(f"{spec}: torch_geometric cannot load it: {reason}") from error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 
 
 def load_torch_file(path: Path, what: str, safe: Sequence[Any] = ()) -> Any:
@@ -30,7 +30,7 @@ def load_torch_file(path: Path, what: str, safe: Sequence[Any] = ()) -> Any:
         serialization.add_safe_globals([*others, *safe, (OrderedDict, "collections.defaultdict")])
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise OfframpError(f"{path}: expected {what}: {str(error).splitlines()[0]}") from None
+        raise OfframpError(f"{path}: expected {what}: {first_line(error)}") from None
     finally:
         serialization.clear_safe_globals()
         serialization.add_safe_globals(before)

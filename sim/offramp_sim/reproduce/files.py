@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, load_npz
 from offramp.graph.csr import IntArray, rows_of, symmetric_csr
 from offramp.graph.data import MOST_VERTICES
 from offramp_base.archive import open_archive
-from offramp_base.errors import OfframpError
+from offramp_base.errors import OfframpError, first_line
 from offramp_base.memory import check_memory
 from offramp_base.settings.error import SettingsError
 
@@ -44,7 +44,7 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
             except OfframpError:
                 raise
             except Exception as error:  # whatever a reader of foreign files raises
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                reason = first_line(error)
                 raise OfframpError(f"{path}: cannot be read: {reason}") from error
             if not 0 <= n <= MOST_VERTICES:
                 raise OfframpError(f"{path}: {n} vertices: expected at most {MOST_VERTICES}")

@@ -16,6 +16,7 @@
 #include <cerrno>
 
 #include "memcached/session.hpp"
+#include "resp/commands.hpp"
 #include "resp/session.hpp"
 
 namespace offramp::store {
@@ -47,7 +48,7 @@ std::string peer_of(int socket) {
 
 struct Mark {
     std::size_t end;
-    std::uint64_t number;
+    std::uint64_t number, guarded;  // of the log's record, of the guards' change
 };
 
 struct Server::Connection {
@@ -62,17 +63,18 @@ struct Server::Connection {
     bool finishing = false;  // the peer has said all
     bool gone = false;       // nothing can be sent any more
 
-    // Notes which change the answers so far may have seen.
-    void mark(std::uint64_t number) {
-        if (marks.empty() || marks.back().number != number)
-            marks.push_back({out.size(), number});
+    // Notes which changes the answers so far may have seen. A guard's own wait for no guard.
+    void mark(std::uint64_t number, std::uint64_t guarded) {
+        if (session->guarding) guarded = 0;
+        if (marks.empty() || marks.back().number != number || marks.back().guarded != guarded)
+            marks.push_back({out.size(), number, guarded});
         else
             marks.back().end = out.size();
     }
     // How much of `out` may leave.
-    std::size_t settled(std::uint64_t durable) {
+    std::size_t settled(std::uint64_t durable, std::uint64_t released) {
         auto each = marks.begin();
-        for (; each != marks.end() && each->number <= durable; ++each) settled_end = each->end;
+        for (; each != marks.end() && each->number <= durable && each->guarded <= released; ++each) settled_end = each->end;
         marks.erase(marks.begin(), each);
         return settled_end;
     }
@@ -299,7 +301,9 @@ void Server::execute(Connection& connection) {
 }
 
 void Server::note(Connection& connection) {
-    if (disk_ != nullptr) connection.mark(disk_->log().number());
+    // Marks that wait have to be followed by marks: what is behind them may not overtake them.
+    if (disk_ != nullptr || !connection.marks.empty() || service_.guards.released() != service_.guards.number())
+        connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), service_.guards.number());
     queue(connection);
 }
 
@@ -310,7 +314,10 @@ void Server::silence(Connection& connection) {
 
 void Server::finish_round() {
     // Answers that are taken let further commands run, and these have to be logged before they are answered.
-    while (!answered_.empty()) {
+    while (true) {
+        tell_guards();
+        if (service_.guards.rose()) release_held();
+        if (answered_.empty()) break;
         if (disk_ != nullptr && !disk_->log().write()) give_up_log();
         std::vector<Connection*> round;
         round.swap(answered_);
@@ -319,6 +326,17 @@ void Server::finish_round() {
             send(*each);
         }
     }
+}
+
+void Server::tell_guards() {
+    for (const Guards::Notice& notice : service_.guards.take_notices())
+        for (auto& [socket, each] : connections_)
+            if (each->session->id == notice.to) {
+                resp::tell_change(each->out, store_, notice);
+                note(*each);
+                each->gone |= each->out.size() > most_answer;  // it does not listen
+                break;
+            }
 }
 
 // What was not logged must not be acknowledged: whether it survives is not known. Reads go on.
@@ -332,8 +350,8 @@ void Server::give_up_log() {
 }
 
 void Server::send(Connection& connection) {
-    std::size_t end = connection.out.size();
-    if (disk_ != nullptr) end = connection.settled(disk_->log().durable());
+    std::size_t end = connection.settled(disk_ == nullptr ? 0 : disk_->log().durable(), service_.guards.released());
+    if (disk_ == nullptr && connection.marks.empty()) end = connection.out.size();
     while (connection.sent < end && !connection.gone) {
         const ssize_t count = ::send(connection.socket.get(), connection.out.data() + connection.sent, end - connection.sent, MSG_NOSIGNAL);
         if (count > 0) {

@@ -2,7 +2,8 @@
 // The server: one thread that waits for all connections with epoll, executes what they say, logs it and answers.
 //
 // A round is: read from all that are readable and execute; write the log; send answers. An answer leaves when everything that
-// it may have seen survives what the log's policy promises, so that with `always` all connections share one sync (group commit).
+// it may have seen survives what the log's policy promises, so that with `always` all connections share one sync (group commit), and
+// when whoever serves its keys elsewhere as well has it, too (`guards.hpp`).
 #pragma once
 
 #include <sys/epoll.h>
@@ -76,6 +77,7 @@ class Server {
     void silence(Connection& connection);
     void hold(Connection& connection);
     void finish_round();
+    void tell_guards();
     void give_up_log();
     void send(Connection& connection);
     void release_held();

@@ -9,9 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guards.hpp"
 #include "store.hpp"
 
 namespace offramp::store {
+
+class Session;
 
 constexpr std::size_t most_command = std::size_t{16} << 20;  // bytes of a command
 constexpr std::size_t most_answer = std::size_t{64} << 20;   // bytes of one answer
@@ -38,27 +41,25 @@ struct Service {
     std::function<std::string()> clients;
     std::function<bool(std::uint64_t)> kill;
     std::unordered_map<std::string, std::vector<bool*>> watched;  // what is set when a key changes
+    Guards guards;
 
     void watch(std::string_view key, bool* to) {
         watched[std::string(key)].push_back(to);
-        store.changed = [this](const std::string_view* changed) {
-            const auto set = [](const std::vector<bool*>& all) {
-                for (bool* each : all) *each = true;
-            };
-            if (changed == nullptr) {
-                for (const auto& [name, all] : watched) set(all);
-            } else if (const auto found = watched.find(std::string(*changed)); found != watched.end()) {
-                set(found->second);
-            }
-        };
+        attend();
     }
     void unwatch(const std::string& key, const bool* to) {
         const auto found = watched.find(key);
         if (found == watched.end()) return;
         std::erase(found->second, to);
         if (found->second.empty()) watched.erase(found);
-        if (watched.empty()) store.changed = nullptr;
+        attend();
     }
+
+    // False: too many keys are guarded.
+    bool guard(Session& session, std::string_view key);
+    void unguard(Session& session, std::string_view key);
+    // The session's connection is no more.
+    void leave(Session& session);
 
     // Compared in a time that does not depend on what is right.
     [[nodiscard]] bool accepts(std::string_view shown) const {
@@ -70,6 +71,27 @@ struct Service {
     // Whether the log has room for a change of so many bytes; where not, `fault` says why.
     [[nodiscard]] bool loggable(std::size_t bytes) {
         return store.log() == nullptr || store.log()->reserve(bytes);
+    }
+
+  private:
+    // Lets the store tell of changes as long as somebody wants to know.
+    void attend() {
+        if (watched.empty() && guards.empty()) {
+            store.changed = nullptr;
+        } else if (!store.changed) {
+            store.changed = [this](const std::string_view* key) { change(key); };
+        }
+    }
+    void change(const std::string_view* key) {
+        const auto set = [](const std::vector<bool*>& all) {
+            for (bool* each : all) *each = true;
+        };
+        if (!guards.empty()) guards.change(key);
+        if (key == nullptr) {
+            for (const auto& [name, all] : watched) set(all);
+        } else if (const auto found = watched.find(std::string(*key)); found != watched.end()) {
+            set(found->second);
+        }
     }
 };
 
@@ -88,12 +110,30 @@ class Session {
     [[nodiscard]] virtual std::string describe() const { return ""; }
 
     std::uint64_t id = 0;
-    std::string peer;  // its address
+    std::string peer;       // its address
+    bool guarding = false;  // it serves keys elsewhere as well, and is told of their changes
 
   protected:
     static constexpr std::size_t long_answers = std::size_t{256} << 10;
     std::size_t needs_ = 1;
     bool ended_ = false, proved_ = false;
 };
+
+inline bool Service::guard(Session& session, std::string_view key) {
+    if (!guards.add(session.id, key)) return false;
+    session.guarding = true;
+    attend();
+    return true;
+}
+
+inline void Service::unguard(Session& session, std::string_view key) {
+    guards.remove(session.id, key);
+}
+
+inline void Service::leave(Session& session) {
+    if (!session.guarding) return;
+    guards.leave(session.id);
+    attend();
+}
 
 }  // namespace offramp::store

@@ -56,6 +56,8 @@ class Store {
     // Whether the memory lets values be added.
     [[nodiscard]] bool full() const { return limits_.memory != 0 && used() > limits_.memory; }
     [[nodiscard]] std::size_t used() const { return bytes_ + index_.footprint(); }
+    // Of the last change; those of entries are not above it.
+    [[nodiscard]] std::uint64_t version() const { return version_; }
     [[nodiscard]] std::size_t size() const { return index_.size(); }
     [[nodiscard]] std::size_t expiring() const { return expiring_; }
     [[nodiscard]] const Limits& limits() const { return limits_; }

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Final
@@ -15,21 +14,22 @@ import numpy as np
 from offramp.leo.applications.workload import Zipf
 from offramp.leo.devices.switch import GET, PUT, Options, SwitchDevice
 from offramp.leo.kvcache.control import CacheControl
-from offramp.leo.kvcache.store import Store
-from offramp.leo.kvcache.wire import VALUE_BYTES, Frame
+from offramp.leo.kvcache.front import KEY_BYTES, Front
+from offramp.leo.kvcache.service import FrontService
+from offramp.leo.kvcache.wire import VALUE_BYTES
+from offramp.leo.store.client import Client
+from offramp.leo.store.process import StoreProcess
+from offramp.leo.store.settings import StoreSettings
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.settings.field import Field
-from offramp_base.transport.links import open_io
-from offramp_base.wire.batch import PacketBatch
 from offramp_p4.embedded import EmbeddedSwitch
 
 STORE_MAC: Final = bytes.fromhex("0a0000000001")
 CLIENT_MAC: Final = bytes.fromhex("0a0000000002")
 _STORE_PORT: Final = 0
 _CLIENT_PORT: Final = 1
-_LOOK_S: Final = 0.05
 _STUCK_S: Final = 30.0
 Advance = Callable[[str, int, int], None]
 
@@ -103,21 +103,14 @@ def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[s
         OfframpError: the switch does not start, or requests are not answered.
     """
     with ExitStack() as stack:
-        switch = stack.enter_context(EmbeddedSwitch(None, 2))
-        session = stack.enter_context(Session(switch.address, timeout_s=60.0))
-        session.push(b"", p4_text("kvcache/v1model.p4").encode())
-        store = Store({key: _value(key, 0) for key in range(settings.keys)})
-        control = CacheControl(session, _STORE_PORT, lambda key: store.get(key)[0])
-        control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
-        stack.enter_context(_serving(store, switch.port_specs[_STORE_PORT]))
-        device = SwitchDevice(Options(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500))
-        stack.callback(device.close)
+        values = {key: _value(key, 0) for key in range(settings.keys)}
+        device, service = stack.enter_context(served(values))
         load = _Load(settings, device)
         load.round(Turn())  # who is asked for most is not known before
         turns = {"without": Turn(), "with": Turn()}
         for number in range(2 * settings.rounds):
             name = ("with", "without")[number % 2]
-            control.hold(control.choose(store.count(), settings.hot) if name == "with" else [])
+            service.hold(settings.hot if name == "with" else 0)
             load.round(turns[name])
             if advance is not None:
                 advance("rounds", number + 1, 2 * settings.rounds)
@@ -125,25 +118,26 @@ def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[s
 
 
 @contextmanager
-def _serving(store: Store, link: str) -> Iterator[None]:
-    """A thread that is the store's host."""
-    io, ended = open_io(link), threading.Event()
+def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontService]]:
+    """A store with these values behind an embedded switch: a client's device, and its front.
 
-    def run() -> None:
-        while not ended.is_set():
-            frames = (Frame.parse(content) for content in io.receive(_LOOK_S).frames())
-            replies = [reply for frame in frames if frame is not None and (reply := store.handle(frame)) is not None]
-            if replies:
-                io.send(PacketBatch.of((0, reply.pack()) for reply in replies))
-
-    thread = threading.Thread(target=run, name="store")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        io.close()
+    Raises:
+        OfframpError: the switch or the store does not start.
+    """
+    with ExitStack() as stack:
+        store = stack.enter_context(StoreProcess(StoreSettings(listen="127.0.0.1:0")))
+        with Client(address := store.addresses["listen"]) as client:
+            client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
+        switch = stack.enter_context(EmbeddedSwitch(None, 2))
+        session = stack.enter_context(Session(switch.address, timeout_s=60.0))
+        session.push(b"", p4_text("kvcache/v1model.p4").encode())
+        control = CacheControl(session, _STORE_PORT)
+        control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
+        front = Front(address, STORE_MAC, control)
+        service = stack.enter_context(FrontService(front, switch.port_specs[_STORE_PORT]))
+        device = SwitchDevice(Options(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500))
+        stack.callback(device.close)
+        yield device, service
 
 
 def _value(key: int, number: int) -> bytes:

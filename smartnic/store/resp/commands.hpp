@@ -27,6 +27,9 @@ void rename(Call&), renamenx(Call&), randomkey(Call&);
 // connection.cpp
 void ping(Call&), echo(Call&), quit(Call&), hello(Call&), auth(Call&), select(Call&), client(Call&), reset(Call&);
 void multi(Call&), exec(Call&), discard(Call&), watch(Call&), unwatch(Call&);
+// guard.cpp
+void guard(Call&), unguard(Call&), release(Call&), getver(Call&), setver(Call&);
+void tell_change(std::string& to, Store& store, const Guards::Notice& notice);
 // server.cpp
 void info(Call&), command(Call&), config(Call&), save(Call&), bgsave(Call&), lastsave(Call&), now(Call&);
 

@@ -80,7 +80,7 @@ void info(Call& call) {
     section(text, "Stats", {{"total_connections_received", number(totals.connections)}, {"total_commands_processed", number(totals.commands)},
         {"total_net_input_bytes", number(totals.bytes_in)}, {"total_net_output_bytes", number(totals.bytes_out)},
         {"keyspace_hits", number(store.counts.hits)}, {"keyspace_misses", number(store.counts.misses)}, {"expired_keys", number(store.counts.expired)},
-        {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
+        {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())}, {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
     section(text, "Replication", {{"role", "master"}, {"connected_slaves", "0"}});
     section(text, "Cluster", {{"cluster_enabled", "0"}});
     text.append("# Keyspace\r\n");

@@ -27,7 +27,7 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
-RespSession::RespSession(Service& service, bool trusted) : service_(service) {
+RespSession::RespSession(Service& service, bool trusted) : service_(service), trusted_(trusted) {
     proved_ = trusted || service.password.empty();
 }
 

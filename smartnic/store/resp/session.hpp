@@ -51,7 +51,10 @@ class RespSession : public Session {
   public:
     // `trusted`: who is at the other end has been proved already.
     RespSession(Service& service, bool trusted);
-    ~RespSession() override { unwatch(); }
+    ~RespSession() override {
+        unwatch();
+        service_.leave(*this);
+    }
     RespSession(const RespSession&) = delete;
     RespSession& operator=(const RespSession&) = delete;
 
@@ -75,6 +78,8 @@ class RespSession : public Session {
 
     void execute(const Command& command, Arguments words, Reply& out);
     [[nodiscard]] Service& service() { return service_; }
+    // Who is at the other end was proved before the first command.
+    [[nodiscard]] bool trusted() const { return trusted_; }
 
   private:
     void run(std::string& out);
@@ -83,6 +88,7 @@ class RespSession : public Session {
     Service& service_;
     std::vector<std::string_view> words_;
     std::string unquoted_, last_;
+    bool trusted_;
     int depth_ = 0;  // EXEC runs commands inside a command: their changes are one record
 };
 

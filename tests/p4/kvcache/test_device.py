@@ -12,30 +12,18 @@ import pytest
 from leo_lab import batch, lab, program
 from offramp.device import Status
 from offramp.leo.devices.switch import GET, PUT, Options, SwitchDevice, open_device
-from offramp.leo.kvcache.control import CacheControl
-from offramp.leo.kvcache.store import Store
 from offramp.leo.native.dataflow import Trip
-from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
-from offramp_base.p4rt.session import Session
-from offramp_p4.embedded import EmbeddedSwitch
-from offramp_sim.leo.cache import CLIENT_MAC, STORE_MAC, Books, CacheSettings, _serving, run_cache
+from offramp_sim.leo.cache import Books, CacheSettings, run_cache, served
 
 pytestmark = pytest.mark.p4
 
 
 @pytest.fixture(scope="module")
-def served():
-    """A device, the control plane, and the store of 100 keys behind a switch."""
-    with EmbeddedSwitch(None, 2) as switch, Session(switch.address, timeout_s=60.0) as session:
-        session.push(b"", p4_text("kvcache/v1model.p4").encode())
-        store = Store({key: bytes([key]) * 64 for key in range(100)})
-        control = CacheControl(session, 0, lambda key: store.get(key)[0])
-        control.forward({STORE_MAC: 0, CLIENT_MAC: 1})
-        with _serving(store, switch.port_specs[0]):
-            device = open_device(f"{switch.port_specs[1]},store={STORE_MAC.hex()},mac={CLIENT_MAC.hex()}", "switch")
-            yield device, control
-            device.close()
+def device():
+    """A client's device in front of a store of 100 keys behind a switch, and the front's service."""
+    with served({key: bytes([key]) * 64 for key in range(100)}) as (device, service):
+        yield device, service
 
 
 def call(device: SwitchDevice, function: str, message: bytes):
@@ -45,16 +33,17 @@ def call(device: SwitchDevice, function: str, message: bytes):
             return done.status, done.message
 
 
-def test_what_it_answers(served):
-    device, control = served
+def test_what_it_answers(device):
+    device, service = device
     key = (7).to_bytes(8, "little")
     assert call(device, GET, key) == (Status.OK, b"\7" * 64)
     before = device.by_switch
-    control.hold([7])
-    call(device, GET, key)  # the first reply is kept
+    service.hold(100)
     assert call(device, GET, key) == (Status.OK, b"\7" * 64)
     assert device.by_switch > before
-    assert call(device, PUT, key + b"x" * 64) == (Status.OK, (2).to_bytes(4, "little"))
+    status, version = call(device, PUT, key + b"x" * 64)
+    assert (status, len(version)) == (Status.OK, 4)
+    assert call(device, PUT, key + b"x" * 64)[1] > version
     assert call(device, GET, key) == (Status.OK, b"x" * 64)
     assert call(device, PUT, key + b"\7" * 64)[0] == Status.OK
     assert call(device, GET, (1000).to_bytes(8, "little")) == (Status.FAILED, b"")
@@ -62,8 +51,8 @@ def test_what_it_answers(served):
     assert call(device, "echo", key) == (Status.UNKNOWN_FUNCTION, b"")
 
 
-def test_it_is_a_path_of_leo(served):
-    device, _ = served
+def test_it_is_a_path_of_leo(device):
+    device, _ = device
     flow = (Trip(GET, remote="switch"),)
     made_of = program([[flow]])
     with lab(made_of, devices={"switch": _Kept(device)}) as made:

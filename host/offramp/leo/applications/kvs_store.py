@@ -85,17 +85,34 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     for device in devices.values():
         if kvs.NAME in device.functions:
             fill(device, keys, addresses)
-            if isinstance(device, ModelDevice):
-                index_there = np.frombuffer(device.memory(kvs.NAME).view, np.int64)
-                context = at.kvs_context(index_there, len(index_there) * 8 // kvs.LINE, VALUE_BYTES)
-                service.engines[device.name] = device.engine({kvs.NAME: context})
-                service.keep.append(index_there)
-    context = at.kvs_context(index, buckets, VALUE_BYTES)
-    for name, room in ((kvs.NAME, 8), (at.GET, VALUE_BYTES), (at.PUT, 4)):
+    context = serve_lookups(service, devices, index, buckets)
+    for name, room in ((at.GET, VALUE_BYTES), (at.PUT, 4)):
         address, keep = at.addresses()[name]
         service.native[name] = address, context, room
-        service.keep += [keep, index]
+        service.keep.append(keep)
     return service
+
+
+def serve_lookups(service: Service, devices: Mapping[str, Device], index: Words, buckets: int) -> Words:
+    """Look keys up in the host's index and, where a device is modelled, in the compiled loop; the index's context.
+
+    Args:
+        service: that gets ``kvs.lookup``.
+        devices: by name.
+        index: in the host's memory.
+        buckets: that it has.
+    """
+    for device in devices.values():
+        if isinstance(device, ModelDevice):
+            index_there = np.frombuffer(device.memory(kvs.NAME).view, np.int64)
+            context = at.kvs_context(index_there, len(index_there) * 8 // kvs.LINE, VALUE_BYTES)
+            service.engines[device.name] = device.engine({kvs.NAME: context})
+            service.keep.append(index_there)
+    context = at.kvs_context(index, buckets, VALUE_BYTES)
+    address, keep = at.addresses()[kvs.NAME]
+    service.native[kvs.NAME] = address, context, 8
+    service.keep += [keep, index]
+    return context
 
 
 def fill(device: Device, keys: Words, addresses: Words) -> None:

@@ -28,6 +28,14 @@ _KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
 """The time of the builtin ``kvs``, two hundred times over."""
 
 
+def _store(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import kvs, store
+
+    if workload not in ("", *kvs.WRITES):
+        raise SettingsError("workload", f"expected {' or '.join(kvs.WRITES)}", workload)
+    return store.application(devices, mix=workload or "B", seed=seed)
+
+
 def _dfs(devices: Devices, workload: str, seed: int) -> Application:
     from offramp.leo.applications import dfs
 
@@ -57,6 +65,7 @@ def _expect_none(name: str, workload: str) -> None:
 
 NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {
     "kvs": _kvs,
+    "store": _store,
     "dfs": _dfs,
     "ebs": _ebs,
     "allreduce": _allreduce,

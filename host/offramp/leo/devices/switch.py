@@ -14,8 +14,7 @@ from typing import Final
 
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
-from offramp.leo.kvcache.store import REMEMBERED
-from offramp.leo.kvcache.wire import VALUE_BYTES, Frame, Kind
+from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, VALUE_BYTES, Frame, Kind
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import open_io
@@ -61,8 +60,8 @@ class SwitchDevice:
     functions: Sequence[str] = (GET, PUT)
 
     def __init__(self, options: Options, name: str = "switch") -> None:
-        if not 1 <= options.depth < REMEMBERED or not 0 <= options.client < 1 << 16:
-            raise OfframpError(f"device {name}: expected a depth below {REMEMBERED} and a client of 16 bits")
+        if not 1 <= options.depth < REMEMBERED or not 0 <= options.client < NOTE_CLIENT:
+            raise OfframpError(f"device {name}: expected a depth below {REMEMBERED} and a client below {NOTE_CLIENT}")
         self.name, self.depth, self.options = name, options.depth, options
         self._macs = _mac(options.store), _mac(options.mac)
         self._io = open_io(options.link)

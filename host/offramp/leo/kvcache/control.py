@@ -4,13 +4,13 @@
 A key that comes in is *followed* first: its entry is there, with a floor that no version reaches, so the switch keeps
 the newest reply that passes and answers nothing. Then the store is asked for the key's version, which becomes the
 floor. Whoever was told a version before the entry was there was told at most that one; what was told later, the switch
-has kept. So what it answers is never older than what anybody knows.
+has kept. So what it answers is never older than what anybody knows (:mod:`offramp.leo.kvcache.front`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from offramp.leo.kvcache.wire import MOST_VERSION
@@ -34,14 +34,13 @@ class CacheControl:
     Args:
         session: of the switch, whose program is pushed.
         port: that leads to the store.
-        version_of: asks the store for the version of a key.
 
     Raises:
         OfframpError: the switch runs another program.
     """
 
-    def __init__(self, session: Session, port: int, version_of: Callable[[int], int]) -> None:
-        self._session, self._port, self._version_of = session, port, version_of
+    def __init__(self, session: Session, port: int) -> None:
+        self._session, self._port = session, port
         tables = session.index.tables
         self._prefix = next((p for p in ("", "pipe.") if p + KEYS in tables), None)
         if self._prefix is None:
@@ -56,6 +55,11 @@ class CacheControl:
     def held(self) -> frozenset[int]:
         """Keys that the switch answers."""
         return frozenset(self._held)
+
+    @property
+    def followed(self) -> frozenset[int]:
+        """Keys of which it keeps what passes."""
+        return frozenset(self._followed)
 
     def forward(self, ports: Mapping[bytes, int]) -> None:
         """Send frames for these MAC addresses to these ports."""
@@ -79,15 +83,9 @@ class CacheControl:
         self._session.insert([self._entry(key, slot, MOST_VERSION)])
         self._followed[key] = slot
 
-    def serve(self, key: int) -> None:
-        """Let the switch answer for a key that it follows, from the version on that the store has now.
-
-        A key that the store does not have is forgotten again.
-        """
-        slot, floor = self._followed[key], self._version_of(key)
-        if floor == 0:
-            self.drop(key)
-            return
+    def serve(self, key: int, floor: int) -> None:
+        """Let the switch answer for a key that it follows, from the version on that the store had when it was asked."""
+        slot = self._followed[key]
         self._session.modify([self._entry(key, slot, floor)])
         self._held[key] = self._followed.pop(key)
 
@@ -97,17 +95,6 @@ class CacheControl:
         slot = places.pop(key)
         self._session.delete([self._entry(key, slot, MOST_VERSION)])
         self._free.append(slot)
-
-    def hold(self, keys: Iterable[int]) -> None:
-        """Hold these keys and no others."""
-        wanted = list(dict.fromkeys(keys))[: self.slots]
-        for key in [*self._held, *self._followed]:
-            if key not in wanted:
-                self.drop(key)
-        for key in wanted:
-            if key not in self._held:
-                self.follow(key)
-                self.serve(key)
 
     def choose(self, asked: Counter[int], most: int) -> list[int]:
         """The keys that are asked for most: of those that are held by the switch's counters, of others by the store's.

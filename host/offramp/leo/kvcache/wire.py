@@ -12,6 +12,10 @@ from offramp_base.wire.ethernet import ETHERNET
 ETHER_TYPE: Final = 0x88B5
 VALUE_BYTES: Final = 64
 MOST_VERSION: Final = (1 << 32) - 1
+REMEMBERED: Final = 1024
+"""Writes of a client whose replies are kept: a client has fewer than that unanswered, and says nothing older."""
+NOTE_CLIENT: Final = 0xFFFF
+"""Client of what the store's host sends itself; no other has this number."""
 _HEADER: Final = struct.Struct(f">6s6sHBBHIQI{VALUE_BYTES}s")
 BYTES: Final = _HEADER.size
 assert ETHERNET.size < BYTES

@@ -108,6 +108,9 @@ def function_of(state: ServeState, number: int) -> CpuFunction:
 
 _HEADER = 4
 _OK = int(Status.OK)
+ELSEWHERE: Final = 0xFF
+"""What a compiled function says of a request that Python, or a device, is to answer instead; see :func:`_execute`."""
+_DONE, _NO_ROOM, _DECLINED = 1, 0, 2
 _MOST_DELAY = 0xFFFFFFFF
 _STATUS_SHIFT = 40
 
@@ -204,8 +207,11 @@ def _call(
 @native
 def _execute(
     state: ServeState, journal: Journal, function: CpuFunction, words: Entry, body: Bytes, sent: RingEnd, came: int
-) -> bool:
-    """Let the CPU answer the request in front; False where there is no room for its answer."""
+) -> int:
+    """Let the CPU answer the request in front, unless there is no room for its answer or its function declines.
+
+    Functions that are executed once must not decline.
+    """
     once = (words.info >> 48) & ONCE
     held = kept(journal, words.id, (words.info >> 24) & 0xFF)
     room = function.room
@@ -213,7 +219,7 @@ def _execute(
         room = min(room, MOST_ANSWER)
     answer = reserve(sent, room + _HEADER)
     if answer == NOTHING:
-        return False
+        return _NO_ROOM
     if once != 0:
         held.number = words.id
         held.state = RUNNING
@@ -222,6 +228,9 @@ def _execute(
     given = _taken(state, body, words.length)
     status = _call(state, journal, function, function.context, given, words.length, reply, room)
     length = state.arguments.reply_bytes
+    if status == ELSEWHERE:
+        sent.position = sent.position - entry_bytes(room + _HEADER)
+        return _DECLINED
     if once != 0:
         commit(journal, held, state.memory, state.memory_bytes, status, reply, length)
     elif journal.length != 0:
@@ -229,7 +238,7 @@ def _execute(
     now = now_ns(state)
     _finish(sent, answer, room, length, words.id, words.key, _with_status(words.info, status), now - came, now)
     state.served = state.served + 1
-    return True
+    return _DONE
 
 
 @inlined
@@ -311,7 +320,9 @@ def _take(
         return _replay(state, held, sent, words, came)
     fresh = once == 0 or not known or held.state == NEW
     if device == 0 and named < state.functions and function.address != 0 and fresh:
-        return _execute(state, journal, function, words, body, sent, came)
+        done = _execute(state, journal, function, words, body, sent, came)
+        if done != _DECLINED:
+            return done == _DONE
     if _accelerated(state, function, device, named, once, words.length):
         engine = EngineState(state.engines[device])
         return enqueue(engine, words.id, words.key, info, came, body, words.length, now_ns(state))

@@ -149,6 +149,8 @@ class Responder:
         worked |= self._pump()
         for dispatcher in self.service.dispatchers.values():
             worked |= dispatcher.poll() > 0
+        for task in self.service.tasks:
+            worked |= task()
         for connection in self._connections:
             self._flush(connection)
         return worked

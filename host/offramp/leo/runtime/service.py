@@ -38,6 +38,7 @@ class Service:
         native: address, context and longest answer of compiled functions of the CPU.
         chains: functions whose first part a device computes, under the name given here, and the CPU ends.
         engines: modelled accelerators within the compiled loop.
+        tasks: what is to be done in each round beside requests; each says whether there was anything.
         keep: what must live as long.
     """
 
@@ -47,6 +48,7 @@ class Service:
     native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
     chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
     engines: dict[str, Engine] = field(default_factory=dict)
+    tasks: list[Callable[[], bool]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
 
     def check(self, functions: Iterable[tuple[str, str]]) -> None:

@@ -24,9 +24,9 @@ _ANSWER: Final = np.dtype(
     [("tag", "<u8"), ("status", "<i4"), ("reserved", "<i4"), ("number", "<i8"), ("value", "<u8"), ("length", "<u8")]
 )
 """``offramp_answer``."""
-_MISSING, _ERROR = 1, 3
+_MISSING, _ERROR, _ARRAY = 1, 3, 4
 _ROOM: Final = 1024
-_Answer = tuple[int, int, bytes]
+Answer = tuple[int, int, bytes]
 """Status, number, value."""
 T = TypeVar("T")
 
@@ -35,8 +35,16 @@ class StoreError(OfframpError):
     """The store refuses a request: what it says."""
 
 
-class _Link:
-    """A connection, and the answers of one call of the library."""
+class Connection:
+    """A connection on which commands are sent as they are, and their answers; belongs to one thread.
+
+    Args:
+        address: of the store's ``--listen``.
+        token: that both sides prove.
+
+    Raises:
+        OfframpError: the store is not there, or, later, it is gone.
+    """
 
     def __init__(self, address: str, token: Token | None) -> None:
         self._lib = library()
@@ -50,10 +58,11 @@ class _Link:
         self._at = ctypes.c_void_p(self._room.ctypes.data)
 
     def submit(self, commands: bytes, count: int) -> None:
+        """Send so many commands of redis' protocol."""
         if self._lib.offramp_submit_encoded(self._client, commands, len(commands), count, 0, self._why) != 0:
             raise OfframpError(said(self._why))
 
-    def poll(self) -> list[_Answer]:
+    def poll(self) -> list[Answer]:
         """Answers that have come."""
         count = self._lib.offramp_poll(self._client, self._at, _ROOM, self._why)
         if count < 0:
@@ -96,11 +105,13 @@ class _Link:
             self._client = ctypes.c_void_p()
 
 
-def _get(keys: Sequence[bytes]) -> bytes:
+def encode_get(keys: Sequence[bytes]) -> bytes:
+    """A GET for each key."""
     return b"".join([b"*2\r\n$3\r\nGET\r\n$%d\r\n%b\r\n" % (len(key), key) for key in keys])
 
 
-def _set(items: Iterable[tuple[bytes, bytes]], expiry_ms: int) -> bytes:
+def encode_set(items: Iterable[tuple[bytes, bytes]], expiry_ms: int) -> bytes:
+    """A SET for each key and value; 0: for ever."""
     if expiry_ms:
         end = b"$2\r\nPX\r\n$%d\r\n%d\r\n" % (len(str(expiry_ms)), expiry_ms)
         return b"".join(
@@ -109,8 +120,34 @@ def _set(items: Iterable[tuple[bytes, bytes]], expiry_ms: int) -> bytes:
     return b"".join([b"*3\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(k), k, len(v), v) for k, v in items])
 
 
-def _delete(keys: Sequence[bytes]) -> bytes:
+def encode_delete(keys: Sequence[bytes]) -> bytes:
+    """A DEL for each key."""
     return b"".join([b"*2\r\n$3\r\nDEL\r\n$%d\r\n%b\r\n" % (len(key), key) for key in keys])
+
+
+def encode_versioned(key: bytes, value: bytes | None = None) -> bytes:
+    """A GETVER, or with a value a SETVER, of a key; :func:`versioned` reads the answer."""
+    if value is None:
+        return b"*2\r\n$6\r\nGETVER\r\n$%d\r\n%b\r\n" % (len(key), key)
+    return b"*3\r\n$6\r\nSETVER\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(key), key, len(value), value)
+
+
+def encode_info() -> bytes:
+    """An INFO."""
+    return b"*1\r\n$4\r\nINFO\r\n"
+
+
+def versioned(answer: Answer) -> tuple[int, bytes | None]:
+    """Version and value that a GETVER found, None where there is none; the version that a SETVER made.
+
+    Raises:
+        StoreError: the store refuses.
+    """
+    status, number, text = _checked([answer])[0]
+    if status != _ARRAY:
+        return number, None
+    _, version, _, value = text.split(b"\r\n", 3)
+    return int(version[1:]), value[:-2]
 
 
 def _add(keys: Sequence[bytes], amount: int) -> bytes:
@@ -127,26 +164,26 @@ def _compare_and_set(items: Iterable[tuple[bytes, bytes, bytes]]) -> bytes:
     )
 
 
-def _checked(answers: list[_Answer]) -> list[_Answer]:
+def _checked(answers: list[Answer]) -> list[Answer]:
     for status, _, text in answers:
         if status == _ERROR:
             raise StoreError(text.decode(errors="replace"))
     return answers
 
 
-def _values(answers: list[_Answer]) -> list[bytes | None]:
+def _values(answers: list[Answer]) -> list[bytes | None]:
     return [None if status == _MISSING else value for status, _, value in _checked(answers)]
 
 
-def _nothing(answers: list[_Answer]) -> None:
+def _nothing(answers: list[Answer]) -> None:
     _checked(answers)
 
 
-def _numbers(answers: list[_Answer]) -> list[int]:
+def _numbers(answers: list[Answer]) -> list[int]:
     return [number for _, number, _ in _checked(answers)]
 
 
-def _done(answers: list[_Answer]) -> list[bool]:
+def _done(answers: list[Answer]) -> list[bool]:
     return [number == 1 for _, number, _ in _checked(answers)]
 
 
@@ -164,7 +201,7 @@ class Client:
     """
 
     def __init__(self, address: str, token: Token | None = None, *, timeout_s: float = 10.0) -> None:
-        self._link = _Link(address, token)
+        self._link = Connection(address, token)
         self._address, self._timeout_ms = address, int(timeout_s * 1000)
 
     def __enter__(self) -> Self:
@@ -175,15 +212,15 @@ class Client:
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The value of each key; None where there is none."""
-        return _values(self._ask(_get(keys), len(keys)))
+        return _values(self._ask(encode_get(keys), len(keys)))
 
     def set(self, items: Mapping[bytes, bytes], expiry_ms: int = 0) -> None:
         """Give each key its value, for ``expiry_ms`` milliseconds or, with 0, for ever."""
-        _nothing(self._ask(_set(items.items(), expiry_ms), len(items)))
+        _nothing(self._ask(encode_set(items.items(), expiry_ms), len(items)))
 
     def delete(self, keys: Sequence[bytes]) -> list[bool]:
         """Whether each key was there; none is afterwards."""
-        return _done(self._ask(_delete(keys), len(keys)))
+        return _done(self._ask(encode_delete(keys), len(keys)))
 
     def add(self, keys: Sequence[bytes], amount: int = 1) -> list[int]:
         """Add to the number at each key, 0 where there is none; the sums."""
@@ -197,7 +234,7 @@ class Client:
         """Close the connection; twice does no harm."""
         self._link.close()
 
-    def _ask(self, commands: bytes, count: int) -> list[_Answer]:
+    def _ask(self, commands: bytes, count: int) -> list[Answer]:
         link = self._link
         link.submit(commands, count)
         answers = link.poll()
@@ -211,9 +248,9 @@ class Client:
 class AsyncClient:
     """The same for asyncio: any number of tasks may have batches under way; made by :meth:`open`."""
 
-    def __init__(self, link: _Link, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, link: Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._link, self._loop = link, loop
-        self._waiting: deque[tuple[int, list[_Answer], asyncio.Future[list[_Answer]]]] = deque()
+        self._waiting: deque[tuple[int, list[Answer], asyncio.Future[list[Answer]]]] = deque()
         self._writing = False
         loop.add_reader(link.descriptor, self._read)
 
@@ -225,7 +262,7 @@ class AsyncClient:
             OfframpError: as there.
         """
         loop = asyncio.get_running_loop()
-        return cls(await loop.run_in_executor(None, _Link, address, token), loop)
+        return cls(await loop.run_in_executor(None, Connection, address, token), loop)
 
     async def __aenter__(self) -> Self:
         return self
@@ -235,15 +272,15 @@ class AsyncClient:
 
     async def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """See :meth:`Client.get`."""
-        return await self._ask(_get(keys), len(keys), _values)
+        return await self._ask(encode_get(keys), len(keys), _values)
 
     async def set(self, items: Mapping[bytes, bytes], expiry_ms: int = 0) -> None:
         """See :meth:`Client.set`."""
-        await self._ask(_set(items.items(), expiry_ms), len(items), _nothing)
+        await self._ask(encode_set(items.items(), expiry_ms), len(items), _nothing)
 
     async def delete(self, keys: Sequence[bytes]) -> list[bool]:
         """See :meth:`Client.delete`."""
-        return await self._ask(_delete(keys), len(keys), _done)
+        return await self._ask(encode_delete(keys), len(keys), _done)
 
     async def add(self, keys: Sequence[bytes], amount: int = 1) -> list[int]:
         """See :meth:`Client.add`."""
@@ -257,11 +294,11 @@ class AsyncClient:
         """Close the connection; who waits is told."""
         self._fail(OfframpError("the connection was closed"))
 
-    async def _ask(self, commands: bytes, count: int, read: Callable[[list[_Answer]], T]) -> T:
+    async def _ask(self, commands: bytes, count: int, read: Callable[[list[Answer]], T]) -> T:
         if count == 0:
             return read([])
         self._link.submit(commands, count)
-        future: asyncio.Future[list[_Answer]] = self._loop.create_future()
+        future: asyncio.Future[list[Answer]] = self._loop.create_future()
         self._waiting.append((count, [], future))
         self._watch_writing()
         return read(await future)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key-value store that runs (docs/store.md), over every path: GET by any device's index, SET by the processor.
+
+A GET asks an index, on a device or on the host, where a copy of the value is, and reads it there; keys without a copy
+are read from the store, whose clients of all protocols see what is written here and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from offramp.device import Device
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.kvs import GET, Ycsb
+from offramp.leo.applications.kvs_check import PUT
+from offramp.leo.applications.kvs_store import VALUE_BYTES, buckets_for, serve_lookups
+from offramp.leo.applications.times import Times, table
+from offramp.leo.devices.store import READ, WRITE, StoreDevice
+from offramp.leo.functions import kvs
+from offramp.leo.memory import HostMemory
+from offramp.leo.native.copies import COPY_BYTES, MOST_VALUE, read_copy
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.machine import machine
+from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.process import Plan
+from offramp.leo.runtime.requester import Settings
+from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.service import prepare as prepare_basic
+from offramp.leo.selection import Dependency
+from offramp.leo.store.copies import Copies
+from offramp.leo.store.guard import Guard
+from offramp_base.errors import OfframpError
+
+COPIES: Final = 4096
+KEYS: Final = 10_000
+STORE: Final = "store:127.0.0.1:7878"
+"""The device that is the store, unless ``--device cpu=store:ADDRESS`` names another."""
+_FIRST: Final = kvs.LINE
+"""Address of the first copy: 0 says that there is none."""
+_ROWS: Final = 4096
+_NOMINAL_NS: Final = {CPU: 2e3}
+
+
+def application(devices: Mapping[str, str], *, mix: str = "B", keys: int = KEYS, seed: int = 1) -> Application:
+    """The store over these devices, by name; ``cpu`` is the store itself.
+
+    Args:
+        devices: as :func:`offramp.leo.devices.open_device` takes them.
+        mix: YCSB's workload, B or C, after each key was written once.
+        keys: that are asked for.
+        seed: of keys and of what is asked.
+    """
+    known = {CPU: STORE, **devices}
+    nominal = {name: _NOMINAL_NS.get(name, 5e4) for name in known}
+
+    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
+        return program(paths, Times(lambda device, _: measured.get(device, nominal[device])))
+
+    return Application(
+        name="store",
+        paths=tuple(known),
+        plan=Plan(
+            "offramp.leo.applications.store:prepare",
+            {"copies": COPIES, "longest": 2 * COPY_BYTES},
+            known,
+            _FIRST + COPIES * COPY_BYTES + buckets_for(COPIES) * kvs.LINE,
+            _ROWS,
+        ),
+        program=build,
+        workload=lambda run: LoadedYcsb(mix, keys, seed, draw=run),
+        settings=Settings(stride=2 * COPY_BYTES, seed=seed),
+        window=256,
+        request_bytes=VALUE_BYTES,
+    )
+
+
+def program(paths: Sequence[str], times: Times) -> Program:
+    """GET over ``paths``, SET over the processor."""
+    devices = list(dict.fromkeys([*paths, CPU]))
+    get = [_get(d) if d in paths else None for d in devices]
+    write = [(Trip(WRITE, once=True),) if d == CPU else None for d in devices]
+    return Program(
+        table(("GET", "SET"), devices, [get, write], times, (Dependency.ADDR,) * 2, (True, False)),
+        (tuple(get), tuple(write)),
+    )
+
+
+def _get(device: str) -> tuple[Trip, ...]:
+    return Trip(kvs.NAME, remote=device, length=8), Trip(READ, previous=True, length=8)
+
+
+class LoadedYcsb(Ycsb):
+    """YCSB's workload behind a write of each key, which the store may not have."""
+
+    def __init__(self, mix: str, keys: int, seed: int, draw: int | None = None) -> None:
+        super().__init__(mix, keys, seed, draw=draw)
+        trace = len(self._types) // 2
+        if keys > trace:
+            raise OfframpError(f"store: {keys} keys: expected at most {trace}")
+        for half in (0, trace):
+            self._keys[half : half + keys] = self.all_keys
+            self._types[half : half + keys] = PUT
+        self._writes = True
+
+
+def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+    """``copies``: how many; the device ``cpu`` is the store."""
+    store = devices.get(CPU)
+    if not isinstance(store, StoreDevice):
+        raise OfframpError(f"device {CPU}: expected the store, as {CPU}=store:ADDRESS")
+    count = int(parameters["copies"])
+    service = prepare_basic(host, devices, parameters, first=first)
+    start = _FIRST + count * COPY_BYTES
+    buckets = buckets_for(count)
+    index = host.memory[start // 8 : start // 8 + buckets * kvs.LINE // 8]
+    indexes = [kvs.Index(HostMemory(0, index.data), buckets)]
+    for device in devices.values():
+        if device is not store:
+            memory = device.memory(kvs.NAME)
+            indexes.append(kvs.Index(memory, 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)))
+    serve_lookups(service, devices, index, buckets)
+    read = machine(read_copy)["read_copy"]
+    service.native[READ] = read.__dict__["address"], np.zeros(1, np.int64), MOST_VALUE
+    copies = Copies(
+        host.memory, _FIRST, count, indexes, store.asked, lambda: Guard(store.address, store.token)
+    )
+    service.tasks.append(copies)
+    service.keep += [read, copies]
+    return service
+
+
+__all__ = ["GET", "PUT", "application"]

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
@@ -14,6 +16,10 @@ from offramp_cli.command import command
 from offramp_cli.leo.application import ApplicationSettings
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp.leo.kvcache.settings import CacheSettings
+    from offramp.leo.store.server import StoreServer
     from offramp.leo.store.settings import StoreSettings
 
 
@@ -29,7 +35,8 @@ class Served(ApplicationSettings):
     names: Annotated[
         tuple[str, ...],
         Field(
-            "kvs, dfs, ebs, allreduce, or YAML files of an application and a host; none: the key-value store",
+            "kvs, store (one that runs), dfs, ebs, allreduce, or YAML files of an application and a host; none: the "
+            "key-value store",
             position=True,
             metavar="NAME|FILE…",
         ),
@@ -41,28 +48,41 @@ class Served(ApplicationSettings):
 _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")
 
 
-@command(Served, "offramp.leo.store.settings:StoreSettings", example="leo serve --resp 127.0.0.1:6379 --folder data")
-def serve(served: Served, settings: object) -> None:
+@command(
+    Served,
+    "offramp.leo.store.settings:StoreSettings",
+    "offramp.leo.kvcache.settings:CacheSettings",
+    example="leo serve --resp 127.0.0.1:6379 --folder data",
+)
+def serve(served: Served, settings: object, cache: object) -> None:
     """Serve an application to requesters (leo connect), or the key-value store to clients, until Ctrl-C."""
+    from offramp.leo.kvcache.settings import CacheSettings
     from offramp.leo.store.settings import StoreSettings
 
     assert isinstance(settings, StoreSettings)
+    assert isinstance(cache, CacheSettings)
     if served.names:
+        _expect_usual(settings, _STORE_ONLY)
+        _expect_usual(cache, [field.name for field in fields(cache)])
         _serve_application(served, settings)
     else:
         for name in ("device", "code", "data_folder"):
             if given := getattr(served, name):
                 raise SettingsError(name, "expected with an application", ", ".join(given))
-        _serve_store(settings)
+        cache.check_access(settings.insecure)
+        _serve_store(settings, cache)
+
+
+def _expect_usual(settings: object, names: Iterable[str]) -> None:
+    usual = type(settings)()
+    for name in names:
+        if getattr(settings, name) != getattr(usual, name):
+            raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
 
 
 def _serve_application(served: Served, settings: StoreSettings) -> None:
     from offramp.leo.applications.remote import open_responder, serve_application
 
-    usual = type(settings)()
-    for name in _STORE_ONLY:
-        if getattr(settings, name) != getattr(usual, name):
-            raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
     out = show.console(wrap=False)
     with out.status("starting"):
         application = served.open("tcp")
@@ -80,21 +100,35 @@ def _serve_application(served: Served, settings: StoreSettings) -> None:
         process.close()
 
 
-def _serve_store(settings: StoreSettings) -> None:
+def _serve_store(settings: StoreSettings, cache: CacheSettings) -> None:
+    from offramp.leo.kvcache.service import front_of
     from offramp.leo.store.server import StoreServer
     from offramp_base.listening import Token
 
-    out = show.console(wrap=False)
-    with out.status("starting"):
-        server = StoreServer(settings, Token.from_environment())
+    out, token = show.console(wrap=False), Token.from_environment()
+    if cache.cache_link and not settings.listen:
+        raise SettingsError("listen", "expected an address, by which {cache_link} reaches the store")
+    with ExitStack() as stack:
+        with out.status("starting"):
+            # The switch forgets what it holds before the store takes writes.
+            front = stack.enter_context(front_of(cache, token)) if cache.cache_link else None
+            server = stack.enter_context(StoreServer(settings, token))
+        _announce(out, settings, server)
+        if front is not None:
+            service = stack.enter_context(front(server.addresses["listen"], server.stop))
+            out.print(f"switch    {cache.cache_switch} by {cache.cache_link}")
+        server.welcome()
+        if front is not None and service.fault:
+            raise OfframpError(service.fault)
+
+
+def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> None:
     found = server.found
     if settings.folder is not None:
         cut = f"; {found.torn} bytes of an incomplete record were cut off" if found.torn else ""
         out.print(f"{settings.folder}: {found.keys} keys from {found.records} records{cut}")
-    with server:
-        for name, address in server.addresses.items():
-            out.print(f"{name:<9} {address}")
-        server.welcome()
+    for name, address in server.addresses.items():
+        out.print(f"{name:<9} {address}")
 
 
 @command(NoSettings, example="leo password")

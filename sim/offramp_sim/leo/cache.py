@@ -20,7 +20,6 @@ from offramp.leo.kvcache.wire import VALUE_BYTES
 from offramp.leo.store.client import Client
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
-from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.settings.field import Field
@@ -130,11 +129,10 @@ def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontSer
             client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
         switch = stack.enter_context(EmbeddedSwitch(None, 2))
         session = stack.enter_context(Session(switch.address, timeout_s=60.0))
-        session.push(b"", p4_text("kvcache/v1model.p4").encode())
-        control = CacheControl(session, _STORE_PORT)
+        control = CacheControl.begin(session, _STORE_PORT)
         control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
-        front = Front(address, STORE_MAC, control)
-        service = stack.enter_context(FrontService(front, switch.port_specs[_STORE_PORT]))
+        link = switch.port_specs[_STORE_PORT]
+        service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control), link))
         device = SwitchDevice(Options(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500))
         stack.callback(device.close)
         yield device, service

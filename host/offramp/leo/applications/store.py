@@ -124,9 +124,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     serve_lookups(service, devices, index, buckets)
     read = machine(read_copy)["read_copy"]
     service.native[READ] = read.__dict__["address"], np.zeros(1, np.int64), MOST_VALUE
-    copies = Copies(
-        host.memory, _FIRST, count, indexes, store.asked, lambda: Guard(store.address, store.token)
-    )
+    copies = Copies(host.memory, _FIRST, count, indexes, store.asked, lambda: Guard(store.address, store.token))
     service.tasks.append(copies)
     service.keep += [read, copies]
     return service

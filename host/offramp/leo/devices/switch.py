@@ -14,6 +14,7 @@ from typing import Final
 
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
+from offramp.leo.kvcache.settings import parse_mac
 from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, VALUE_BYTES, Frame, Kind
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
@@ -63,7 +64,10 @@ class SwitchDevice:
         if not 1 <= options.depth < REMEMBERED or not 0 <= options.client < NOTE_CLIENT:
             raise OfframpError(f"device {name}: expected a depth below {REMEMBERED} and a client below {NOTE_CLIENT}")
         self.name, self.depth, self.options = name, options.depth, options
-        self._macs = _mac(options.store), _mac(options.mac)
+        try:
+            self._macs = parse_mac(options.store), parse_mac(options.mac)
+        except ValueError as error:
+            raise OfframpError(f"device {name}: {error}") from None
         self._io = open_io(options.link)
         self._retry_ns = round(1e6 * options.retry_ms)
         self._next = 0
@@ -144,13 +148,3 @@ class SwitchDevice:
         writes = asked[_KIND_AT] == Kind.PUT
         answer = frame.version.to_bytes(_VERSION_BYTES, "little") if writes else frame.value
         self._done.append(Completion(request, Status.OK, answer, took))
-
-
-def _mac(text: str) -> bytes:
-    try:
-        found = bytes.fromhex(text.replace(":", ""))
-    except ValueError:
-        found = b""
-    if len(found) != 6:
-        raise OfframpError(f"device switch: {text}: expected a MAC address such as 0a:00:00:00:00:01")
-    return found

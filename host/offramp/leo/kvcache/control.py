@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from offramp.leo.kvcache.wire import MOST_VERSION
+from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
@@ -51,6 +52,18 @@ class CacheControl:
         self._free = list(range(self.slots))[::-1]
         self._seen: dict[int, int] = {}
 
+    @classmethod
+    def begin(cls, session: Session, port: int) -> CacheControl:
+        """The cache of a switch, which gets the program unless it runs it, and holds nothing."""
+        try:
+            control = cls(session, port)
+        except OfframpError:
+            session.push(b"", p4_text("kvcache/v1model.p4").encode())
+            return cls(session, port)
+        table = control._name(KEYS)
+        session.delete(session.read([session.table_entry(table, {})]))
+        return control
+
     @property
     def held(self) -> frozenset[int]:
         """Keys that the switch answers."""
@@ -63,10 +76,13 @@ class CacheControl:
 
     def forward(self, ports: Mapping[bytes, int]) -> None:
         """Send frames for these MAC addresses to these ports."""
-        rows = ((int.from_bytes(mac, "big"), port) for mac, port in ports.items())
         make = self._session.table_entry
         table, action = self._name(_MACS), self._action(_FORWARD)
-        self._session.insert(make(table, {"dst_addr": mac}, action, {"port": port}) for mac, port in rows)
+        known = {int.from_bytes(each.match[0].exact.value, "big") for each in self._session.read_table(table)}
+        rows = {int.from_bytes(mac, "big"): port for mac, port in ports.items()}
+        entries = {mac: make(table, {"dst_addr": mac}, action, {"port": port}) for mac, port in rows.items()}
+        self._session.modify(entry for mac, entry in entries.items() if mac in known)
+        self._session.insert(entry for mac, entry in entries.items() if mac not in known)
 
     def follow(self, key: int) -> None:
         """Let the switch keep what passes, and answer nothing yet.

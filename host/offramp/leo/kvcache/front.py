@@ -76,6 +76,11 @@ class Front:
         """Whether something waits for an answer of the store or for the switch."""
         return bool(self._open or self._notes or self._control.followed or self._released < self._heard)
 
+    @property
+    def guards(self) -> bool:
+        """Whether the switch holds anything."""
+        return bool(self._control.held)
+
     def handle(self, frame: Frame) -> None:
         """Take a frame that has come."""
         if frame.kind is Kind.REPLY:
@@ -165,8 +170,9 @@ class Front:
         try:
             version, value = versioned(answer)
         except StoreError:
-            self._done.get(frame.client, {}).pop(frame.request, None)
-            return  # refused: the client asks again
+            if frame.client in self._done:  # refused: the client asks again
+                self._done[frame.client].pop(frame.request, None)
+            return
         if frame.kind is Kind.PUT:
             reply = frame.answer(self._shown(version), frame.value)
             if frame.request in (done := self._done[frame.client]):

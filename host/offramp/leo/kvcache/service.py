@@ -6,17 +6,27 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Self
 
+from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.front import Front
+from offramp.leo.kvcache.settings import CacheSettings
 from offramp.leo.kvcache.wire import Frame
 from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
+from offramp_base.p4rt.session import Session
 from offramp_base.transport.links import open_io
 from offramp_base.wire.batch import PacketBatch
 
+MakeService = Callable[[str, Callable[[], None]], "FrontService"]
+"""From the store's address and what is called when the service has ended by itself."""
 _LOOK_S: Final = 0.05
 _WAITING_S: Final = 1e-4
 """How long the link is waited for while the store or the switch owes an answer."""
+_HOLDS_S: Final = 1e-3
+"""The same while a change of what the switch holds would have to wait."""
 CHOOSE_S: Final = 1.0
 
 
@@ -24,9 +34,10 @@ class FrontService:
     """The store behind a link; a context manager, in which the front belongs to its thread.
 
     Args:
-        front: of the store.
+        open_front: connects to the store.
         link: to the switch: a transport's address, or an interface.
         hot: keys that the switch holds at most, chosen anew each second; None: as :meth:`hold` says.
+        ended: called when it has ended by itself.
 
     Attributes:
         fault: why it has ended by itself; empty while it serves.
@@ -35,9 +46,16 @@ class FrontService:
         OfframpError: the link cannot be had.
     """
 
-    def __init__(self, front: Front, link: str, hot: int | None = None) -> None:
-        self._front, self._io, self._hot = front, open_io(link), hot
+    def __init__(
+        self,
+        open_front: Callable[[], Front],
+        link: str,
+        hot: int | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        self._open, self._io, self._hot, self._say = open_front, open_io(link), hot, ended
         self._ended = threading.Event()
+        self._front: Front | None = None
         self._wanted: deque[tuple[int, threading.Event]] = deque()
         self._thread = threading.Thread(target=self._run, name="store's frames")
         self.fault = ""
@@ -65,25 +83,52 @@ class FrontService:
 
     def _run(self) -> None:
         try:
+            # What the switch holds is right as long as the front guards it: after a fault it goes on to do so.
+            front = self._front = self._open()
             chosen_at = time.monotonic()
             while not self._ended.is_set():
-                self._round()
+                self._round(front)
                 if self._wanted:
                     most, done = self._wanted.popleft()
-                    self._front.hold(self._front.chosen(most))
-                    while self._front.busy and not self._ended.is_set():
-                        self._round()
+                    front.hold(front.chosen(most))
+                    while front.busy and not self._ended.is_set():
+                        self._round(front)
                     done.set()
                 if self._hot is not None and time.monotonic() - chosen_at > CHOOSE_S:
-                    self._front.hold(self._front.chosen(self._hot))
+                    front.hold(front.chosen(self._hot))
                     chosen_at = time.monotonic()
-            self._front.close()
+            front.close()
         except OfframpError as error:
             self.fault = str(error)
+            if self._say is not None:
+                self._say()
 
-    def _round(self) -> None:
-        for content in self._io.receive(_WAITING_S if self._front.busy else _LOOK_S).frames():
+    def _round(self, front: Front) -> None:
+        longest_s = _WAITING_S if front.busy else _HOLDS_S if front.guards else _LOOK_S
+        for content in self._io.receive(longest_s).frames():
             if (frame := Frame.parse(content)) is not None:
-                self._front.handle(frame)
-        if frames := self._front.poll():
+                front.handle(frame)
+        if frames := front.poll():
             self._io.send(PacketBatch.of((0, frame.pack()) for frame in frames))
+
+
+@contextmanager
+def front_of(settings: CacheSettings, token: Token | None) -> Iterator[MakeService]:
+    """A switch that holds nothing yet, and what makes the service before it from the store's address.
+
+    Raises:
+        OfframpError: the switch is not there or runs another program that it keeps.
+    """
+    with Session(settings.cache_switch, timeout_s=60.0) as session:
+        control = CacheControl.begin(session, settings.cache_port)
+        control.forward({settings.cache_mac: settings.cache_port, **settings.cache_host})
+
+        def make(address: str, ended: Callable[[], None]) -> FrontService:
+            return FrontService(
+                lambda: Front(address, settings.cache_mac, control, token),
+                settings.cache_link,
+                settings.cache_keys,
+                ended,
+            )
+
+        yield make

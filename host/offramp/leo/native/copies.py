@@ -15,7 +15,7 @@ from offramp.device import Status
 from offramp.leo.native.call import Arguments
 from offramp.leo.native.serve import ELSEWHERE
 from offramp_base.native.records import Record
-from offramp_base.native.subset import Bytes, Words, copy, native
+from offramp_base.native.subset import Words, copy, native
 
 COPY_BYTES: Final = 128
 HEAD_BYTES: Final = 24

@@ -89,17 +89,21 @@ class Connection:
 
     @property
     def descriptor(self) -> int:
+        """For an event loop."""
         return int(self._lib.offramp_descriptor(self._client))
 
     @property
     def open(self) -> bool:
+        """Whether it was not closed."""
         return bool(self._client)
 
     @property
     def unsent(self) -> bool:
+        """Whether commands wait for room to be sent."""
         return bool(self._lib.offramp_unsent(self._client))
 
     def close(self) -> None:
+        """Close it; twice does no harm."""
         if self._client:
             self._lib.offramp_close(self._client)
             self._client = ctypes.c_void_p()

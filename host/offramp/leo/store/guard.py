@@ -7,7 +7,6 @@ value elsewhere than somebody was told here (docs/store.md).
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Self

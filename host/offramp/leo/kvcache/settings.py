@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a store is told of a switch in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+
+MAC_BYTES: Final = 6
+
+
+def parse_mac(text: str) -> bytes:
+    """``0a:00:00:00:00:01``, with or without colons.
+
+    Raises:
+        ValueError: something else.
+    """
+    mac = bytes.fromhex(text.replace(":", ""))
+    if len(mac) != MAC_BYTES:
+        raise ValueError("expected a MAC address such as 0a:00:00:00:00:01")
+    return mac
+
+
+def parse_host(text: str) -> tuple[bytes, int]:
+    """``MAC=PORT``.
+
+    Raises:
+        ValueError: something else.
+    """
+    mac, _, port = text.partition("=")
+    return parse_mac(mac), int(port)
+
+
+@dataclass(frozen=True)
+class CacheSettings:
+    """A P4 switch in front of the store that answers hot keys (``p4/kvcache``)."""
+
+    cache_link: Annotated[
+        str,
+        Field(
+            "Link to a P4 switch that answers hot keys of 8 bytes with values of 64: an interface or TRANSPORT:WHERE; "
+            "empty: none",
+            group="Hot keys in a switch",
+        ),
+    ] = ""
+    cache_switch: Annotated[str, Field("Its P4Runtime address")] = "127.0.0.1:9559"
+    cache_port: Annotated[int, Field("Its port that leads here", least=0, most=511)] = 0
+    cache_mac: Annotated[bytes, Field("The store's MAC address", parse=parse_mac)] = bytes.fromhex("0a0000000001")
+    cache_host: Annotated[
+        Mapping[bytes, int],
+        Field("MAC=PORT of a client, where the switch does not know it yet; repeat", item=parse_host),
+    ] = field(default_factory=dict)
+    cache_keys: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def check_access(self, insecure: bool) -> None:
+        """Refuse a link of the machine's own network unless everybody may use the store.
+
+        Raises:
+            SettingsError: frames prove nothing.
+        """
+        if self.cache_link and not self.cache_link.startswith("unix:") and not insecure:
+            raise SettingsError("cache_link", "frames of a link prove nothing; {insecure} serves them all the same")

@@ -47,7 +47,9 @@ class Reader:
 
     def read(self, keys: Sequence[int]) -> list[bytes | None]:
         """Their values, in one batch."""
-        return [message if status is Status.OK else None for status, message in self._ask("GET", dict.fromkeys(keys, b""))]
+        return [
+            message if status is Status.OK else None for status, message in self._ask("GET", dict.fromkeys(keys, b""))
+        ]
 
     def write(self, values: dict[int, bytes]) -> None:
         """Give keys values."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``isal:``: ISA-L's compression against zlib's, both ways, and what is no stream; two paths that gain."""
+"""``isal:``: ISA-L's compression against zlib's, both ways, and what is no stream."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import zlib
 import pytest
 
 from offramp.device import Status
-from offramp.leo.applications import gains
-from offramp.leo.applications.compare import running
 from offramp.leo.devices import open_device
 from offramp.leo.devices.isal import library
 from offramp.leo.functions.compress import MOST, chunk
 from offramp.leo.functions.digest import digest
-from offramp.leo.selection import Policy
 from offramp_base.errors import OfframpError
 
 
@@ -87,19 +84,3 @@ def _trails(message):
 def test_a_level_that_is_none(level):
     with pytest.raises(OfframpError):
         open_device(f"isal:level={level}")
-
-
-@pytest.mark.parametrize("name", gains.PAIRS)
-def test_two_paths_answer_alike(name):
-    """Every answer is compared, over each path and both; rates are the bench's."""
-    application = gains.application(name)
-    assert application.paths == ("cc", "ca")
-    with running(application) as run:
-        outcome, _ = run(application.paths, {}, Policy.UNIFORM, 1, None, 0.3)
-    assert outcome.wrong == 0
-    assert (outcome.by_path > 0).all()
-
-
-def test_a_pair_that_is_none():
-    with pytest.raises(OfframpError, match="expected one of scrub"):
-        gains.application("gold")

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications whose two paths are alike in speed, so that both together serve more than the better one.
+"""Applications whose two paths are comparable in speed, so that both together serve more than the better one.
 
-Each path is a thread of the responder that computes for itself: the CPU's, and a device's. What a path takes for a
-message is measured before, as a host's profile would say it.
+Each path is a thread that computes for itself: one of the responder, the CPU's, and a device's, which is another thread
+of the responder or a smartNIC's agent on this machine. What a path takes for a message is measured before, as a host's
+profile would say it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,12 +20,17 @@ from offramp.leo.applications.samples import sample
 from offramp.leo.config import builtin
 from offramp.leo.config.files import parse_config
 from offramp.leo.devices import open_device
+from offramp.leo.functions.compress import COMPRESS
 from offramp.leo.functions.digest import DIGEST, SCRUB
+from offramp.leo.functions.mac import MAC
 from offramp.leo.native.dataflow import CPU
 from offramp.leo.selection import Policy
+from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
 
 ACCELERATOR: Final = "acc"
+AGENT: Final = "nic:"
+"""A smartNIC's agent on a core of its own, with zlib."""
 RIVALS: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E)
 _WINDOW: Final = 16
 _TEXT: Final = """
@@ -48,7 +56,7 @@ class Pair:
         function: that both compute.
         size: bytes of its message, or what its samples make of that.
         answer: bytes of its answer.
-        devices: of the path of the CPU and of the other one.
+        devices: of the path of the CPU and of the other one; :data:`AGENT` is started.
     """
 
     function: str
@@ -60,11 +68,14 @@ class Pair:
 PAIRS: Final = {
     "scrub, zlib and ISA-L": Pair(SCRUB, 1 << 17, 64, {CPU: "cpu:1", ACCELERATOR: "isal:1"}),
     "digest, a core each": Pair(DIGEST, 1 << 18, 64, {CPU: "cpu:1", ACCELERATOR: "cpu:1"}),
+    "cmac, one and many at a time": Pair(MAC, 60 << 10, 16, {CPU: "cpu:1", ACCELERATOR: "ipsec:"}),
+    "compress, a core and an agent": Pair(COMPRESS, 1 << 17, 1 << 17, {CPU: "cpu:1", ACCELERATOR: AGENT}),
 }
 
 
-def application(name: str, *, seed: int = 1) -> Application:
-    """One of ``PAIRS``.
+@contextmanager
+def application(name: str, *, seed: int = 1) -> Iterator[Application]:
+    """One of ``PAIRS``, with its agent, if it has one, until the block ends.
 
     Raises:
         OfframpError: there is none of that name, or a device is not here.
@@ -72,6 +83,18 @@ def application(name: str, *, seed: int = 1) -> Application:
     if name not in PAIRS:
         raise OfframpError(f"{name}: expected one of {', '.join(PAIRS)}")
     pair = PAIRS[name]
+    with ExitStack() as stack:
+        devices = {role: _running(text, stack) for role, text in pair.devices.items()}
+        yield _application(name, replace(pair, devices=devices), seed)
+
+
+def _running(text: str, stack: ExitStack) -> str:
+    if text != AGENT:
+        return text
+    return f"{AGENT}{stack.enter_context(AgentProcess()).path}"
+
+
+def _application(name: str, pair: Pair, seed: int) -> Application:
     times = {}
     message = sample(pair.function, pair.size, 0)
     for role, text in pair.devices.items():

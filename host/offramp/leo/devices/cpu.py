@@ -93,6 +93,22 @@ class CpuDevice(SoftwareDevice):
             for thread in self._threads:
                 thread.join()
 
+    def together(self, most: int) -> list[Job] | None:
+        """What has come by now, for a thread that does much at once: one to ``most`` requests; None at the end."""
+        jobs: list[Job] = []
+        while len(jobs) < most:
+            try:
+                job = self._jobs.get(block=not jobs)
+            except queue.Empty:
+                break
+            if job is None:
+                if not jobs:
+                    return None
+                self._jobs.put(None)
+                break
+            jobs.append(job)
+        return jobs
+
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             if job.era != self._era:

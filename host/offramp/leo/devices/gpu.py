@@ -7,7 +7,6 @@ copies them by pinned memory, and completes all of them. ``gpu:cpu`` computes th
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ class GpuDevice(CpuDevice):
         return
 
     def _work(self) -> None:
-        while (jobs := self._next()) is not None:
+        while (jobs := self.together(self._batch)) is not None:
             forms: dict[tuple[str, Form], list[Job]] = {}
             for job in jobs:
                 if job.era != self._era:
@@ -88,22 +87,6 @@ class GpuDevice(CpuDevice):
                 busy_ns = (time.monotonic_ns() - begun) // len(alike)
                 for job, (status, answer) in zip(alike, answers, strict=True):
                     self._finish(job, status, answer, busy_ns)
-
-    def _next(self) -> list[Job] | None:
-        """What has come together, at least one; None at the end."""
-        jobs: list[Job] = []
-        while len(jobs) < self._batch:
-            try:
-                job = self._jobs.get(block=not jobs)
-            except queue.Empty:
-                break
-            if job is None:
-                if not jobs:
-                    return None
-                self._jobs.put(None)
-                break
-            jobs.append(job)
-        return jobs
 
     def _form(self, function: str, message: Message) -> Form:
         if function not in GPU_FUNCTIONS:

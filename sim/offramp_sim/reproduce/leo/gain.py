@@ -15,7 +15,9 @@ _SECONDS = 0.6
 _ROUNDS = 5
 
 
-@reproduces("leo/gain", "Two comparable paths against the better one, measured", seconds=90, evidence=Evidence.MEASURED)
+@reproduces(
+    "leo/gain", "Two comparable paths against the better one, measured", seconds=180, evidence=Evidence.MEASURED
+)
 def gain(scale: float, seed: int) -> Reproduction:
     """Each path alone, both under the greedy rules, and both under LEO's, by turns in one run."""
     seconds = max(0.1, _SECONDS * scale)
@@ -23,13 +25,14 @@ def gain(scale: float, seed: int) -> Reproduction:
     lines: dict[str, tuple[list[str], list[float]]] = {}
     numbers = {}
     for name in PAIRS:
-        found = compare(
-            application(name, seed=seed),
-            seconds=seconds,
-            rounds=_ROUNDS,
-            seed=seed,
-            show=lambda _, done, total: report("measurements", done, total),
-        )
+        with application(name, seed=seed) as pair:
+            found = compare(
+                pair,
+                seconds=seconds,
+                rounds=_ROUNDS,
+                seed=seed,
+                show=lambda _, done, total: report("measurements", done, total),
+            )
         wrong = sum(row.wrong for row in found.rows)
         rates = {_name(row): row.rate for row in found.rows}
         lines[name] = list(rates), list(rates.values())
@@ -42,7 +45,7 @@ def gain(scale: float, seed: int) -> Reproduction:
         comparisons.append(Comparison(f"{name}: wrong answers", None, str(wrong)))
         numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}
     note = (
-        "Requester and responder are processes of this machine; each path is a thread of the responder. The factor is "
+        "Requester and responder are processes of this machine; each path is a thread of the responder, or an agent. The factor is "
         "the median of rounds, in each of which all rows take turns. Published: the thesis's applications on its hosts."
     )
     panel = Curves("Two comparable paths", "", "requests per second", lines, bars=True)

@@ -88,8 +88,8 @@ def _figure(applications: dict[str, Application], published: str | None, scale: 
 @reproduces("leo/fig6.3-measured", "The same on two cores, measured", seconds=60, evidence=Evidence.MEASURED)
 def figure63_measured(scale: float, seed: int) -> Reproduction:
     """A digest on the CPU's thread and on a device's, alone and both by weighted random choice."""
-    made = pair(_PAIR, seed=seed)
-    return _figure({"digest": replace(made, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
+    with pair(_PAIR, seed=seed) as made:
+        return _figure({"digest": replace(made, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
 
 
 @reproduces("leo/fig6.12-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)
@@ -108,11 +108,10 @@ def figure613_measured(scale: float, seed: int) -> Reproduction:
 @reproduces("leo/fig6.14-measured", "The same on this machine, measured", seconds=120, evidence=Evidence.MEASURED)
 def figure614_measured(scale: float, seed: int) -> Reproduction:
     """The key-value store and the pair of digests under every rule of path selection."""
-    made = {
-        "kvs": open_application(["kvs"], devices=_KVS, workload="C", seed=seed),
-        "digest": pair(_PAIR, seed=seed),
-    }
-    return _figure({name: replace(each, rivals=_RULES) for name, each in made.items()}, None, scale, seed)
+    kvs = open_application(["kvs"], devices=_KVS, workload="C", seed=seed)
+    with pair(_PAIR, seed=seed) as digest:
+        made = {"kvs": replace(kvs, rivals=_RULES), "digest": replace(digest, rivals=_RULES)}
+        return _figure(made, None, scale, seed)
 
 
 @reproduces("leo/fig6.10-measured", "The same on this machine, measured", seconds=90, evidence=Evidence.MEASURED)

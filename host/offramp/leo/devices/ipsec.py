@@ -3,8 +3,8 @@
 
 A thread takes the messages that have come together, and the library works on as many of them at once as the processor's
 vectors have room for: what one code leaves idle while a block waits for the one before, others use. Everything but
-``cmac``, and that of more than 65,520 bytes, is computed as by ``cpu:1``. The library is loaded where it is present; its
-calls run without Python's lock.
+``cmac``, and that of more than 65,520 bytes, is computed as by ``cpu:1``. The library is loaded where it is present;
+its calls run without Python's lock.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ def gain(scale: float, seed: int) -> Reproduction:
         comparisons.append(Comparison(f"{name}: wrong answers", None, str(wrong)))
         numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}
     note = (
-        "Requester and responder are processes of this machine; each path is a thread of the responder, or an agent. The factor is "
-        "the median of rounds, in each of which all rows take turns. Published: the thesis's applications on its hosts."
+        "Requester and responder are processes of this machine; each path is a thread of the responder, or an agent. "
+        "The factor is the median of rounds, in each of which all rows take turns. Published: the thesis's applications "
+        "on its hosts."
     )
     panel = Curves("Two comparable paths", "", "requests per second", lines, bars=True)
     settings = {"seconds": seconds, "rounds": _ROUNDS, "processors": len(os.sched_getaffinity(0))}

@@ -46,8 +46,8 @@ def gain(scale: float, seed: int) -> Reproduction:
         numbers[name] = {"rates": rates, "gains": gains, "wrong": wrong}
     note = (
         "Requester and responder are processes of this machine; each path is a thread of the responder, or an agent. "
-        "The factor is the median of rounds, in each of which all rows take turns. Published: the thesis's applications "
-        "on its hosts."
+        "The factor is the median of rounds, in each of which all rows take turns. Published: the thesis's "
+        "applications on its hosts."
     )
     panel = Curves("Two comparable paths", "", "requests per second", lines, bars=True)
     settings = {"seconds": seconds, "rounds": _ROUNDS, "processors": len(os.sched_getaffinity(0))}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 import numpy as np
 import torch
 
-from offramp.codecs.base import CODECS, FeatureCodec
+from offramp.codecs.base import FeatureCodec
 from offramp.codecs.sylvie import label_of
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
 from offramp.sylvie.message import Layout
@@ -30,7 +30,6 @@ _CODE_BITS: Final = 2
 """Of a row's width in the table before each message."""
 
 
-@CODECS.register("adaqp")
 class AdaqpCodec(FeatureCodec):
     """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
 

@@ -78,4 +78,5 @@ class FeatureCodec(Coding):
         """The codec of worker ``rank``, whose messages ``plan`` names."""
 
 
-CODECS: Final[Registry[type[FeatureCodec]]] = Registry("codec", "offramp.codecs", "offramp.codecs")
+CODECS: Final[Registry[type[FeatureCodec]]] = Registry("codec", "offramp.codecs")
+"""Offramp's own are entry points as well."""

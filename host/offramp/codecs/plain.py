@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import torch
 
-from offramp.codecs.base import CODECS, FeatureCodec
+from offramp.codecs.base import FeatureCodec
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Key
 
 
-@CODECS.register("fp32")
 class PlainCodec(FeatureCodec):
     """The values as they are: 4 or 8 bytes each."""
 

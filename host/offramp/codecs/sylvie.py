@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import torch
 
-from offramp.codecs.base import CODECS, FeatureCodec
-from offramp.sylvie.kernel import BITS
+from offramp.codecs.base import FeatureCodec
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Key
 
 
-@CODECS.register("sylvie")
 class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
@@ -103,9 +101,28 @@ class _FixedWidth(SylvieCodec):
     samples = True
 
 
-for _bits in BITS:
-    _docs = {"__doc__": f"Always {_bits} bits per value.", "bits": _bits}
-    CODECS.register(f"q{_bits}")(type(f"Q{_bits}", (_FixedWidth,), _docs))
+class Q1(_FixedWidth):
+    """Always 1 bit per value."""
+
+    bits = 1
+
+
+class Q2(_FixedWidth):
+    """Always 2 bits per value."""
+
+    bits = 2
+
+
+class Q4(_FixedWidth):
+    """Always 4 bits per value."""
+
+    bits = 4
+
+
+class Q8(_FixedWidth):
+    """Always 8 bits per value."""
+
+    bits = 8
 
 
 def _name(message: Message) -> tuple[int, int]:

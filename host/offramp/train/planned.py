@@ -26,7 +26,7 @@ from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
-from offramp.train.propagators import PROPAGATORS
+from offramp.train.propagators.registry import PROPAGATORS
 from offramp.train.switch_plans import SwitchPlans, plan_exchanges
 from offramp.train.worker_exchange import plan_worker_exchange
 from offramp_base.settings.error import SettingsError

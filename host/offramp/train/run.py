@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
 from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_channel
+from offramp.train.propagators.channel import open_channel
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 from offramp.workers.epochs import RankResult, run_epochs

@@ -17,7 +17,7 @@ from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.fields import MODEL, TRAINING, Dropout, Dtype, Heads, Hidden, LearningRate, Link, Workers
-from offramp.train.propagators.base import PROPAGATORS
+from offramp.train.propagators.registry import PROPAGATORS
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_channel
+from offramp.train.propagators.channel import open_channel
 from offramp.train.trainer import Trainer
 from offramp_sim.switchgnn.thread_group import ThreadGroup, run_group
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
     from offramp.train.job import WorkerJob
-    from offramp.train.propagators import Propagator
+    from offramp.train.propagators.base import Propagator
     from offramp.train.results import Epoch
     from offramp.train.settings import TrainSettings
     from offramp.workers.mailbox import Mailbox

@@ -20,7 +20,7 @@ import torch
 
 from offramp.train.checkpoint import Snapshot, facts, load, save
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_channel
+from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp_base.ending.files import written

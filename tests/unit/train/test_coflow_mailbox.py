@@ -12,7 +12,7 @@ import torch
 from offramp.hermod.factors import CType
 from offramp.hermod.mailbox import CoflowMailbox
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_channel
+from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.mailbox import Key, parse_header

@@ -148,7 +148,7 @@ def test_a_layer_is_summed_only_when_every_worker_has_its_gradients(in_group) ->
 
 def test_layers_are_summed_last_first_and_weights_wait_for_all(in_group, graph, monkeypatch) -> None:
     """The same order on every worker; no weight changes before the last layer's gradients are there."""
-    from offramp.train.propagators import open_channel
+    from offramp.train.propagators.channel import open_channel
     from offramp.train.trainer import Trainer
 
     orders: dict[int, list[list[tuple[int, ...]]]] = {}

@@ -12,7 +12,8 @@ from offramp.graph.partition import partition
 from offramp.switchgnn.volume import host_volume
 from offramp.train.codec import FixedPointCodec
 from offramp.train.halo import plan_halo
-from offramp.train.propagators import LocalPropagator, P2pPropagator
+from offramp.train.propagators.local import LocalPropagator
+from offramp.train.propagators.p2p import P2pPropagator
 from offramp_base.errors import OfframpError
 
 WORKERS = 3

@@ -18,7 +18,7 @@ from offramp.sylvie.widths import candidates, importance, joint_widths
 from offramp.sylvie.wire import SYLVIE
 from offramp.train.control import AdaptiveControl
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_channel
+from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.mailbox import Key

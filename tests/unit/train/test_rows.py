@@ -17,7 +17,8 @@ from offramp.g3.schedule import SCHEDULES
 from offramp.graph.data import build_graph
 from offramp.models import MODELS, make_model
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_channel
+from offramp.train.propagators.channel import open_channel
+from offramp.train.propagators.local import LocalPropagator
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group

@@ -15,7 +15,8 @@ from offramp.codecs.sylvie import SylvieCodec
 from offramp.graph.data import build_graph
 from offramp.sylvie.wire import PLAIN
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_channel
+from offramp.train.propagators.channel import open_channel
+from offramp.train.propagators.local import LocalPropagator
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group

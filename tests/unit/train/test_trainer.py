@@ -14,7 +14,8 @@ from offramp.switchgnn.volume import host_volume
 from offramp.switchgnn.worker import Worker
 from offramp.train.job import exchange_widths, layer_widths, run_widths
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_channel
+from offramp.train.propagators.channel import open_channel
+from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.switch_link import through
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer

@@ -4,10 +4,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -15,11 +11,6 @@ from offramp.models.sparse import self_adjoint
 from offramp.train.codec import ExchangeId
 from offramp.workers.traffic import Timers, Traffic
 from offramp_base.errors import OfframpError
-from offramp_base.registry import Registry
-
-if TYPE_CHECKING:
-    from offramp.train.job import WorkerJob
-    from offramp.workers.group import Group
 
 
 class Propagator(ABC):
@@ -89,23 +80,3 @@ class Propagator(ABC):
         Raises:
             OfframpError: another worker or the switch cannot be reached, or a value is not finite.
         """
-
-
-@dataclass(frozen=True)
-class Propagation:
-    """A way of carrying boundary features that a run may name.
-
-    Attributes:
-        open: gives a job's propagator, ready for its first exchange, for as long as the block runs; it raises an
-            OfframpError where the link to a switch cannot be opened, or workers do not agree.
-        alone: whether one process owns the whole graph.
-        through_switch: whether a switch takes part, for which exchanges are planned; otherwise a job has a
-            :class:`~offramp.train.halo.Halo`.
-    """
-
-    open: Callable[[WorkerJob, Group], AbstractContextManager[Propagator]]
-    alone: bool = False
-    through_switch: bool = False
-
-
-PROPAGATORS: Final[Registry[Propagation]] = Registry("propagator", "offramp.propagators", "offramp.train.propagators")

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
+from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.registry import Propagation
 
 if TYPE_CHECKING:
     import torch
@@ -21,4 +22,4 @@ class LocalPropagator(Propagator):
         return y
 
 
-PROPAGATORS.register("local")(Propagation(lambda _job, _group: nullcontext(LocalPropagator()), alone=True))
+LOCAL: Final = Propagation(lambda _job, _group: nullcontext(LocalPropagator()), alone=True)

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
 
 from offramp.models.sparse import torch_csr
 from offramp.train.codec import ExactCodec, FixedPointCodec
-from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
+from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.registry import Propagation
 from offramp.workers.all_to_all import all_to_all
 
 if TYPE_CHECKING:
@@ -65,4 +66,4 @@ def _open(job: WorkerJob, group: Group) -> AbstractContextManager[Propagator]:
     return nullcontext(P2pPropagator(group, job.halo, codec, getattr(torch, job.settings.dtype)))
 
 
-PROPAGATORS.register("p2p")(Propagation(_open))
+P2P: Final = Propagation(_open)

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.exchange import SwitchExchange
-from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
+from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.quantised import QuantisedPropagator
+from offramp.train.propagators.registry import Propagation
 from offramp.train.propagators.switch import SwitchPropagator
 from offramp.train.worker_link import open_worker
 from offramp.workers.traffic import Traffic
@@ -75,8 +76,7 @@ def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         yield through(job, group, worker)
 
 
-for _name in ("switch", "strawman"):
-    PROPAGATORS.register(_name)(Propagation(_open, through_switch=True))
+SWITCH: Final = Propagation(_open, through_switch=True)
 
 
 def _agree(group: Group, fingerprint: str) -> None:

@@ -10,7 +10,8 @@ import torch
 from offramp.models.sparse import torch_csr
 from offramp.train.halo import Halo
 from offramp.train.job import WorkerJob
-from offramp.train.propagators.base import Propagation, Propagator
+from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.registry import Propagation
 from offramp.workers.group import Group
 
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from offramp.cluster.model import Cluster, Host
 from offramp.job.settings import JobSettings
@@ -116,10 +116,12 @@ class Kind(ABC):
     Attributes:
         ways: by which it can run, the plain one, that offloads nothing, first.
         leading: how many ranks, from 0, end by themselves; the others serve them. None: all.
+        calibration_rounds: steps of a calibration by each way; of epochs the first is not counted.
     """
 
     ways: ClassVar[Sequence[str]]
     leading: ClassVar[int | None] = None
+    calibration_rounds: ClassVar[int] = 6
 
     @abstractmethod
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
@@ -133,15 +135,28 @@ class Kind(ABC):
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
         """The job with the command of its ranks by a way."""
 
-    @abstractmethod
     def calibrate(
-        self, placed: Placed, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
+        self,
+        placed: Placed,
+        ways: Sequence[str],
+        size: int,  # noqa: ARG002
+        folder: Path,
+        timeout_s: float,
+        once: Once,
     ) -> Mapping[str, float]:
-        """What :data:`Measure` gives.
+        """What :data:`Measure` gives: by default the program itself for a few steps by each way, as far as time allows.
 
         Raises:
             OfframpError: nothing could be measured.
         """
+
+        def one(way: str, left_s: float) -> float | None:
+            mine = folder / way.replace(" ", "-")
+            mine.mkdir(exist_ok=True)
+            once(self.program(placed, way, Start(mine, rounds=self.calibration_rounds)), [way], mine, left_s)
+            return self.step_s(mine)
+
+        return measure_each(ways, timeout_s, one)
 
     @abstractmethod
     def step_s(self, folder: Path) -> float | None:
@@ -221,7 +236,3 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
         if seconds is not None:
             found[way] = seconds
     return found
-
-
-CALIBRATION_EPOCHS: Final = 6
-"""Of a calibration; the first is not counted."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, ClassVar, Final
 
-from offramp.job.kind import CALIBRATION_EPOCHS, Epochs, Kind, Measure, Once, Placed, Prediction, Start, measure_each
+from offramp.job.kind import Epochs, Kind, Measure, Placed, Prediction, Start
 from offramp.job.settings import JobSettings
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
@@ -92,26 +92,6 @@ class Training(Kind):
             words += [f"--{name.replace('_', '-')}", str(value)]
         words += self.words_of(placed, way, start)
         return replace(job, command=(*words, "--json", str(start.folder.absolute() / RESULT)))
-
-    def calibrate(
-        self,
-        placed: Placed,
-        ways: Sequence[str],
-        size: int,  # noqa: ARG002
-        folder: Path,
-        timeout_s: float,
-        once: Once,
-    ) -> Mapping[str, float]:
-        """The training itself for a few epochs by each way, as far as time allows."""
-
-        def one(way: str, left_s: float) -> float | None:
-            mine = folder / way
-            mine.mkdir(exist_ok=True)
-            start = Start(mine, rounds=CALIBRATION_EPOCHS)
-            once(self.program(placed, way, start), [way], mine, left_s)
-            return self.step_s(mine)
-
-        return measure_each(ways, timeout_s, one)
 
     def step_s(self, folder: Path) -> float | None:
         """Of an epoch, the first one left out."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from offramp.job.kind import KINDS, Epochs, Kind, Measure, Once, Placed, Prediction, Start, measure_each
+from offramp.job.kind import KINDS, Epochs, Kind, Measure, Placed, Prediction, Start
 from offramp.job.settings import JobSettings
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
@@ -56,6 +55,7 @@ class Leo(Kind):
 
     ways = tuple(Way)
     leading = 1
+    calibration_rounds = 1
 
     def settings(self, job: JobSettings) -> LeoSettings:
         """What the job's file says.
@@ -125,25 +125,6 @@ class Leo(Kind):
         serve = [*offramp, "serve", *what, "--listen", f"{where}:{port}"]
         script = f'if [ "$RANK" = 0 ]; then exec {shlex.join(ask)}; else exec {shlex.join(serve)}; fi'
         return replace(placed.job, command=("sh", "-c", script))
-
-    def calibrate(
-        self,
-        placed: Placed,
-        ways: Sequence[str],
-        size: int,  # noqa: ARG002
-        folder: Path,
-        timeout_s: float,
-        once: Once,
-    ) -> Mapping[str, float]:
-        """Some of its requests by each way."""
-
-        def one(way: str, left_s: float) -> float | None:
-            mine = folder / way.replace(" ", "-")
-            mine.mkdir(exist_ok=True)
-            once(self.program(placed, way, Start(mine, rounds=1)), [way], mine, left_s)
-            return self.step_s(mine)
-
-        return measure_each(ways, timeout_s, one)
 
     def step_s(self, folder: Path) -> float | None:
         """Of a request, while others are under way."""

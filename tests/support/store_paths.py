@@ -13,9 +13,12 @@ from typing import Self
 
 from offramp.device import Status
 from offramp.leo.applications.application import Application
+from offramp.leo.applications.remote import open_responder
+from offramp.leo.applications.store import application as store_application
 from offramp.leo.runtime.context import Context
 from offramp.leo.store.client import Client
 from offramp_base.listening import Token
+from store_lab import a_store
 
 KEYS = 40
 
@@ -122,6 +125,19 @@ def check_against_writers(reader: Reader, address: str, seconds: float, seed: in
         found.by_copies = found.reads + directly - (_hits(address) - before)
     found.paths = reader.paths
     return found
+
+
+def check_device(device: str, seconds: float) -> Found:
+    """The same for a store of its own, read by way of one device."""
+    with a_store(listen="127.0.0.1:0") as store:
+        address = store.addresses["listen"]
+        made = store_application({"cpu": f"store:{address}", "device": device})
+        process = open_responder(made, "127.0.0.1:0", requesters=2, restarts=0, insecure=False)
+        try:
+            with Reader(made, process.address, ("device",)) as reader:
+                return check_against_writers(reader, address, seconds)
+        finally:
+            process.close()
 
 
 def _hits(address: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from string import hexdigits
 from typing import Annotated, Final
 
 from offramp_base.settings.check import check
@@ -20,10 +21,10 @@ def parse_mac(text: str) -> bytes:
     Raises:
         ValueError: something else.
     """
-    mac = bytes.fromhex(text.replace(":", ""))
-    if len(mac) != MAC_BYTES:
+    digits = text.replace(":", "")
+    if len(digits) != 2 * MAC_BYTES or set(digits) - set(hexdigits):
         raise ValueError("expected a MAC address such as 0a:00:00:00:00:01")
-    return mac
+    return bytes.fromhex(digits)
 
 
 def parse_host(text: str) -> tuple[bytes, int]:

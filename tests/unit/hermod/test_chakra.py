@@ -58,6 +58,30 @@ def test_a_barrier_comes_back(tmp_path: Path) -> None:
     assert described(load_dag(tmp_path)) == described(dag)
 
 
+def test_others_read_groups_and_sizes_from_an_export(tmp_path: Path) -> None:
+    """``comm_size`` is what a rank brings; two replicas of two stages make two groups."""
+    dense = Job(Model("dense", 4, 64, 4, 4, 100, 256), 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1)
+    export_dag(job_dag(dense, 1), tmp_path)
+    groups = json.loads((tmp_path / "trace.groups.json").read_text())
+    assert sorted(groups.values()) == [[0, 1], [2, 3]]
+    rows = [node.attributes for node in read_trace(tmp_path / "trace.0.et").nodes if node.kind == chakra.COLLECTIVE]
+    assert {str(row["pg_name"]) for row in rows} == {name for name, ranks in groups.items() if 0 in ranks}
+    gradients = {row["comm_size"] for row in rows if row["comm_type"] == chakra.REDUCE_SCATTER}
+    parameters = {row["comm_size"] for row in rows if row["comm_type"] == chakra.ALL_GATHER}
+    assert gradients == {dense.dense_parameters() * dense.gradient_bytes}
+    assert parameters == {dense.dense_parameters()}  # of two bytes each, half of which a rank has
+
+
+def test_ends_and_lists_have_the_types_that_chakras_feeder_reads(tmp_path: Path) -> None:
+    facts: dict[str, object] = {"comm_dst": 3, "tensor_size": 4, "involved_dim": [True, False], "names": ["a"]}
+    node = Node(1, "send", chakra.SEND, [], 0, facts)  # type: ignore[arg-type]
+    write_trace(Trace([node]), tmp_path / "a.0.json")
+    (row,) = json.loads((tmp_path / "a.0.json").read_text())["nodes"]
+    kinds = [next(key for key in each if key != "name") for each in row["attr"]]
+    assert kinds == ["int32_val", "uint64_val", "bool_list", "string_list"]
+    assert read_trace(tmp_path / "a.0.json").nodes == [node]
+
+
 def test_the_bytes_are_those_of_the_published_schema(tmp_path: Path) -> None:
     node = Node(3, "ar", chakra.COLLECTIVE, [1, 2], 5, {"comm_type": 0, "is_cpu_op": False})
     write_trace(Trace([node], version="v"), tmp_path / "a.0.et")

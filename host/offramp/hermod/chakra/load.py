@@ -65,6 +65,16 @@ def load_dag(place: Path, wires: Wires | None = None) -> Dag:
         OfframpError: no traces, ranks missing or twice, a node of a kind that is not handled, an unknown dependency,
             communication without a counterpart.
     """
+    traces, groups = read_ranks(place)
+    return join(traces, groups, wires)
+
+
+def read_ranks(place: Path) -> tuple[list[Trace], Groups]:
+    """The traces of a folder, or of ``FOLDER/PREFIX``, by rank, and the groups that a file there names.
+
+    Raises:
+        OfframpError: no traces, ranks missing or twice, or a file that cannot be read.
+    """
     folder, prefix = (place, None) if place.is_dir() else (place.parent, place.name)
     found: dict[str, dict[int, Path]] = {}
     for path, match in _files(folder):
@@ -83,7 +93,7 @@ def load_dag(place: Path, wires: Wires | None = None) -> Dag:
         raise OfframpError(f"{folder}: ranks {sorted(files)}, expected 0 to {len(files) - 1}")
     given = [path for path in sorted(folder.glob("*group*.json")) if path not in files.values()]
     groups = read_groups(given[0], len(files)) if given else {}
-    return join([read_trace(files[rank]) for rank in sorted(files)], groups, wires)
+    return [read_trace(files[rank]) for rank in sorted(files)], groups
 
 
 def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:

@@ -83,6 +83,14 @@ class Messages:
         """The same over faster links."""
         return replace(self, link_bps=self.link_bps * factor)
 
+    def message_ns(self, distance: int, peers: int, size: int) -> int:
+        """Nanoseconds until a message has arrived whose receiver is ``distance`` NPUs away."""
+        return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
+
+    def added_ns(self, size: int) -> int:
+        """Nanoseconds in which so many bytes are added to what is there: two reads and a write."""
+        return 3 * math.floor(size * 8e9 / self.memory_bps)
+
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:
         """How long a stage has the dimension, in picoseconds.
 
@@ -98,10 +106,7 @@ class Messages:
             return 0
         taken = self.endpoint_ns
         for distance, sent, added in self._steps(stage, size, peers):
-            taken += (
-                math.floor(self.hops(distance, peers) * self.hop_ns + sent * 8e9 / self.link_bps) + self.endpoint_ns
-            )
-            taken += 3 * math.floor(added * 8e9 / self.memory_bps)
+            taken += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
         return taken * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:

@@ -48,7 +48,9 @@ def system_of(network: Network, chunks: int, memory_gbytes: float = 50, **more: 
     }
 
 
-def ends_ns(folder: Path, prefix: Path, network: Path, system: dict[str, object], groups: Path | None) -> list[int]:
+def ends_ns(
+    folder: Path, prefix: Path, network: Path, system: dict[str, object], groups: Path | None, *more: str
+) -> list[int]:
     """When each NPU has ended, in nanoseconds; a run without an end for each is skipped with what the program said."""
     (folder / "system.json").write_text(json.dumps(system))
     (folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
@@ -60,7 +62,7 @@ def ends_ns(folder: Path, prefix: Path, network: Path, system: dict[str, object]
     }
     if groups is not None:
         given["comm-group"] = groups
-    command = [PROGRAM or "", *(f"--{key}-configuration={path}" for key, path in given.items())]
+    command = [PROGRAM or "", *(f"--{key}-configuration={path}" for key, path in given.items()), *more]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     ended = [int(number) for number in re.findall(r"finished, ([0-9]+) cycles", ran.stdout)]
     if ran.returncode or not ended:

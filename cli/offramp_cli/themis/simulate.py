@@ -60,6 +60,13 @@ class ThemisSettings:
     system: Annotated[
         str | None, Field("ASTRA-sim's system file: chunks, algorithms, delays of endpoints and memory")
     ] = None
+    bidirectional: Annotated[
+        bool | None,
+        Field(
+            "Rings' collectives go both ways round, half of a chunk each, or one",
+            shown_default="the network's; both, with serial delays one",
+        ),
+    ] = None
     threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
@@ -114,6 +121,8 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
 
     console = show.console()
     made = load_network(given.network)
+    if given.bidirectional is not None:
+        made = made.with_rings(bidirectional=given.bidirectional)
     system = System(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
         made = system.on(made)

@@ -22,7 +22,7 @@ class Algorithm(StrEnum):
     """What a dimension runs, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step after step, one way round."""
+    """To the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
     """To all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
@@ -63,6 +63,7 @@ class Messages:
         endpoint_ns: before each send, and after the last arrival.
         memory_bps: bits per second; infinity without a limit.
         at_once: chunks that have the dimension beside each other.
+        bidirectional: whether a ring's halves of a chunk go opposite ways round at the same time.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Messages:
     endpoint_ns: int = 0
     memory_bps: float = math.inf
     at_once: int = 1
+    bidirectional: bool = False
 
     def hops(self, distance: int, peers: int) -> int:
         """Links between two NPUs whose numbers differ by ``distance``."""
@@ -110,7 +112,7 @@ class Messages:
         return taken * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
-        """Picoseconds that the bytes of a stage take on links, one message of a chunk after the other."""
+        """Picoseconds that the bytes of a stage take on a link, one message of a chunk after the other."""
         if peers == 1:
             return 0.0
         sent = sum(sent for _, sent, _ in self._steps(stage, size, peers))
@@ -121,6 +123,8 @@ class Messages:
         name = self.algorithms[_ORDER.index(stage)]
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
+        if self.bidirectional and name == Algorithm.RING:  # the other half takes as long beside it
+            size = (int(size) + 1) // 2
         block = int(size) if gathers else int(size) // peers
         if name == Algorithm.RING:
             added = block if reduces else 0

@@ -86,7 +86,8 @@ class System:
     def on(self, network: Network) -> Network:
         """The network with this system's messages on it.
 
-        Of a ring's bandwidth a message has one link of two, of a fully connected dimension's the one to its receiver.
+        Of a ring's bandwidth a message has one link of two; where it is bidirectional, halves of a chunk have one each.
+        Of a fully connected dimension's a message has the link to its receiver.
 
         Raises:
             OfframpError: the file is for another number of dimensions, or says what is not modelled here.
@@ -105,9 +106,8 @@ class System:
         usual = usual_algorithms(d.kind)
         first, second, third, fourth = (given or name for given, name in zip(named, usual, strict=True))
         chosen: Algorithms = (first, second, third, fourth)
-        made = Messages(
-            d.kind, d.bandwidth_bps / links, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once
-        )
+        link_bps, both = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
+        made = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, both)
         return replace(d, messages=made)
 
 

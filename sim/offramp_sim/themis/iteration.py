@@ -88,7 +88,7 @@ class IdealNetwork:
             self._times[timeless] = ideal_ps(self.network, [timeless]), active(timeless.part(self.network))
         time, dims = self._times[timeless]
         for k in dims:
-            self.sent[k] += time * self.network.dimensions[k].bandwidth_bps / 8e12
+            self.sent[k] += time * self.network.dimensions[k].used_bps / 8e12
         self._free = max(self._free, demand.release_ps) + round(time)
         return self._free
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.themis.demand import Demand
 from offramp.themis.kinds import Collective
@@ -91,13 +92,24 @@ class TraceWires:
             return list(starts)
         now = np.array(starts, np.int64)
         count, chunk = self._pieces(kind, size)
-        block = chunk if kind is Collective.ALL_GATHER else chunk // len(ring)
-        hops = [self.message_ps(a, b, block) for a, b in pairwise([ring[-1], *ring])]
+        both = all(m.bidirectional for m in self._messages if m is not None)
+        part = (chunk + 1) // 2 if both else chunk
+        block = part if kind is Collective.ALL_GATHER else part // len(ring)
+        onward = [self.message_ps(a, b, block) for a, b in pairwise([ring[-1], *ring])]
+        back = [self.message_ps(a, b, block) for a, b in pairwise([*ring, ring[0]])]
         for _ in range(0, count, first.at_once):
-            now += first.endpoint_ns * 1000
-            for added in _additions(kind, block, len(ring)):
-                now = np.maximum(now, np.roll(now, 1) + hops) + (first.endpoint_ns + first.added_ns(added)) * 1000
+            ways = [(1, onward), (-1, back)] if both else [(1, onward)]
+            now = np.max([self._once(kind, block, now, way, hops, first) for way, hops in ways], axis=0)
         return [int(each) for each in now]
+
+    def _once(
+        self, kind: Collective, block: int, starts: npt.NDArray[np.int64], way: int, hops: list[int], m: Messages
+    ) -> npt.NDArray[np.int64]:
+        """When each rank has the last message of a chunk that goes round one way."""
+        now = starts + m.endpoint_ns * 1000
+        for added in _additions(kind, block, len(hops)):
+            now = np.maximum(now, np.roll(now, way) + hops) + (m.endpoint_ns + m.added_ns(added)) * 1000
+        return now
 
 
 def _additions(kind: Collective, block: int, ranks: int) -> list[int]:

@@ -57,6 +57,22 @@ def test_serial_delays_and_a_system(tmp_path):
     assert found["system"] > found["serial"] > found["overlap"]
 
 
+def test_directions_of_rings(tmp_path):
+    """One way has half the bandwidth; serial delays have one way unless both are asked for."""
+    (tmp_path / "ring.yaml").write_text("name: r\ndimensions:\n  - {type: ring, size: 8, rate: 16gbit}\n")
+    given = ["--network", str(tmp_path / "ring.yaml"), "--size", "8MiB", "--chunks", "1", "--scheduler", "baseline"]
+    took = []
+    for more in (["--bidirectional"], ["--no-bidirectional"], [], ["--delays", "serial"]):
+        simulate(*given, *more, "--json", str(tmp_path / "n.json"))
+        took.append(json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"])
+    simulate(*given, "--delays", "serial", "--bidirectional", "--json", str(tmp_path / "n.json"))
+    both = json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"]
+    assert took == pytest.approx([took[0], 2 * took[0], took[0], 2 * took[0]])
+    assert both == pytest.approx(took[0])
+    with pytest.raises(OfframpError, match="bidirectional: expected a ring among its dimensions"):
+        simulate("--bidirectional")
+
+
 def test_chakra_traces(tmp_path):
     """A job's exported DAG: 5 us of computation, then an all-reduce of ASTRA-sim's regression test."""
     (tmp_path / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")

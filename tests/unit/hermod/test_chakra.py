@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from offramp.hermod.build import job_dag
@@ -15,6 +16,7 @@ from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
 from offramp.hermod.job import Job
 from offramp.hermod.models import Model
+from offramp.hermod.traffic import ring
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import Setup, prepare_traces
@@ -182,6 +184,36 @@ def test_an_iteration_ends_with_its_last_task(tmp_path: Path) -> None:
 def test_traces_without_computation_have_a_time(tmp_path: Path) -> None:
     loaded = prepare_traces(load_dag(write(tmp_path, [[collective(chakra.ALL_REDUCE, 8000)]] * 4)), 100, Setup())
     assert simulate(loaded, "fair").iteration_s == pytest.approx(12_000 / 12.5e9, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER])
+def test_rings_go_both_ways_round_with_half_of_the_bytes_each(tmp_path: Path, kind: int) -> None:
+    folder = write(tmp_path, [[collective(kind, 801)]] * 4)
+    (one,), (both,) = (pairs(load_dag(folder, bidirectional=ways)) for ways in (False, True))
+    assert sorted(both) == sorted(
+        (source, peer, part)
+        for source, _, size in one
+        for peer, part in (((source + 1) % 4, size - size // 2), ((source - 1) % 4, size // 2))
+    )
+    times = [
+        simulate(prepare_traces(load_dag(folder, bidirectional=ways), 100, Setup()), "fifo").iteration_s
+        for ways in (False, True)
+    ]
+    assert times[1] == pytest.approx(times[0], rel=1e-2)
+
+
+def test_the_rings_of_a_job_go_both_ways_round() -> None:
+    members = np.arange(4)
+    both = ring(members, 100.0, bidirectional=True)
+    assert sorted(zip(both.source.tolist(), both.sink.tolist(), both.size.tolist(), strict=True)) == sorted(
+        (k, (k + way) % 4, 50.0) for k in range(4) for way in (1, -1)
+    )
+    two = ring(members[:2], 100.0, bidirectional=True)
+    assert (two.sink.tolist(), two.size.tolist()) == ([1, 0], [100.0, 100.0])
+    dag = job_dag(JOB, 1, bidirectional=True)
+    rings = [c.flows for _, c in dag.coflows() if c.ctype is CType.DP and len(set(c.flows.source)) > 2]
+    assert rings
+    assert all(len(flows.size) == 2 * len(set(flows.source)) for flows in rings)
 
 
 @pytest.mark.parametrize("field", ["pg_name", "comm_group"])

@@ -162,12 +162,53 @@ def test_what_has_no_messages():
         make_plan(odd, [Demand(Collective.ALL_REDUCE, 600)], Scheduler.BASELINE, 1)
 
 
-def measured_ns(folder: Path, network: Path, npus: int, collective: Collective, size: int, system: dict) -> int:
+BOTH_WAYS = [  # NPUs of a ring, collective, MiB, chunks, nanoseconds
+    (4, "all-reduce", 16, 8, 636_320),
+    (8, "all-reduce", 1, 1, 51_740),
+    (8, "reduce-scatter", 64, 4, 2_322_752),
+    (8, "all-gather", 16, 8, 1_122_376),
+    (16, "all-reduce", 64, 4, 3_120_340),
+    (16, "all-to-all", 16, 8, 1_660_880),
+]
+
+
+def both_ways(npus: int, collective: str, mib: int, chunks: int) -> int:
+    """Nanoseconds; ``mib`` are what an NPU brings."""
+    links = network_of(NETWORKS[0][0], [("Ring", npus, 50, 500)])
+    ring = Network("ring", tuple(replace(d, messages=None) for d in links.dimensions))
+    made = NETWORKS[0][0].on(ring.with_rings(bidirectional=True))
+    size = mib * MIB * (npus if collective == "all-gather" else 1)
+    return make_plan(made, [Demand(Collective(collective), size)], Scheduler.BASELINE, chunks).finish_ps // 1000
+
+
+@pytest.mark.parametrize(("npus", "collective", "mib", "chunks", "theirs"), BOTH_WAYS)
+def test_both_ways_round(npus, collective, mib, chunks, theirs):
+    """As ASTRA-sim has it with two queues, of which the second goes anticlockwise, and twice as many chunks."""
+    assert both_ways(npus, collective, mib, chunks) == theirs
+
+
+@pytest.mark.slow
+@NEEDED
+@pytest.mark.parametrize("npus", [4, 8, 16])
+@pytest.mark.parametrize("collective", list(Collective))
+def test_both_ways_round_beside_astra_sim(tmp_path, npus, collective):
+    path = tmp_path / "ring.yml"
+    path.write_text(f"topology: [ Ring ]\nnpus_count: [ {npus} ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")
+    ring = NETWORKS[0][0].on(load_network(str(path)))
+    for mib, chunks in ((1, 1), (16, 8), (64, 4)):
+        system = system_of(ring, 2 * chunks, **{"collective-optimization": "baseline"})
+        theirs = measured_ns(tmp_path, path, npus, collective, mib * MIB, system, "--num-queues-per-dim=2")
+        assert both_ways(npus, collective, mib, chunks) == theirs
+
+
+def measured_ns(
+    folder: Path, network: Path, npus: int, collective: Collective, size: int, system: dict, *more: str
+) -> int:
     """What ASTRA-sim says of one collective on all NPUs."""
     for npu in range(npus):
         facts = {"is_cpu_op": False, "comm_type": TYPES[collective], "comm_size": size}
         write_trace(Trace([Node(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et")
-    ended = ends_ns(folder, folder / "trace", network, system, None)
+    ended = ends_ns(folder, folder / "trace", network, system, None, *more)
     assert len(ended) == npus
     return max(ended)
 

@@ -85,6 +85,10 @@ class Messages:
         """The same over faster links."""
         return replace(self, link_bps=self.link_bps * factor)
 
+    def algorithm(self, stage: Collective) -> str:
+        """What carries out a stage."""
+        return self.algorithms[_ORDER.index(stage)]
+
     def message_ns(self, distance: int, peers: int, size: int) -> int:
         """Nanoseconds until a message has arrived whose receiver is ``distance`` NPUs away."""
         return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
@@ -107,7 +111,7 @@ class Messages:
         if peers == 1:
             return 0
         taken = self.endpoint_ns
-        for distance, sent, added in self._steps(stage, size, peers):
+        for distance, sent, added in self.steps(stage, size, peers):
             taken += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
         return taken * 1000
 
@@ -115,12 +119,12 @@ class Messages:
         """Picoseconds that the bytes of a stage take on a link, one message of a chunk after the other."""
         if peers == 1:
             return 0.0
-        sent = sum(sent for _, sent, _ in self._steps(stage, size, peers))
+        sent = sum(sent for _, sent, _ in self.steps(stage, size, peers))
         return sent * 8e12 / self.link_bps / self.at_once
 
-    def _steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
+    def steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
         """Of each step in turn: distance of the farthest partner, bytes to each, bytes that are added on arrival."""
-        name = self.algorithms[_ORDER.index(stage)]
+        name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
         if self.bidirectional and name == Algorithm.RING:  # the other half takes as long beside it

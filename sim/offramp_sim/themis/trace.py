@@ -236,8 +236,9 @@ class _Run:
         kind, size = _COLLECTIVES.get(number), whole(a, "comm_size", 0)
         if kind is None:
             raise OfframpError(f"node {node.id}: collective of type {number} is not simulated by messages")
-        if not meeting.together:
-            return self.wires.ring_ps(kind, size, members, starts)
+        alone = len(self.wires.network.dimensions) == 1 and len(set(starts)) > 1
+        if alone or not meeting.together:
+            return self.wires.group_ps(kind, size, members, starts)
         return [max(starts) + self.wires.together_ps(kind, size, meeting.dims)] * len(members)
 
     def _send(self, rank: int, node: Node, now: int) -> None:

@@ -3,25 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.themis.demand import Demand
 from offramp.themis.kinds import Collective
-from offramp.themis.messages import Messages
+from offramp.themis.messages import Algorithm, Algorithms, Messages
 from offramp.themis.network import Network, coordinates
 from offramp.themis.plan import make_plan
 from offramp_base.errors import OfframpError
+
+Times = npt.NDArray[np.int64]
+_Step = tuple[list[tuple[Times, Times]], int]
+"""Senders by a rank's place with the picoseconds of their messages, and what follows the last of these."""
 
 
 class TraceWires:
     """A network whose dimensions carry messages (:meth:`offramp.themis.system_file.System.on`).
 
-    What all NPUs do together, or all along some dimensions, is planned by the scheduler. Any other group is a ring of
-    its ranks in the order in which it names them, as in ASTRA-sim; each of its messages waits for the one before.
+    What all NPUs do together, or all along some dimensions, is planned by the scheduler. Any other group runs the
+    algorithm of the only dimension among its ranks, as in ASTRA-sim; on several dimensions it is a ring of them in the
+    order in which it names them, and each message of a ring waits for the one before.
 
     Raises:
         OfframpError: a dimension has no messages.
@@ -78,43 +83,56 @@ class TraceWires:
             return self.chunks, npus
         return (-(-size // chunk), chunk) if chunk else (min(size, 1), size)
 
-    def ring_ps(self, kind: Collective, size: int, ring: Sequence[int], starts: Sequence[int]) -> list[int]:
-        """When each rank of a ring is done.
+    def group_ps(self, kind: Collective, size: int, ring: Sequence[int], starts: Sequence[int]) -> list[int]:
+        """When each rank of a group is done.
 
         Args:
             kind: which collective.
             size: bytes that a rank brings.
-            ring: the ranks, each of which sends to the next.
+            ring: the ranks, each of which sends to the next if they are a ring.
             starts: when each begins, in picoseconds.
         """
         first = next((m for m in self._messages if m is not None), None)
         if len(ring) == 1 or first is None:
             return list(starts)
-        now = np.array(starts, np.int64)
-        count, chunk = self._pieces(kind, size)
         both = all(m.bidirectional for m in self._messages if m is not None)
-        part = (chunk + 1) // 2 if both else chunk
-        block = part if kind is Collective.ALL_GATHER else part // len(ring)
-        onward = [self.message_ps(a, b, block) for a, b in pairwise([ring[-1], *ring])]
-        back = [self.message_ps(a, b, block) for a, b in pairwise([*ring, ring[0]])]
-        for _ in range(0, count, first.at_once):
-            ways = [(1, onward), (-1, back)] if both else [(1, onward)]
-            now = np.max([self._once(kind, block, now, way, hops, first) for way, hops in ways], axis=0)
+        usual: Algorithms = first.algorithms if len(self._messages) == 1 else ("ring", "ring", "ring", "ring")
+        made = replace(first, algorithms=usual, bidirectional=both)
+        turned = both and made.algorithm(kind) == Algorithm.RING
+        orders = (ring, ring[::-1]) if turned else (ring,)  # halves of a chunk go opposite ways round
+        count, chunk = self._pieces(kind, size)
+        steps = [list(self._steps(order, made, kind, chunk)) for order in orders]
+        now = np.array(starts, np.int64)
+        for _ in range(0, count, made.at_once):
+            ends = [_through(each, now[:: -1 if k else 1], made.endpoint_ns * 1000) for k, each in enumerate(steps)]
+            now = np.maximum(ends[0], ends[-1][:: -1 if turned else 1])
         return [int(each) for each in now]
 
-    def _once(
-        self, kind: Collective, block: int, starts: npt.NDArray[np.int64], way: int, hops: list[int], m: Messages
-    ) -> npt.NDArray[np.int64]:
-        """When each rank has the last message of a chunk that goes round one way."""
-        now = starts + m.endpoint_ns * 1000
-        for added in _additions(kind, block, len(hops)):
-            now = np.maximum(now, np.roll(now, way) + hops) + (m.endpoint_ns + m.added_ns(added)) * 1000
-        return now
+    def _steps(self, ring: Sequence[int], made: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
+        """Of each step what a rank waits for, by its place: whose messages, and how long these take."""
+        places, name = np.arange(len(ring)), made.algorithm(kind)
+        for distance, sent, added in made.steps(kind, chunk, len(ring)):
+            if name == Algorithm.RING:
+                senders = [np.roll(places, 1)]
+            elif name == Algorithm.DIRECT:
+                senders = [np.roll(places, k) for k in range(1, len(ring))]
+            else:
+                senders = [places ^ distance]
+            took = [
+                np.array(
+                    [
+                        self.message_ps(ring[a], ring[b], sent)
+                        for a, b in zip(each.tolist(), places.tolist(), strict=True)
+                    ]
+                )
+                for each in senders
+            ]
+            yield list(zip(senders, took, strict=True)), (made.endpoint_ns + made.added_ns(added)) * 1000
 
 
-def _additions(kind: Collective, block: int, ranks: int) -> list[int]:
-    """Bytes that are added after each step of a ring."""
-    if kind is Collective.ALL_TO_ALL:
-        return [0] * (ranks * (ranks - 1) // 2)
-    added = block if kind in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER) else 0
-    return [added] * (ranks - 1) + [0] * (ranks - 1 if kind is Collective.ALL_REDUCE else 0)
+def _through(steps: Sequence[_Step], starts: Times, endpoint_ps: int) -> Times:
+    """When each rank has the last message of a chunk."""
+    now = starts + endpoint_ps
+    for heard, after in steps:
+        now = np.max([now, *(now[sender] + took for sender, took in heard)], axis=0) + after
+    return now

@@ -20,7 +20,7 @@ from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
 
 PROGRAM, FOLDER = os.environ.get("OFFRAMP_ASTRA_SIM"), os.environ.get("OFFRAMP_ASTRA_INPUTS")
-LIMIT_S = 60
+LIMIT_S = 300
 NEEDED = pytest.mark.skipif(
     not (PROGRAM and FOLDER), reason="OFFRAMP_ASTRA_SIM and OFFRAMP_ASTRA_INPUTS name no program and folder"
 )

@@ -62,6 +62,10 @@ class HermodSettings:
     all_to_all: Annotated[str, Field("How EP sends: fluid | matched | shifted")] = "fluid"
     overhead_us: Annotated[float, Field("Of each sub-phase or round of an all-to-all")] = 0.0
     leaf: Annotated[int | None, Field("NICs under a leaf switch", shown_default="16, or the cluster's")] = None
+    bidirectional: Annotated[
+        bool | None,
+        Field("Rings go both ways round, half of the bytes each, or one", shown_default="one, or the network's"),
+    ] = None
     level: Annotated[
         str,
         Field(
@@ -76,6 +80,8 @@ class HermodSettings:
     def __post_init__(self) -> None:
         if self.level == "flow" and (self.loss or self.pause):
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
+        if self.level != "flow" and self.bidirectional:
+            raise SettingsError("bidirectional", "goes with {level} flow only")
         if self.network is None:
             return
         for name, taken in (("level", self.level != "flow"), ("all_to_all", self.all_to_all != "fluid")):
@@ -117,7 +123,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     settings = _on_cluster(settings)
     kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed", "sample")
     given = {name: getattr(settings, name) for name in kept if getattr(settings, name) is not None}
-    setup = Setup(overhead_s=settings.overhead_us * 1e-6, **given)
+    setup = Setup(overhead_s=settings.overhead_us * 1e-6, bidirectional=bool(settings.bidirectional), **given)
     packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
@@ -191,7 +197,7 @@ def _source(settings: HermodSettings, setup: Setup) -> _Source:
     if setup.sample is not None and (settings.network is not None or is_trace(folder)):
         raise SettingsError("sample", "goes with jobs, whose replicas are alike")
     if settings.network is not None:
-        return _on_network(settings.job, settings.network, setup)
+        return _on_network(settings.job, settings.network, settings.bidirectional, setup)
     if is_trace(folder):
         return _traces(folder, settings.nic_gbps, setup)
     if _is_workload(folder):
@@ -219,12 +225,14 @@ def _is_workload(path: Path) -> bool:
     return path.is_file() and path.suffix not in (".yaml", ".yml", ".toml") and is_workload(read_text(path, 16 << 20))
 
 
-def _on_network(name: str, network_name: str, setup: Setup) -> _Source:
+def _on_network(name: str, network_name: str, bidirectional: bool | None, setup: Setup) -> _Source:
     from offramp.hermod.chakra import is_trace
     from offramp.themis.network_file import load_network
     from offramp_sim.hermod.flow.study import prepare_traces_on, prepare_workload
 
     network = load_network(network_name)
+    if bidirectional is not None:
+        network = network.with_rings(bidirectional=bidirectional)
     facts = {"network": network_name, "npus": network.npus}
     if is_trace(Path(name)):
         loaded = prepare_traces_on(Path(name), network, setup)
@@ -242,7 +250,7 @@ def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
 
     if nic_gbps is None or nic_gbps <= 0:
         raise SettingsError("nic_gbps", "expected a rate above 0, such as 100, as traces name none")
-    dag = load_dag(folder)
+    dag = load_dag(folder, bidirectional=setup.bidirectional)
     facts = {"traces": str(folder), "ranks": dag.workers, "nic_gbps": nic_gbps}
     title = f"{folder}: {dag.workers} ranks, {nic_gbps:g} Gb/s"
     return _Source(prepare_traces(dag, nic_gbps, setup), title, facts, 0)

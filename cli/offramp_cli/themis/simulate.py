@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.error import SettingsError
@@ -59,12 +60,24 @@ class ThemisSettings:
     system: Annotated[
         str | None, Field("ASTRA-sim's system file: chunks, algorithms, delays of endpoints and memory")
     ] = None
+    bidirectional: Annotated[
+        bool | None,
+        Field(
+            "Rings' collectives go both ways round, half of a chunk each, or one",
+            shown_default="the network's; both, with serial delays one",
+        ),
+    ] = None
     threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
     ] = ()
     workload: Annotated[
-        str | None, Field("Train instead: resnet-152 | gnmt | dlrm | transformer-1t, or a file", group="Training")
+        str | None,
+        Field(
+            "Train instead: resnet-152 | gnmt | dlrm | transformer-1t, a file, or Chakra traces (FOLDER, or "
+            "FOLDER/PREFIX), of which one iteration runs",
+            group="Training",
+        ),
     ] = None
     iterations: Annotated[int, Field("Training iterations")] = 3
     compute: Annotated[float, Field("Factor on the workload's computation times")] = 1.0
@@ -96,6 +109,7 @@ class ThemisSettings:
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
+    from offramp.hermod.chakra import is_trace
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network
     from offramp.themis.plan import CHUNKS, schedulers
@@ -103,10 +117,12 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp.themis.themis import Options
     from offramp_cli.themis import collective as collectives
     from offramp_cli.themis import execute as executed
-    from offramp_cli.themis import training
+    from offramp_cli.themis import traced, training
 
     console = show.console()
     made = load_network(given.network)
+    if given.bidirectional is not None:
+        made = made.with_rings(bidirectional=given.bidirectional)
     system = System(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
         made = system.on(made)
@@ -121,7 +137,12 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     if given.workload is not None:
         if given.change or given.execute or outputs.plot:
             raise SettingsError("workload", "{change}, {execute} and {plot} are for single collectives")
-        numbers = training.report(console, made, given.workload, chosen, given.iterations, chunks, given.compute)
+        if is_trace(Path(given.workload)):
+            if given.kind_of_delays != "serial":
+                raise SettingsError("workload", "traces go with {delays} serial or {system}; simulate hermod has flows")
+            numbers = traced.report(console, made, Path(given.workload), system, chosen, chunks)
+        else:
+            numbers = training.report(console, made, given.workload, chosen, given.iterations, chunks, given.compute)
     else:
         what = Collective.named(given.collective)
         settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}

@@ -158,6 +158,10 @@ class Dimension:
     ]
     latency_ns: Annotated[float, Field("Of one step", key="latency", parse=nanoseconds)] = 0.0
     payload_share: Annotated[float, Field("In-network: bytes of data in a byte on the wire", above=0, most=1)] = 1.0
+    bidirectional: Annotated[
+        bool | None,
+        Field("Ring: collectives go both ways round, or one", shown_default="as the simulation has it"),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

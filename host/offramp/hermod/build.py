@@ -14,10 +14,16 @@ from offramp_base.errors import OfframpError
 
 
 def job_dag(
-    job: Job, iterations: int = 3, *, tensor_parallel: bool = False, seed: int = 0, whole: Job | None = None
+    job: Job,
+    iterations: int = 3,
+    *,
+    tensor_parallel: bool = False,
+    seed: int = 0,
+    whole: Job | None = None,
+    bidirectional: bool = False,
 ) -> Dag:
-    """The DAG of a job; with ``whole``, of the replicas of it that ``job`` has."""
-    traffic = JobTraffic(job, Placement.of(job), tensor_parallel, seed, whole)
+    """The DAG of a job; with ``whole``, of the replicas of it that ``job`` has; its rings go one way or both."""
+    traffic = JobTraffic(job, Placement.of(job), tensor_parallel, seed, whole, bidirectional)
     return build(traffic, iterations, job.jitter, seed)
 
 

@@ -65,9 +65,11 @@ class Traffic(Protocol):
         ...
 
 
-def ring(members: Indices, size: float) -> Flows:
-    """Every member sends ``size`` bytes to the next."""
-    return Flows(members, np.roll(members, -1), np.full(len(members), size))
+def ring(members: Indices, size: float, *, bidirectional: bool = False) -> Flows:
+    """Every member sends ``size`` bytes to the next, or half of them there and half to the one before."""
+    ways = [np.roll(members, -1), np.roll(members, 1)] if bidirectional and len(members) > 2 else [np.roll(members, -1)]
+    sent = np.full(len(members) * len(ways), size / len(ways))
+    return Flows(np.tile(members, len(ways)), np.concatenate(ways), sent)
 
 
 def reversed_flows(flows: Flows) -> Flows:
@@ -83,6 +85,7 @@ class JobTraffic:
         tensor_parallel: whether TP's coflows, which stay in the server, are in the DAG.
         seed: moves the popularity of the experts.
         whole: the job of more replicas, of which those of ``job`` are a sample; its rings are as long as the whole's.
+        bidirectional: whether rings go both ways round, half of what is sent each.
     """
 
     job: Job
@@ -90,6 +93,7 @@ class JobTraffic:
     tensor_parallel: bool = False
     seed: int = 0
     whole: Job | None = None
+    bidirectional: bool = False
     _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
 
     @property
@@ -138,7 +142,11 @@ class JobTraffic:
             for members in replica_rings(self.job, rank, self.placement, experts=experts):
                 if count > 1:
                     share = parameters * (count - 1) / count
-                    found.append((ring(members, share * job.gradient_bytes), ring(members, share * 2), members))
+                    gradients, values = (
+                        ring(members, share * size, bidirectional=self.bidirectional)
+                        for size in (job.gradient_bytes, 2)
+                    )
+                    found.append((gradients, values, members))
         return found
 
     def tensor(self, worker: int) -> Flows | None:

@@ -149,5 +149,5 @@ def ideal_ps(network: Network, demands: Sequence[Demand]) -> float:
         else:
             twice = 2 if demand.collective is Collective.ALL_REDUCE else 1
             total += twice * demand.size * (1 - 1 / part.npus)
-    bandwidth = sum(network.dimensions[k].bandwidth_bps for k in dims)
+    bandwidth = sum(network.dimensions[k].used_bps for k in dims)
     return total * 8e12 / bandwidth if bandwidth else 0.0

@@ -22,7 +22,7 @@ class Algorithm(StrEnum):
     """What a dimension runs, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step after step, one way round."""
+    """To the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
     """To all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
@@ -63,6 +63,7 @@ class Messages:
         endpoint_ns: before each send, and after the last arrival.
         memory_bps: bits per second; infinity without a limit.
         at_once: chunks that have the dimension beside each other.
+        bidirectional: whether a ring's halves of a chunk go opposite ways round at the same time.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Messages:
     endpoint_ns: int = 0
     memory_bps: float = math.inf
     at_once: int = 1
+    bidirectional: bool = False
 
     def hops(self, distance: int, peers: int) -> int:
         """Links between two NPUs whose numbers differ by ``distance``."""
@@ -82,6 +84,18 @@ class Messages:
     def faster(self, factor: float) -> Messages:
         """The same over faster links."""
         return replace(self, link_bps=self.link_bps * factor)
+
+    def algorithm(self, stage: Collective) -> str:
+        """What carries out a stage."""
+        return self.algorithms[_ORDER.index(stage)]
+
+    def message_ns(self, distance: int, peers: int, size: int) -> int:
+        """Nanoseconds until a message has arrived whose receiver is ``distance`` NPUs away."""
+        return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
+
+    def added_ns(self, size: int) -> int:
+        """Nanoseconds in which so many bytes are added to what is there: two reads and a write."""
+        return 3 * math.floor(size * 8e9 / self.memory_bps)
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:
         """How long a stage has the dimension, in picoseconds.
@@ -97,25 +111,24 @@ class Messages:
         if peers == 1:
             return 0
         taken = self.endpoint_ns
-        for distance, sent, added in self._steps(stage, size, peers):
-            taken += (
-                math.floor(self.hops(distance, peers) * self.hop_ns + sent * 8e9 / self.link_bps) + self.endpoint_ns
-            )
-            taken += 3 * math.floor(added * 8e9 / self.memory_bps)
+        for distance, sent, added in self.steps(stage, size, peers):
+            taken += self.message_ns(distance, peers, sent) + self.endpoint_ns + self.added_ns(added)
         return taken * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
-        """Picoseconds that the bytes of a stage take on links, one message of a chunk after the other."""
+        """Picoseconds that the bytes of a stage take on a link, one message of a chunk after the other."""
         if peers == 1:
             return 0.0
-        sent = sum(sent for _, sent, _ in self._steps(stage, size, peers))
+        sent = sum(sent for _, sent, _ in self.steps(stage, size, peers))
         return sent * 8e12 / self.link_bps / self.at_once
 
-    def _steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
+    def steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
         """Of each step in turn: distance of the farthest partner, bytes to each, bytes that are added on arrival."""
-        name = self.algorithms[_ORDER.index(stage)]
+        name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
+        if self.bidirectional and name == Algorithm.RING:  # the other half takes as long beside it
+            size = (int(size) + 1) // 2
         block = int(size) if gathers else int(size) // peers
         if name == Algorithm.RING:
             added = block if reduces else 0

@@ -37,6 +37,8 @@ class Dimension:
         latency_ns: from NPU to NPU for a message of minimum size, one step.
         payload_share: of an in-network dimension: bytes of data in a byte on the wire.
         messages: that a chunk's stages wait for one after the other, or NCCL's calls; None: the paper's cost model.
+        bidirectional: of a ring: whether collectives go both ways round, half of a chunk each, or only one; None: as
+            the cost model has it, both ways in the paper's, one in messages.
 
     Raises:
         OfframpError: a value out of range, or a switch whose size is not a power of two (halving-doubling).
@@ -48,6 +50,7 @@ class Dimension:
     latency_ns: float = 0.0
     payload_share: float = 1.0
     messages: Messages | Nccl | None = None
+    bidirectional: bool | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
@@ -60,6 +63,18 @@ class Dimension:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
         if self.kind in (Kind.SWITCH, Kind.IN_NETWORK) and self.size & (self.size - 1):
             raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
+        if self.bidirectional is not None and self.kind is not Kind.RING:
+            raise OfframpError(f"{self.kind} dimension: bidirectional: expected of a ring")
+
+    @property
+    def one_way(self) -> bool:
+        """Whether collectives use one of an NPU's two links on a ring."""
+        return self.bidirectional is False and self.size > 2
+
+    @property
+    def used_bps(self) -> float:
+        """Bandwidth of the links that collectives use, one direction."""
+        return self.bandwidth_bps / 2 if self.one_way else self.bandwidth_bps
 
     def sent(self, stage: Collective, size: float) -> float:
         """Bytes that an NPU sends for a stage that starts with ``size`` bytes on each NPU (table 1, footnote 7)."""
@@ -72,8 +87,9 @@ class Dimension:
             return share * size
         if stage is Collective.ALL_REDUCE:
             return size / self.payload_share if self.kind is Kind.IN_NETWORK else 2 * share * size
-        if self.kind is Kind.RING:  # a block for the NPU at distance d crosses d links, the shorter way round
-            return size / self.size * sum(min(d, self.size - d) for d in range(1, self.size))
+        if self.kind is Kind.RING:  # a block for the NPU at distance d crosses d links, the shorter way round if it can
+            ways = (d if self.one_way else min(d, self.size - d) for d in range(1, self.size))
+            return size / self.size * sum(ways)
         return share * size
 
     def steps(self, stage: Collective) -> int:
@@ -83,7 +99,8 @@ class Dimension:
         if stage is Collective.ALL_REDUCE:
             return 1 if self.kind is Kind.IN_NETWORK else 2 * self.steps(Collective.REDUCE_SCATTER)
         if stage is Collective.ALL_TO_ALL:
-            return self.size // 2 if self.kind is Kind.RING else 1
+            farthest = self.size - 1 if self.one_way else self.size // 2
+            return farthest if self.kind is Kind.RING else 1
         if self.kind is Kind.RING:
             return self.size - 1
         return 1 if self.kind is Kind.FULLY_CONNECTED else self.size.bit_length() - 1
@@ -103,7 +120,7 @@ class Dimension:
         """Picoseconds that the bytes of a stage take at the dimension's bandwidth; no schedule has less."""
         if self.messages is not None:
             return self.messages.wire_ps(stage, size, self.size)
-        return self.sent(stage, size) * 8e12 / self.bandwidth_bps
+        return self.sent(stage, size) * 8e12 / self.used_bps
 
     def divided(self, inner: int) -> tuple[Dimension, Dimension]:
         """Two dimensions in this one's place: neighbours in groups of ``inner``, and across these groups.
@@ -112,11 +129,13 @@ class Dimension:
         across groups pass all that lies between.
 
         Raises:
-            OfframpError: groups that do not divide the size.
+            OfframpError: groups that do not divide the size, or lie on a ring that says its directions.
         """
         outer, rest = divmod(self.size, inner)
         if rest:
             raise OfframpError(f"groups of {inner} do not divide a dimension of {self.size}")
+        if self.bidirectional is not None and inner > 1 < outer:
+            raise OfframpError(f"groups of {inner} on a ring of {self.size}: expected no word on its directions")
         if isinstance(self.messages, Nccl):
             bare, made = replace(self, messages=None), self.messages
             near, far = bare.divided(inner)
@@ -146,7 +165,7 @@ class Dimension:
         """The latency model (section 4.4): picoseconds that a stage keeps the dimension busy, n·B."""
         if self.messages is not None:
             return self.messages.time_ps(stage, size, self.size)
-        return round(self.sent(stage, size) * 8e12 / self.bandwidth_bps)
+        return round(self.sent(stage, size) * 8e12 / self.used_bps)
 
     def fixed_ps(self, stage: Collective) -> int:
         """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds.
@@ -223,8 +242,19 @@ class Network:
             if d.kind is Kind.IN_NETWORK:
                 raise OfframpError(f"{self.name}: {d.kind} dimension: expected one whose GPUs send each other messages")
             hardware = Hardware.NVLINK if k == 0 and len(self.dimensions) > 1 else Hardware.NETWORK
-            made.append(replace(d, messages=Nccl(hardware, d.bandwidth_bps, d.latency_ns)))
+            made.append(replace(d, messages=Nccl(hardware, d.used_bps, d.latency_ns)))
         return Network(self.name, tuple(made))
+
+    def with_rings(self, *, bidirectional: bool) -> Network:
+        """The network whose rings' collectives go both ways round, or one.
+
+        Raises:
+            OfframpError: it has no ring.
+        """
+        if not any(d.kind is Kind.RING for d in self.dimensions):
+            raise OfframpError(f"{self.name}: bidirectional: expected a ring among its dimensions")
+        rings = (replace(d, bidirectional=bidirectional) if d.kind is Kind.RING else d for d in self.dimensions)
+        return Network(self.name, tuple(rings))
 
     def divided(self, npus: int) -> Network:
         """The network whose first dimensions hold ``npus`` NPUs, one of them divided in two if need be.

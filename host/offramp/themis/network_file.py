@@ -6,6 +6,7 @@ A cluster file may have nothing but dimensions, from the innermost out::
     name: pod
     dimensions:
       - {type: switch, size: 16, rate: 1200gbit, latency: 700ns}  # ring | fully-connected | switch | in-network
+      - {type: ring, size: 8, rate: 400gbit, bidirectional: false}  # collectives go one way round
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def network_of(cluster: Cluster) -> Network:
     made = []
     for k, each in enumerate(cluster.dimensions, 1):
         try:
-            made.append(Dimension(kind_named(each.type), each.size, each.rate_bps, each.latency_ns, each.payload_share))
+            numbers = each.size, each.rate_bps, each.latency_ns, each.payload_share
+            made.append(Dimension(kind_named(each.type), *numbers, bidirectional=each.bidirectional))
         except OfframpError as error:
             raise OfframpError(f"{where}: dim{k}: {error}") from None
     return Network(cluster.name, tuple(made))

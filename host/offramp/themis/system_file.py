@@ -29,6 +29,7 @@ _IMPLEMENTATIONS: Final = (
 _WHOLE: Final = {"preferred-dataset-splits": 1, "active-chunks-per-dimension": 1, "endpoint-delay": 0}
 """Numbers, and the least that each may be."""
 _MOST: Final = 10**9
+_FLAGS: Final = ("roofline-enabled", "replay-only")
 _UNUSED: Final = frozenset(
     {
         "boost-mode",
@@ -37,9 +38,6 @@ _UNUSED: Final = frozenset(
         "local-mem-trace-filename",
         "local-reduction-delay",
         "packet-routing",
-        "peak-perf",
-        "replay-only",
-        "roofline-enabled",
         "trace-enabled",
         "track-local-mem",
         "L",
@@ -61,6 +59,8 @@ class System:
         at_once: chunks that a dimension works on beside each other.
         algorithms: for all-reduce, reduce-scatter, all-gather and all-to-all, of each dimension; None: the usual ones.
         hierarchical: an all-reduce is reduce-scatters, an all-reduce in the last dimension, and all-gathers.
+        peak_flops: operations per second of a roofline over the memory; None: computation takes what a trace says.
+        replay_only: communication takes what a trace says, too.
     """
 
     chunks: int = 1
@@ -69,11 +69,25 @@ class System:
     at_once: int = 1
     algorithms: tuple[tuple[str, ...] | None, ...] = (None, None, None, None)
     hierarchical: bool = True
+    peak_flops: float | None = None
+    replay_only: bool = False
+
+    def computation_ns(self, recorded_ns: int, operations: int, moved: int) -> int:
+        """Whole nanoseconds of computation, of which a trace says its time, its operations and the bytes it moves.
+
+        What was recorded as less than a microsecond takes 1 ns, what has neither time nor operations takes none.
+        """
+        if not recorded_ns and not operations:
+            return 0
+        if self.peak_flops is None:
+            return recorded_ns or 1
+        return math.floor(max(operations / self.peak_flops, moved * 8 / self.memory_bps) * 1e9)
 
     def on(self, network: Network) -> Network:
         """The network with this system's messages on it.
 
-        Of a ring's bandwidth a message has one link of two, of a fully connected dimension's the one to its receiver.
+        Of a ring's bandwidth a message has one link of two; where it is bidirectional, halves of a chunk have one each.
+        Of a fully connected dimension's a message has the link to its receiver.
 
         Raises:
             OfframpError: the file is for another number of dimensions, or says what is not modelled here.
@@ -92,9 +106,8 @@ class System:
         usual = usual_algorithms(d.kind)
         first, second, third, fourth = (given or name for given, name in zip(named, usual, strict=True))
         chosen: Algorithms = (first, second, third, fourth)
-        made = Messages(
-            d.kind, d.bandwidth_bps / links, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once
-        )
+        link_bps, both = d.bandwidth_bps / links, bool(d.bidirectional) and d.size > 2
+        made = Messages(d.kind, link_bps, hop_ns, chosen, self.endpoint_ns, self.memory_bps, self.at_once, both)
         return replace(d, messages=made)
 
 
@@ -150,9 +163,9 @@ def _lines(text: str) -> dict[str, Any]:
 
 
 def _system(rows: Mapping[str, Any]) -> System:
-    known = {*_IMPLEMENTATIONS, *_WHOLE, *_UNUSED, "scheduling-policy", "collective-optimization", "local-mem-bw"}
+    known = {*_IMPLEMENTATIONS, *_WHOLE, *_UNUSED, *_FLAGS, "scheduling-policy", "collective-optimization"}
     for key in rows:
-        if key not in known | {"model-shared-bus"}:
+        if key not in known | {"local-mem-bw", "peak-perf", "model-shared-bus"}:
             raise OfframpError(
                 f"{key:.60}: not modelled here: expected one of {', '.join(_IMPLEMENTATIONS)} and the like"
             )
@@ -171,6 +184,12 @@ def _system(rows: Mapping[str, Any]) -> System:
     memory = rows.get("local-mem-bw")
     if memory is not None and not (is_number(memory) and 0 < memory <= _MOST):
         raise OfframpError(f"local-mem-bw: {memory!r:.40}: expected GB/s")
+    roofline, replay_only = (_flag(rows, key) for key in _FLAGS)
+    peak = rows.get("peak-perf")
+    if roofline and not (is_number(peak) and 0 < peak <= _MOST):
+        raise OfframpError(f"peak-perf: {peak!r:.40}: expected TFLOPS, of a roofline that is enabled")
+    if roofline and memory is None:
+        raise OfframpError("local-mem-bw: expected GB/s, of a roofline that is enabled")
     return System(
         rows.get("preferred-dataset-splits", 1),
         rows.get("endpoint-delay", 10),
@@ -178,7 +197,16 @@ def _system(rows: Mapping[str, Any]) -> System:
         rows.get("active-chunks-per-dimension", 1),
         tuple(_algorithms(rows, key) for key in _IMPLEMENTATIONS),
         order == "localBWAware",
+        float(peak or 0) * 1e12 if roofline else None,
+        replay_only,
     )
+
+
+def _flag(rows: Mapping[str, Any], key: str) -> bool:
+    value = rows.get(key, 0)
+    if value not in (0, 1):
+        raise OfframpError(f"{key}: {value!r:.40}: expected 0 or 1")
+    return bool(value)
 
 
 def _algorithms(rows: Mapping[str, Any], key: str) -> tuple[str, ...] | None:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from offramp.themis.bound import ideal_ps
 from offramp.themis.demand import Demand
+from offramp.themis.messages import Messages
 from offramp.themis.network import Network
 from offramp.themis.pipeline import Policy, execute
 from offramp.themis.plan import CHUNKS, Plan, Scheduler, make_plan
@@ -87,7 +88,7 @@ class IdealNetwork:
             self._times[timeless] = ideal_ps(self.network, [timeless]), active(timeless.part(self.network))
         time, dims = self._times[timeless]
         for k in dims:
-            self.sent[k] += time * self.network.dimensions[k].bandwidth_bps / 8e12
+            self.sent[k] += time * self.network.dimensions[k].used_bps / 8e12
         self._free = max(self._free, demand.release_ps) + round(time)
         return self._free
 
@@ -131,16 +132,20 @@ class SimulatedNetwork:
             return self._count
         if timeless not in self._plans:
             self._plans[timeless] = _planned(self.network, timeless, self.scheduler, self.chunks)
+        for k, n in enumerate(self._plans[timeless][2]):
+            self.sent[k] += n
+        self._enter(timeless, demand.release_ps)
+        return self._count
+
+    def _enter(self, timeless: Demand, start: int) -> None:
+        """The latest collective joins those under way."""
         if self._live and all(number in self._finish for number, _, _ in self._live):
             idle_at = max(self._finish[number] for number, _, _ in self._live)
-            if idle_at <= demand.release_ps:
+            if idle_at <= start:
                 self._live.clear()  # the network is idle again: what was there has no part in what comes
         for live, _, _ in self._live:  # what comes may delay what is under way
             self._finish.pop(live, None)
-        self._live.append((self._count, demand.release_ps, timeless))
-        for k, n in enumerate(self._plans[timeless][2]):
-            self.sent[k] += n
-        return self._count
+        self._live.append((self._count, start, timeless))
 
     def finish(self, number: int) -> int:
         """When a collective is over, if nothing more is asked for before."""
@@ -166,6 +171,16 @@ class SimulatedNetwork:
         for op in execute(stages, len(network.dimensions), policy, release, at_once=network.at_once).operations:
             last[owner[op.chunk]] = max(last[owner[op.chunk]], op.done)
         self._finish |= last
+
+
+class SerialNetwork(SimulatedNetwork):
+    """Collectives one after the other: an NPU of ASTRA-sim communicates in one node of its trace at a time."""
+
+    _free = 0
+
+    def _enter(self, timeless: Demand, start: int) -> None:
+        self._free = max(self._free, start) + self._plans[timeless][0].finish_ps
+        self._finish[self._count] = self._free
 
 
 class _Iteration:
@@ -268,8 +283,8 @@ def train(
     if iterations < 1:
         raise OfframpError(f"{iterations} iterations: expected at least 1")
     network = workload.fitted(network)
-    wires = IdealNetwork(network) if scheduler is None else SimulatedNetwork(network, scheduler, chunks)
     found = Breakdown()
+    wires = _wires(network, scheduler, chunks)
     for _ in range(iterations):
         _Iteration(workload, wires, found).run()
     if not found.total:
@@ -278,3 +293,10 @@ def train(
         )
     found.sent = wires.sent
     return found
+
+
+def _wires(network: Network, scheduler: str | None, chunks: int) -> SimulatedNetwork | IdealNetwork:
+    if scheduler is None:
+        return IdealNetwork(network)
+    serial = any(isinstance(d.messages, Messages) for d in network.dimensions)
+    return (SerialNetwork if serial else SimulatedNetwork)(network, scheduler, chunks)

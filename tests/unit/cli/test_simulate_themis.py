@@ -8,6 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from offramp.hermod.chakra import Node, Trace, schema, write_trace
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
@@ -54,6 +55,42 @@ def test_serial_delays_and_a_system(tmp_path):
         found[name] = written["schedulers"]["baseline"]["seconds"]
     assert found["system"] == pytest.approx(117.78e-6, rel=1e-12)
     assert found["system"] > found["serial"] > found["overlap"]
+
+
+def test_directions_of_rings(tmp_path):
+    """One way has half the bandwidth; serial delays have one way unless both are asked for."""
+    (tmp_path / "ring.yaml").write_text("name: r\ndimensions:\n  - {type: ring, size: 8, rate: 16gbit}\n")
+    given = ["--network", str(tmp_path / "ring.yaml"), "--size", "8MiB", "--chunks", "1", "--scheduler", "baseline"]
+    took = []
+    for more in (["--bidirectional"], ["--no-bidirectional"], [], ["--delays", "serial"]):
+        simulate(*given, *more, "--json", str(tmp_path / "n.json"))
+        took.append(json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"])
+    simulate(*given, "--delays", "serial", "--bidirectional", "--json", str(tmp_path / "n.json"))
+    both = json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]["seconds"]
+    assert took == pytest.approx([took[0], 2 * took[0], took[0], 2 * took[0]])
+    assert both == pytest.approx(took[0])
+    with pytest.raises(OfframpError, match="bidirectional: expected a ring among its dimensions"):
+        simulate("--bidirectional")
+
+
+def test_chakra_traces(tmp_path):
+    """A job's exported DAG: 5 us of computation, then an all-reduce of ASTRA-sim's regression test."""
+    (tmp_path / "ring.yml").write_text("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")
+    (tmp_path / "system.json").write_text('{"endpoint-delay": 10, "preferred-dataset-splits": 4, "local-mem-bw": 50}')
+    for rank in range(8):
+        nodes = [
+            Node(1, "compute", schema.COMPUTE, [], 5),
+            Node(2, "sum", schema.COLLECTIVE, [1], 0, {"comm_type": schema.ALL_REDUCE, "comm_size": 1 << 20}),
+        ]
+        write_trace(Trace(nodes), tmp_path / f"job.{rank}.et")
+    given = ["--network", str(tmp_path / "ring.yml"), "--workload", str(tmp_path / "job"), "--scheduler", "baseline"]
+    result = simulate(*given, "--system", str(tmp_path / "system.json"), "--json", str(tmp_path / "n.json"))
+    assert "waiting" in result.output
+    row = json.loads((tmp_path / "n.json").read_text())["schedulers"]["baseline"]
+    assert (row["seconds"], row["compute_s"]) == (pytest.approx(122.78e-6), pytest.approx(5e-6))
+    assert row["ended_s"] == [row["seconds"]] * 8
+    with pytest.raises(OfframpError, match="--workload: traces go with --delays serial or --system"):
+        simulate(*given)
 
 
 def test_a_workload(tmp_path):

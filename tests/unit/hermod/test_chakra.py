@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from offramp.hermod.build import job_dag
@@ -15,6 +16,7 @@ from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
 from offramp.hermod.job import Job
 from offramp.hermod.models import Model
+from offramp.hermod.traffic import ring
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import Setup, prepare_traces
@@ -56,6 +58,30 @@ def test_a_barrier_comes_back(tmp_path: Path) -> None:
     )
     export_dag(dag, tmp_path)
     assert described(load_dag(tmp_path)) == described(dag)
+
+
+def test_others_read_groups_and_sizes_from_an_export(tmp_path: Path) -> None:
+    """``comm_size`` is what a rank brings; two replicas of two stages make two groups."""
+    dense = Job(Model("dense", 4, 64, 4, 4, 100, 256), 4, 2, micro_batches=2, gpus_per_server=1, nics_per_server=1)
+    export_dag(job_dag(dense, 1), tmp_path)
+    groups = json.loads((tmp_path / "trace.groups.json").read_text())
+    assert sorted(groups.values()) == [[0, 1], [2, 3]]
+    rows = [node.attributes for node in read_trace(tmp_path / "trace.0.et").nodes if node.kind == chakra.COLLECTIVE]
+    assert {str(row["pg_name"]) for row in rows} == {name for name, ranks in groups.items() if 0 in ranks}
+    gradients = {row["comm_size"] for row in rows if row["comm_type"] == chakra.REDUCE_SCATTER}
+    parameters = {row["comm_size"] for row in rows if row["comm_type"] == chakra.ALL_GATHER}
+    assert gradients == {dense.dense_parameters() * dense.gradient_bytes}
+    assert parameters == {dense.dense_parameters()}  # of two bytes each, half of which a rank has
+
+
+def test_ends_and_lists_have_the_types_that_chakras_feeder_reads(tmp_path: Path) -> None:
+    facts: dict[str, object] = {"comm_dst": 3, "tensor_size": 4, "involved_dim": [True, False], "names": ["a"]}
+    node = Node(1, "send", chakra.SEND, [], 0, facts)  # type: ignore[arg-type]
+    write_trace(Trace([node]), tmp_path / "a.0.json")
+    (row,) = json.loads((tmp_path / "a.0.json").read_text())["nodes"]
+    kinds = [next(key for key in each if key != "name") for each in row["attr"]]
+    assert kinds == ["int32_val", "uint64_val", "bool_list", "string_list"]
+    assert read_trace(tmp_path / "a.0.json").nodes == [node]
 
 
 def test_the_bytes_are_those_of_the_published_schema(tmp_path: Path) -> None:
@@ -158,6 +184,36 @@ def test_an_iteration_ends_with_its_last_task(tmp_path: Path) -> None:
 def test_traces_without_computation_have_a_time(tmp_path: Path) -> None:
     loaded = prepare_traces(load_dag(write(tmp_path, [[collective(chakra.ALL_REDUCE, 8000)]] * 4)), 100, Setup())
     assert simulate(loaded, "fair").iteration_s == pytest.approx(12_000 / 12.5e9, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER])
+def test_rings_go_both_ways_round_with_half_of_the_bytes_each(tmp_path: Path, kind: int) -> None:
+    folder = write(tmp_path, [[collective(kind, 801)]] * 4)
+    (one,), (both,) = (pairs(load_dag(folder, bidirectional=ways)) for ways in (False, True))
+    assert sorted(both) == sorted(
+        (source, peer, part)
+        for source, _, size in one
+        for peer, part in (((source + 1) % 4, size - size // 2), ((source - 1) % 4, size // 2))
+    )
+    times = [
+        simulate(prepare_traces(load_dag(folder, bidirectional=ways), 100, Setup()), "fifo").iteration_s
+        for ways in (False, True)
+    ]
+    assert times[1] == pytest.approx(times[0], rel=1e-2)
+
+
+def test_the_rings_of_a_job_go_both_ways_round() -> None:
+    members = np.arange(4)
+    both = ring(members, 100.0, bidirectional=True)
+    assert sorted(zip(both.source.tolist(), both.sink.tolist(), both.size.tolist(), strict=True)) == sorted(
+        (k, (k + way) % 4, 50.0) for k in range(4) for way in (1, -1)
+    )
+    two = ring(members[:2], 100.0, bidirectional=True)
+    assert (two.sink.tolist(), two.size.tolist()) == ([1, 0], [100.0, 100.0])
+    dag = job_dag(JOB, 1, bidirectional=True)
+    rings = [c.flows for _, c in dag.coflows() if c.ctype is CType.DP and len(set(c.flows.source)) > 2]
+    assert rings
+    assert all(len(flows.size) == 2 * len(set(flows.source)) for flows in rings)
 
 
 @pytest.mark.parametrize("field", ["pg_name", "comm_group"])

@@ -64,6 +64,16 @@ Top_1 -1 2560 NONE 0 2560 NONE 0 1792 ALLREDUCE 524288 524
 """
 
 
+def test_a_ring_says_its_directions(tmp_path):
+    path = tmp_path / "n.yaml"
+    for word, expected in ((", bidirectional: false", False), (", bidirectional: true", True), ("", None)):
+        path.write_text(f"name: r\ndimensions:\n  - {{type: ring, size: 4, rate: 100gbit{word}}}\n")
+        assert load_network(str(path)).dimensions[0].bidirectional is expected
+    path.write_text("name: r\ndimensions:\n  - {type: switch, size: 4, rate: 100gbit, bidirectional: true}\n")
+    with pytest.raises(OfframpError, match="dim1: switch dimension: bidirectional: expected of a ring"):
+        load_network(str(path))
+
+
 def test_network_of_a_cluster_file(tmp_path):
     (tmp_path / "n.yaml").write_text(POD)
     network = load_network(str(tmp_path / "n.yaml"))

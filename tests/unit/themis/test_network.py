@@ -54,6 +54,34 @@ def test_steps_of_table_1():
     assert [Dimension(kind, 8, 1e9).steps(AR) for kind in Kind] == [14, 2, 6, 1]
 
 
+def test_a_ring_goes_both_ways_round_or_one():
+    """One way has half the bandwidth, and an all-to-all the whole circle before it."""
+    usual, both, one = (Dimension(Kind.RING, 8, 16e9, 500, bidirectional=ways) for ways in (None, True, False))
+    for stage in Collective:
+        assert both.transfer_ps(stage, 64e6) == usual.transfer_ps(stage, 64e6)
+        assert both.fixed_ps(stage) == usual.fixed_ps(stage)
+    assert usual.transfer_ps(RS, 64e6) == 56e6 * 8e12 / 16e9
+    assert one.transfer_ps(RS, 64e6) == 56e6 * 8e12 / 8e9
+    assert one.fixed_ps(RS) == usual.fixed_ps(RS)
+    assert (usual.sent(A2A, 64e6), one.sent(A2A, 64e6)) == (8e6 * (1 + 2 + 3 + 4 + 3 + 2 + 1), 8e6 * 28)
+    assert (usual.steps(A2A), one.steps(A2A)) == (4, 7)
+    pair = Dimension(Kind.RING, 2, 16e9, bidirectional=False)  # which has one link
+    assert pair.transfer_ps(RS, 64e6) == Dimension(Kind.RING, 2, 16e9).transfer_ps(RS, 64e6)
+
+
+def test_directions_of_a_network():
+    switch, ring = Dimension(Kind.SWITCH, 4, 8e9), Dimension(Kind.RING, 8, 16e9)
+    made = Network("two", (switch, ring)).with_rings(bidirectional=False)
+    assert [d.bidirectional for d in made.dimensions] == [None, False]
+    assert made.by_nccl().dimensions[1].messages.bandwidth_bps == 8e9
+    with pytest.raises(OfframpError, match="two: bidirectional: expected a ring among its dimensions"):
+        Network("two", (switch,)).with_rings(bidirectional=True)
+    with pytest.raises(OfframpError, match="switch dimension: bidirectional: expected of a ring"):
+        Dimension(Kind.SWITCH, 4, 8e9, bidirectional=True)
+    with pytest.raises(OfframpError, match="groups of 2 on a ring of 8: expected no word on its directions"):
+        made.divided(8)
+
+
 def test_one_npu_sends_nothing():
     d = Dimension(Kind.RING, 1, 1e9, 700)
     for stage in Collective:

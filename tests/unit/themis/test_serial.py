@@ -10,16 +10,13 @@ rounds up.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from astra_sim_program import NEEDED, TYPES, ends_ns, network_files, system_of
 from offramp.cluster.formats import astra_sim
 from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.trace import Node, Trace, write_trace
@@ -30,17 +27,9 @@ from offramp.themis.network_file import load_network
 from offramp.themis.plan import Scheduler, make_plan, replay
 from offramp.themis.system_file import System
 from offramp.themis.topologies import PAPER
-from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
 
-PROGRAM, FOLDER = os.environ.get("OFFRAMP_ASTRA_SIM"), os.environ.get("OFFRAMP_ASTRA_INPUTS")
 MIB = 1 << 20
-TYPES = {
-    "all-reduce": schema.ALL_REDUCE,
-    "reduce-scatter": schema.REDUCE_SCATTER,
-    "all-gather": schema.ALL_GATHER,
-    "all-to-all": schema.ALL_TO_ALL,
-}
 NETWORKS = [  # kind, NPUs, GiB/s and nanoseconds of a link
     (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Ring", 8, 50, 500)]),
     (System(endpoint_ns=10, memory_bps=50 * 8e9), [("Switch", 8, 50, 500)]),
@@ -173,62 +162,67 @@ def test_what_has_no_messages():
         make_plan(odd, [Demand(Collective.ALL_REDUCE, 600)], Scheduler.BASELINE, 1)
 
 
-def measured_ns(folder: Path, network: Path, npus: int, collective: str, size: int, system: dict[str, object]) -> int:
+BOTH_WAYS = [  # NPUs of a ring, collective, MiB, chunks, nanoseconds
+    (4, "all-reduce", 16, 8, 636_320),
+    (8, "all-reduce", 1, 1, 51_740),
+    (8, "reduce-scatter", 64, 4, 2_322_752),
+    (8, "all-gather", 16, 8, 1_122_376),
+    (16, "all-reduce", 64, 4, 3_120_340),
+    (16, "all-to-all", 16, 8, 1_660_880),
+]
+
+
+def both_ways(npus: int, collective: str, mib: int, chunks: int) -> int:
+    """Nanoseconds; ``mib`` are what an NPU brings."""
+    links = network_of(NETWORKS[0][0], [("Ring", npus, 50, 500)])
+    ring = Network("ring", tuple(replace(d, messages=None) for d in links.dimensions))
+    made = NETWORKS[0][0].on(ring.with_rings(bidirectional=True))
+    size = mib * MIB * (npus if collective == "all-gather" else 1)
+    return make_plan(made, [Demand(Collective(collective), size)], Scheduler.BASELINE, chunks).finish_ps // 1000
+
+
+@pytest.mark.parametrize(("npus", "collective", "mib", "chunks", "theirs"), BOTH_WAYS)
+def test_both_ways_round(npus, collective, mib, chunks, theirs):
+    """As ASTRA-sim has it with two queues, of which the second goes anticlockwise, and twice as many chunks."""
+    assert both_ways(npus, collective, mib, chunks) == theirs
+
+
+@pytest.mark.slow
+@NEEDED
+@pytest.mark.parametrize("npus", [4, 8, 16])
+@pytest.mark.parametrize("collective", list(Collective))
+def test_both_ways_round_beside_astra_sim(tmp_path, npus, collective):
+    path = tmp_path / "ring.yml"
+    path.write_text(f"topology: [ Ring ]\nnpus_count: [ {npus} ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n")
+    ring = NETWORKS[0][0].on(load_network(str(path)))
+    for mib, chunks in ((1, 1), (16, 8), (64, 4)):
+        system = system_of(ring, 2 * chunks, **{"collective-optimization": "baseline"})
+        theirs = measured_ns(tmp_path, path, npus, collective, mib * MIB, system, "--num-queues-per-dim=2")
+        assert both_ways(npus, collective, mib, chunks) == theirs
+
+
+def measured_ns(
+    folder: Path, network: Path, npus: int, collective: Collective, size: int, system: dict, *more: str
+) -> int:
     """What ASTRA-sim says of one collective on all NPUs."""
     for npu in range(npus):
         facts = {"is_cpu_op": False, "comm_type": TYPES[collective], "comm_size": size}
         write_trace(Trace([Node(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et")
-    (folder / "system.json").write_text(json.dumps(system))
-    (folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
-    given = {
-        "workload": folder / "trace",
-        "system": folder / "system.json",
-        "network": network,
-        "remote-memory": folder / "memory.json",
-    }
-    command = [PROGRAM or "", *(f"--{key}-configuration={path}" for key, path in given.items())]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
-    if ran.returncode:
-        pytest.skip(f"ASTRA-sim refuses {network.name}: {ran.stderr.strip()[-200:]}")
-    ended = [int(number) for number in re.findall(r"finished, ([0-9]+) cycles", ran.stdout)]
+    ended = ends_ns(folder, folder / "trace", network, system, None, *more)
     assert len(ended) == npus
     return max(ended)
 
 
-def networks() -> list[Path]:
-    """Files of version 2 below the folder that differ and can be read."""
-    found: dict[object, Path] = {}
-    for path in sorted(Path(FOLDER).rglob("*.yml")) if FOLDER else []:
-        try:
-            if astra_sim.is_network(read_text(path)):
-                found.setdefault(load_network(str(path)).dimensions, path)
-        except OfframpError:
-            continue
-    return list(found.values())
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (PROGRAM and FOLDER), reason="OFFRAMP_ASTRA_SIM and OFFRAMP_ASTRA_INPUTS name no program and folder"
-)
-@pytest.mark.parametrize("path", networks(), ids=lambda path: path.stem)
+@NEEDED
+@pytest.mark.parametrize("path", network_files(), ids=lambda path: path.stem)
 def test_beside_astra_sim(tmp_path, path):
-    system = System(endpoint_ns=10, memory_bps=50 * 8e9)
-    network = system.on(load_network(str(path)))
-    for collective, mib, chunks in ((c, m, n) for c in TYPES for m in (1, 32, 1024) for n in (1, 8, 64)):
-        theirs: dict[str, object] = {
-            "scheduling-policy": "LIFO",
-            "endpoint-delay": 10,
-            "active-chunks-per-dimension": 1,
-            "preferred-dataset-splits": chunks,
-            "collective-optimization": "localBWAware",
-            "local-mem-bw": 50,
-        }
-        for k, each in enumerate(("all-reduce", "reduce-scatter", "all-gather", "all-to-all")):
-            theirs[f"{each}-implementation"] = [d.messages.algorithms[k] for d in network.dimensions if d.messages]
-        share = network.npus if collective == "all-gather" else 1
+    network = System(endpoint_ns=10, memory_bps=50 * 8e9).on(load_network(str(path)))
+    for collective, mib, chunks in ((c, m, n) for c in Collective for m in (1, 32, 1024) for n in (1, 8, 64)):
+        theirs = system_of(network, chunks)
+        share = network.npus if collective is Collective.ALL_GATHER else 1
         size = mib * MIB // (share * chunks) * chunks  # what chunks do not divide, they round up
-        ours = make_plan(network, [Demand(Collective(collective), size * share)], Scheduler.BASELINE, chunks).finish_ps
+        ours = make_plan(network, [Demand(collective, size * share)], Scheduler.BASELINE, chunks).finish_ps
         assert math.isclose(
             measured_ns(tmp_path, path, network.npus, collective, size, theirs) * 1000, ours, rel_tol=1e-3
         )

@@ -42,6 +42,22 @@ def read(tmp_path, text):
     return read_system(str(tmp_path / "sys.txt"))
 
 
+def test_computation(tmp_path):
+    assert read(tmp_path, json.dumps(SYSTEM)).peak_flops is None
+    both = {"peak-perf": 2, "roofline-enabled": 1}
+    made = read(tmp_path, json.dumps({**SYSTEM, **both, "replay-only": 1}))
+    assert (made.peak_flops, made.replay_only) == (2e12, True)
+    assert made.computation_ns(0, 0, 50) == 0
+    assert (made.computation_ns(0, 4000, 0), made.computation_ns(9, 4000, 500)) == (2, 10)
+    for fault, said in (
+        ({"peak-perf": 0}, "peak-perf: 0: expected TFLOPS"),
+        ({"local-mem-bw": None}, "local-mem-bw: expected GB/s, of a roofline"),
+        ({"roofline-enabled": 2}, "roofline-enabled: 2: expected 0 or 1"),
+    ):
+        with pytest.raises(OfframpError, match=said):
+            read(tmp_path, json.dumps({**SYSTEM, **both, **fault}))
+
+
 def test_both_syntaxes(tmp_path):
     made = read(tmp_path, json.dumps(SYSTEM))
     assert (made.chunks, made.endpoint_ns, made.memory_bps, made.at_once) == (16, 3, 400e9, 2)

@@ -35,7 +35,9 @@ def role_of(kind: int) -> tuple[str, CType]:
     return (kinds.REDUCE_SCATTER if kind in _REDUCING else kinds.ALL_GATHER), CType.DP
 
 
-def sends(rank: int, ranks: Sequence[int], size: int, kind: int, root: int) -> list[tuple[int, int]]:
+def sends(
+    rank: int, ranks: Sequence[int], size: int, kind: int, root: int, *, bidirectional: bool = False
+) -> list[tuple[int, int]]:
     """Peers and bytes of what ``rank`` sends.
 
     Args:
@@ -44,18 +46,23 @@ def sends(rank: int, ranks: Sequence[int], size: int, kind: int, root: int) -> l
         size: bytes that the rank brings.
         kind: of :mod:`offramp.hermod.chakra.schema`.
         root: of a reduce, gather, scatter or broadcast; one of ``ranks``.
+        bidirectional: whether a ring goes both ways round, half of the bytes each.
     """
     count, place = len(ranks), list(ranks).index(rank)
-    after = ranks[(place + 1) % count]
+    before, after = ranks[place - 1], ranks[(place + 1) % count]
+
+    def ring(sent: int) -> list[tuple[int, int]]:
+        return [(after, sent - sent // 2), (before, sent // 2)] if bidirectional and count > 2 else [(after, sent)]
+
     if count == 1 or kind == schema.BARRIER:
         return []
     match kind:
         case schema.ALL_TO_ALL:
             return [(peer, size // count) for peer in ranks if peer != rank]
         case schema.ALL_GATHER:
-            return [(after, size * (count - 1))]
+            return ring(size * (count - 1))
         case schema.ALL_REDUCE:
-            return [(after, 2 * size * (count - 1) // count)]
+            return ring(2 * size * (count - 1) // count)
         case schema.GATHER:
             return [] if rank == root else [(root, size)]
         case schema.SCATTER:
@@ -64,4 +71,4 @@ def sends(rank: int, ranks: Sequence[int], size: int, kind: int, root: int) -> l
             return [] if after == root else [(after, size)]
         case schema.REDUCE:  # a chain that ends at the root
             return [] if rank == root else [(after, size)]
-    return [(after, size * (count - 1) // count)]
+    return ring(size * (count - 1) // count)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our DAG as Chakra traces: one a worker, with sends and receives matched by tag."""
+"""Our DAG as Chakra traces: one a worker, with sends and receives matched by tag, and collectives' groups by number."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from offramp.hermod.chakra import schema
 from offramp.hermod.chakra.trace import Attribute, Node, Trace, write_trace
 from offramp.hermod.dag import Coflow, Compute, Dag
 from offramp.hermod.factors import CType
+from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
 
 _COLLECTIVE: Final = {
@@ -24,8 +26,12 @@ _COLLECTIVE: Final = {
 }
 
 
-def traces(dag: Dag) -> list[Trace]:
-    """A trace for each worker.
+GROUPS: Final = "trace.groups.json"
+"""The ranks of each group by its number, as ASTRA-sim reads them."""
+
+
+def traces(dag: Dag) -> tuple[list[Trace], dict[str, list[int]]]:
+    """A trace for each worker, and the ranks of each group.
 
     Ids are the DAG's tasks, the receiving half of a transfer has an id of its own. Every communication carries its
     factors (``mid``, ``ctype``, ``lid``), so that reading it back needs no guesses.
@@ -33,15 +39,26 @@ def traces(dag: Dag) -> list[Trace]:
     made = [Trace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
     member: list[set[int]] = [_members(task, dag.workers) for task in dag.tasks]
     arrivals = len(dag.tasks)
+    groups = _groups(dag, member)
     for k, task in enumerate(dag.tasks):
         for worker in sorted(member[k]):
             waits = [_id(dag.tasks[b], b, worker, arrivals) for b in task.waits if worker in member[b]]
-            made[worker].nodes += _nodes(task, k, worker, waits, arrivals)
-    return made
+            group = groups.get(tuple(sorted(member[k])), 0)
+            made[worker].nodes += _nodes(task, k, worker, waits, arrivals, (group, len(member[k])))
+    return made, {str(number): list(ranks) for ranks, number in groups.items()}
+
+
+def _groups(dag: Dag, member: list[set[int]]) -> dict[tuple[int, ...], int]:
+    """Numbers of the sets of ranks that have a collective together, from 1 on."""
+    found: dict[tuple[int, ...], int] = {}
+    for k, task in enumerate(dag.tasks):
+        if isinstance(task, Coflow) and task.ctype is not CType.PP:
+            found.setdefault(tuple(sorted(member[k])), len(found) + 1)
+    return found
 
 
 def export_dag(dag: Dag, folder: Path, suffix: str = "et") -> list[Path]:
-    """Write ``trace.RANK.et`` (or ``.json``) for each worker.
+    """Write ``trace.RANK.et`` (or ``.json``) for each worker, and :data:`GROUPS` where there are collectives.
 
     Raises:
         OfframpError: the folder or a file cannot be written.
@@ -50,10 +67,17 @@ def export_dag(dag: Dag, folder: Path, suffix: str = "et") -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OfframpError(f"{folder}: cannot be made: {error.strerror}") from None
+    made, groups = traces(dag)
     paths = []
-    for rank, trace in enumerate(traces(dag)):
+    for rank, trace in enumerate(made):
         paths.append(folder / f"trace.{rank}.{suffix}")
         write_trace(trace, paths[-1])
+    if groups:
+        try:
+            with written(folder / GROUPS) as file:
+                file.write((json.dumps(groups) + "\n").encode())
+        except OSError as error:
+            raise OfframpError(f"{folder / GROUPS}: cannot be written: {error.strerror}") from None
     return paths
 
 
@@ -80,7 +104,9 @@ def _id(task: Compute | Coflow, k: int, worker: int, arrivals: int) -> int:
     return k
 
 
-def _nodes(task: Compute | Coflow, k: int, worker: int, waits: list[int], arrivals: int) -> list[Node]:
+def _nodes(
+    task: Compute | Coflow, k: int, worker: int, waits: list[int], arrivals: int, group: tuple[int, int]
+) -> list[Node]:
     shared: dict[str, Attribute] = {"iteration": task.iteration, "is_cpu_op": False}
     if isinstance(task, Compute):
         name = "barrier" if task.worker < 0 else f"{'backward' if task.backward else 'forward'} mb{task.mid}"
@@ -105,11 +131,22 @@ def _nodes(task: Compute | Coflow, k: int, worker: int, waits: list[int], arriva
         return halves
     sent = task.flows.source == worker
     sizes = [round(float(v)) for v in task.flows.size[sent]]
+    number, ranks = group
     collective: dict[str, Attribute] = {
         "comm_type": _COLLECTIVE[task.role],
-        "comm_size": sum(sizes),
-        "comm_group": k,
+        "comm_size": _brought(_COLLECTIVE[task.role], sum(sizes), ranks),
+        "pg_name": str(number),
         "peers": [int(v) for v in task.flows.sink[sent]],
         "sizes": sizes,
     }
     return [Node(k, name, schema.COLLECTIVE, waits, 0, {**shared, **facts, **collective})]
+
+
+def _brought(kind: int, sent: int, ranks: int) -> int:
+    """What a rank brings to a collective in which it sends so much, rounded."""
+    if ranks == 1:
+        return sent
+    if kind == schema.ALL_GATHER:
+        return round(sent / (ranks - 1))
+    whole = round(sent * ranks / (ranks - 1))
+    return whole // 2 if kind == schema.ALL_REDUCE else whole

@@ -47,7 +47,7 @@ class Wires(Protocol):
         """What a collective moves and the seconds of its latencies; None where it is nothing that the network knows."""
 
 
-def load_dag(place: Path, wires: Wires | None = None) -> Dag:
+def load_dag(place: Path, wires: Wires | None = None, *, bidirectional: bool = False) -> Dag:
     """All ``PREFIX.RANK.et`` (or ``.json``) of a folder as one DAG; of several prefixes ``FOLDER/PREFIX`` names one.
 
     The n-th collective of a type and a group (``pg_name`` or ``comm_group``) on each rank belong together. A group has
@@ -60,10 +60,21 @@ def load_dag(place: Path, wires: Wires | None = None) -> Dag:
     Args:
         place: the folder, or folder and prefix.
         wires: the network; without one collectives are rings and all-to-alls, and nothing has latency.
+        bidirectional: whether these rings go both ways round, half of the bytes each.
 
     Raises:
         OfframpError: no traces, ranks missing or twice, a node of a kind that is not handled, an unknown dependency,
             communication without a counterpart.
+    """
+    traces, groups = read_ranks(place)
+    return join(traces, groups, wires, bidirectional=bidirectional)
+
+
+def read_ranks(place: Path) -> tuple[list[Trace], Groups]:
+    """The traces of a folder, or of ``FOLDER/PREFIX``, by rank, and the groups that a file there names.
+
+    Raises:
+        OfframpError: no traces, ranks missing or twice, or a file that cannot be read.
     """
     folder, prefix = (place, None) if place.is_dir() else (place.parent, place.name)
     found: dict[str, dict[int, Path]] = {}
@@ -83,7 +94,7 @@ def load_dag(place: Path, wires: Wires | None = None) -> Dag:
         raise OfframpError(f"{folder}: ranks {sorted(files)}, expected 0 to {len(files) - 1}")
     given = [path for path in sorted(folder.glob("*group*.json")) if path not in files.values()]
     groups = read_groups(given[0], len(files)) if given else {}
-    return join([read_trace(files[rank]) for rank in sorted(files)], groups, wires)
+    return [read_trace(files[rank]) for rank in sorted(files)], groups
 
 
 def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
@@ -91,7 +102,9 @@ def _files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
     return [(path, match) for path, match in rows if match]
 
 
-def join(traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | None = None) -> Dag:
+def join(
+    traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | None = None, *, bidirectional: bool = False
+) -> Dag:
     """One DAG from the traces of all ranks.
 
     Raises:
@@ -107,6 +120,7 @@ def join(traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | N
         ),
         len(traces),
         wires,
+        bidirectional=bidirectional,
     )
     for rank, trace in enumerate(traces):
         for node in trace.nodes:
@@ -133,8 +147,8 @@ def join(traces: Sequence[Trace], groups: Groups | None = None, wires: Wires | N
 class _Joined:
     """Nodes gathered into tasks by what they belong to."""
 
-    def __init__(self, matcher: Matcher, ranks: int, wires: Wires | None) -> None:
-        self.matcher, self.wires = matcher, wires
+    def __init__(self, matcher: Matcher, ranks: int, wires: Wires | None, *, bidirectional: bool) -> None:
+        self.matcher, self.wires, self.bidirectional = matcher, wires, bidirectional
         self.parts: dict[Key, list[Part]] = {}
         self.key_of: list[dict[int, Key]] = [{} for _ in range(ranks)]
         self.arrivals: dict[Key, Key] = {}
@@ -193,7 +207,7 @@ class _Joined:
         role, ctype = role_of(whole(a, "comm_type", -1))
         factors = Factors(mid, CType(whole(a, "ctype", int(ctype))), lid)
         known = None if self.wires is None else _on_wires(parts, self.wires)
-        flows, latency_s = known or (_collective(parts), 0.0)
+        flows, latency_s = known or (_collective(parts, bidirectional=self.bidirectional), 0.0)
         return Coflow(str(a.get("role", role)), factors, it, _stage(a), flows, latency_s=latency_s)
 
 
@@ -219,7 +233,7 @@ def _on_wires(parts: list[Part], wires: Wires) -> tuple[Flows, float] | None:
     return wires.collective(kind, size, sorted(part.rank for part in parts))
 
 
-def _collective(parts: list[Part]) -> Flows:
+def _collective(parts: list[Part], *, bidirectional: bool) -> Flows:
     rows: list[tuple[int, int, int]] = []
     ranks = sorted(part.rank for part in parts)
     for part in parts:
@@ -231,6 +245,7 @@ def _collective(parts: list[Part]) -> Flows:
             root = next((whole(a, name, 0) for name in ("comm_root", "root_rank", "root") if name in a), ranks[0])
             if root not in ranks:
                 raise OfframpError(f"rank {part.rank}: node {part.node.id}: its root {root} is none of {ranks}")
-            pairs = sends(part.rank, ranks, whole(a, "comm_size", 0), whole(a, "comm_type", -1), root)
+            size, kind = whole(a, "comm_size", 0), whole(a, "comm_type", -1)
+            pairs = sends(part.rank, ranks, size, kind, root, bidirectional=bidirectional)
         rows += [(part.rank, peer, size) for peer, size in pairs]
     return _flows(rows)

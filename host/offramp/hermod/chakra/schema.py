@@ -25,6 +25,15 @@ INVALID, METADATA, MEMORY_LOAD, MEMORY_STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE
     BARRIER,
 ) = range(10)
 
+SPELLED: Final = {
+    "comm_src": "int32",
+    "comm_dst": "int32",
+    "comm_tag": "int32",
+    "comm_priority": "int32",
+    "tensor_size": "uint64",
+}
+"""Attributes of whole numbers that Chakra's feeder reads as this type; all others it reads as int64."""
+
 _SCALARS: Final = {
     "double": (3, 1),
     "float": (5, 2),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from offramp.hermod.chakra.schema import VERSION, messages
+from offramp.hermod.chakra.schema import SPELLED, VERSION, messages
 from offramp_base.documents import parse_json, read_bytes
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
@@ -17,6 +17,7 @@ from offramp_base.errors import OfframpError
 _MOST_BYTES = 4 << 30
 
 Attribute = int | float | bool | str | bytes | list[Any]
+_KINDS = ((bool, "bool"), (int, "int64"), (float, "double"), (str, "string"), (bytes, "bytes"))
 
 
 @dataclass(slots=True)
@@ -154,12 +155,11 @@ def _node(node: Node) -> Any:
 def _written(attributes: dict[str, Attribute]) -> list[Any]:
     made = []
     for name, value in attributes.items():
-        if isinstance(value, list):
-            made.append(messages().AttributeProto(name=name, int64_list={"values": value}))
-            continue
-        kinds = ((bool, "bool"), (int, "int64"), (float, "double"), (str, "string"), (bytes, "bytes"))
-        kind = next(text for python, text in kinds if isinstance(value, python))
-        made.append(messages().AttributeProto(name=name, **{f"{kind}_val": value}))
+        many = isinstance(value, list)
+        first = (value[0] if value else 0) if isinstance(value, list) else value
+        kind = SPELLED.get(name) or next(text for python, text in _KINDS if isinstance(first, python))
+        content = {f"{kind}_list": {"values": value}} if many else {f"{kind}_val": value}
+        made.append(messages().AttributeProto(name=name, **content))
     return made
 
 

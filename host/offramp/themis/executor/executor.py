@@ -228,7 +228,7 @@ class Executor:
         if not all(pace > 0 or size == 1 for pace, size in zip(paces, self.mesh.sizes, strict=True)):
             return
         factors = [
-            1.0 if size == 1 else 8 / pace / d.bandwidth_bps
+            1.0 if size == 1 else 8 / pace / d.used_bps
             for pace, size, d in zip(paces, self.mesh.sizes, self.network.dimensions, strict=True)
         ]
         moving = [f for f, size in zip(factors, self.mesh.sizes, strict=True) if size > 1]

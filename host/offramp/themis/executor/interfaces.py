@@ -42,7 +42,7 @@ def namespaces(network: Network) -> Iterator[list[str]]:
     if network.npus > 250:
         raise OfframpError(f"{network.name}: {network.npus} namespaces: expected at most 250")
     with made_namespaces(["hub", *map(str, range(network.npus))]) as (hub, *ranks):
-        rates = {CONTROL: None} | {interface(k): d.bandwidth_bps for k, d in enumerate(network.dimensions)}
+        rates = {CONTROL: None} | {interface(k): d.used_bps for k, d in enumerate(network.dimensions)}
         for subnet, (name, rate_bps) in enumerate(rates.items()):
             ip("-n", hub, "link", "add", name, "type", "bridge")
             ip("-n", hub, "link", "set", name, "up")

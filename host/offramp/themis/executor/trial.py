@@ -90,7 +90,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
 
     dimensions = trial.network.dimensions
     if place is None:
-        return Mesh(trial.network), [TokenBucket(d.bandwidth_bps) for d in dimensions]
+        return Mesh(trial.network), [TokenBucket(d.used_bps) for d in dimensions]
     enter_namespace(place)
     os.environ["GLOO_SOCKET_IFNAME"] = CONTROL
     return Mesh(trial.network, [interface(k) for k in range(len(dimensions))]), [None] * len(dimensions)

@@ -37,13 +37,13 @@ class Dimensions(Fabric):
     def over(cls, network: Network) -> Dimensions:
         """The cards of a network's NPUs."""
         npus, count = np.arange(network.npus), network.npus * len(network.dimensions)
-        fastest = max(d.bandwidth_bps for d in network.dimensions) / 8
+        fastest = max(d.used_bps for d in network.dimensions) / 8
         return cls(npus, npus, count, 1, fastest, leaf=count, network=network)
 
     @cached_property
     def capacity(self) -> npt.NDArray[np.float64]:
-        """Bytes per second of each resource."""
-        rates = [d.bandwidth_bps / 8 for d in self.network.dimensions]
+        """Bytes per second of each resource; of a ring on which collectives go one way, one link of two."""
+        rates = [d.used_bps / 8 for d in self.network.dimensions]
         return np.tile(np.repeat(rates, self.network.npus), 2)
 
     def route(self, flows: Flows, _ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
@@ -95,12 +95,13 @@ class Dimensions(Fabric):
         source, sink, moved = [], [], []
         unit = 1
         for k, there in enumerate(along):
-            if sent[k] > 0:
-                after = dict(zip(there.tolist(), np.roll(there, -1).tolist(), strict=True))
-                next_ = np.array([after[c] for c in places[:, k].tolist()])
+            both = self.network.dimensions[k].bidirectional and len(there) > 2
+            for way in ((-1, 1) if both else (-1,)) if sent[k] > 0 else ():
+                peer = dict(zip(there.tolist(), np.roll(there, way).tolist(), strict=True))
+                next_ = np.array([peer[c] for c in places[:, k].tolist()])
                 source.append(np.array(ranks))
                 sink.append(np.array(ranks) + (next_ - places[:, k]) * unit)
-                moved.append(np.full(len(ranks), sent[k]))
+                moved.append(np.full(len(ranks), sent[k] / (2 if both else 1)))
             unit *= sizes[k]
         flows = [np.concatenate([*part, np.zeros(0, part[0].dtype)]) for part in (source, sink, moved) if part]
         joined = Flows(*flows) if flows else Flows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))

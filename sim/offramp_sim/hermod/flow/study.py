@@ -35,6 +35,7 @@ class Setup:
         queues, scheme: of the switches for Hermod; None for the exact order.
         sample: GPUs whose replicas are simulated for those of all; exact where replicas are alike, that is with spray
             and without jitter and imbalance, otherwise without the extremes of all.
+        bidirectional: whether rings of replicas go both ways round, half of the bytes each.
         hosts: with queues, whether senders keep the ``exact`` order or see the ``queues`` too.
     """
 
@@ -49,6 +50,7 @@ class Setup:
     hosts: str = "queues"
     seed: int = 0
     sample: int | None = None
+    bidirectional: bool = False
 
 
 def prepare(job: Job, setup: Setup) -> Loaded:
@@ -58,7 +60,7 @@ def prepare(job: Job, setup: Setup) -> Loaded:
         OfframpError: a sample whose replicas would not be placed as those of the job.
     """
     mine = job if setup.sample is None else _sampled(job, setup.sample)
-    dag = job_dag(mine, setup.iterations, seed=setup.seed, whole=job)
+    dag = job_dag(mine, setup.iterations, seed=setup.seed, whole=job, bidirectional=setup.bidirectional)
     return _load(dag, Fabric.of(Placement.of(mine), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
 
 

@@ -55,6 +55,16 @@ def test_a_gibibyte_over_a_ring_ends_at_compute_ring_and_latencies(tmp_path):
     assert iteration_s(loaded) == pytest.approx(1e-3 + 2 * 7 / 8 * (1 << 30) * 8 / 100e9 + 14 * 500e-9, rel=1e-9)
 
 
+@pytest.mark.parametrize(("bidirectional", "rate"), [(True, 100e9), (False, 50e9)])
+def test_a_ring_both_ways_round_or_one(tmp_path, bidirectional, rate):
+    ring = RING.with_rings(bidirectional=bidirectional)
+    loaded = prepare_traces_on(traces(tmp_path, 8, 1 << 30), ring, Setup())
+    assert iteration_s(loaded) == pytest.approx(1e-3 + 2 * 7 / 8 * (1 << 30) * 8 / rate + 14 * 500e-9, rel=1e-9)
+    flows, _ = Dimensions.over(ring).collective(Collective.ALL_REDUCE, 800, range(8))
+    assert sorted(set((flows.sink - flows.source) % 8)) == ([1, 7] if bidirectional else [1])
+    assert flows.size.sum() == 8 * 2 * 700
+
+
 def test_a_collective_over_two_dimensions_takes_the_slower_one(tmp_path):
     loaded = prepare_traces_on(traces(tmp_path, 32, 1 << 30), GRID, Setup())
     first = 2 * 3 / 4 * (1 << 30) * 8 / 800e9

@@ -5,7 +5,8 @@
 // as much again until the work is seen, where an idle processor is given back to a host. How long work takes to come to
 // somebody who looks depends on the clients, who are served sooner by him. So both ways are tried: a period in which
 // the server looks is compared with one in which it sleeps at once, by work per second times work per second of processor
-// time. The way that does more is kept, and the other one tried again now and then.
+// time. The way that does more is kept, and the other one tried again now and then; but looking may not cost a request more
+// than a tenth of the processor time that it takes without, as others have a use for processors, too.
 #pragma once
 
 #include <time.h>
@@ -31,7 +32,7 @@ class Pacer {
         const std::int64_t processor_ns = processor_now_ns();
         const auto did = static_cast<double>(work - work_);
         const double took = static_cast<double>(now_ns - began_ns_), used = static_cast<double>(std::max<std::int64_t>(1, processor_ns - processor_ns_));
-        evaluate(did / took * (did / used));
+        evaluate(did / took, did / used);
         began_ns_ = now_ns;
         processor_ns_ = processor_ns;
         work_ = work;
@@ -41,6 +42,14 @@ class Pacer {
   private:
     static constexpr std::int64_t period_ns = 4'000'000;
     static constexpr unsigned least_rounds = 32, trial = 16;
+    static constexpr double least_thrift = 0.9;
+
+    // Work per second, and per second of processor time.
+    struct Way {
+        double rate = 0, thrift = 0;
+
+        static void known(double& before, double now) { before = before == 0 ? now : before + (now - before) / 4; }
+    };
 
     static std::int64_t processor_now_ns() {
         timespec now{};
@@ -49,14 +58,16 @@ class Pacer {
     }
 
     // The first period after a change tells of both ways, so that it does not count.
-    void evaluate(double score) {
+    void evaluate(double rate, double thrift) {
         if (fresh_) {
             fresh_ = false;
             return;
         }
-        double& known = scores_[looks_ ? 1 : 0];
-        known = known == 0 ? score : known + (score - known) / 4;
-        const bool better = scores_[1] > scores_[0];
+        Way& way = ways_[looks_ ? 1 : 0];
+        way.known(way.rate, rate);
+        way.known(way.thrift, thrift);
+        const auto& [sleeps, looks] = ways_;
+        const bool better = looks.rate * looks.thrift > sleeps.rate * sleeps.thrift && looks.thrift > least_thrift * sleeps.thrift;
         const bool next = ++periods_ % trial == 0 ? !better : better;
         fresh_ = next != looks_;
         looks_ = next;
@@ -64,7 +75,7 @@ class Pacer {
 
     std::int64_t most_ns_, began_ns_ = 0, processor_ns_ = 0;
     std::uint64_t work_ = 0;
-    double scores_[2] = {0, 0};
+    Way ways_[2];
     unsigned rounds_ = 0, periods_ = 0;
     bool looks_ = false, fresh_ = true;
 };

@@ -121,11 +121,11 @@ def front_of(settings: CacheSettings, token: Token | None) -> Iterator[MakeServi
     """
     with Session(settings.cache_switch, timeout_s=60.0) as session:
         control = CacheControl.begin(session, settings.cache_port)
-        control.forward({settings.cache_mac: settings.cache_port, **settings.cache_host})
+        control.forward(settings.ports)
 
         def make(address: str, ended: Callable[[], None]) -> FrontService:
             return FrontService(
-                lambda: Front(address, settings.cache_mac, control, token),
+                lambda: Front(address, settings.mac, control, token),
                 settings.cache_link,
                 settings.cache_keys,
                 ended,

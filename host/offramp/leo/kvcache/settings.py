@@ -27,14 +27,15 @@ def parse_mac(text: str) -> bytes:
     return bytes.fromhex(digits)
 
 
-def parse_host(text: str) -> tuple[bytes, int]:
+def parse_host(text: str) -> tuple[str, int]:
     """``MAC=PORT``.
 
     Raises:
         ValueError: something else.
     """
     mac, _, port = text.partition("=")
-    return parse_mac(mac), int(port)
+    parse_mac(mac)
+    return mac, int(port)
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,29 @@ class CacheSettings:
     ] = ""
     cache_switch: Annotated[str, Field("Its P4Runtime address")] = "127.0.0.1:9559"
     cache_port: Annotated[int, Field("Its port that leads here", least=0, most=511)] = 0
-    cache_mac: Annotated[bytes, Field("The store's MAC address", parse=parse_mac)] = bytes.fromhex("0a0000000001")
+    cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
-        Mapping[bytes, int],
+        Mapping[str, int],
         Field("MAC=PORT of a client, where the switch does not know it yet; repeat", item=parse_host),
     ] = field(default_factory=dict)
     cache_keys: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
 
     def __post_init__(self) -> None:
         check(self)
+        try:
+            parse_mac(self.cache_mac)
+        except ValueError as error:
+            raise SettingsError("cache_mac", str(error), self.cache_mac) from None
+
+    @property
+    def mac(self) -> bytes:
+        """The store's."""
+        return parse_mac(self.cache_mac)
+
+    @property
+    def ports(self) -> dict[bytes, int]:
+        """Which port leads to whom, the store among them."""
+        return {self.mac: self.cache_port} | {parse_mac(mac): port for mac, port in self.cache_host.items()}
 
     def check_access(self, insecure: bool) -> None:
         """Refuse a link of the machine's own network unless everybody may use the store.

@@ -39,9 +39,11 @@ class Loaded:
 
     Attributes:
         delay: seconds of each task before its flows.
+        waits, after_row, after: how many tasks each waits for, and which wait for it.
         flow_row: flows of each task.
         coflow_of_flow: position of each flow's coflow among the coflows.
-        use_row, use, amount: resources of each flow.
+        load: what each flow puts on resources; coflows that are alike share it.
+        use_row, use, amount, weight: resources of each load, and its weight.
     """
 
     dag: Dag
@@ -49,6 +51,7 @@ class Loaded:
     delay: Array
     flow_row: Array
     coflow_of_flow: Array
+    load: Array
     use_row: Array
     use: Array
     amount: Array
@@ -75,7 +78,8 @@ def load(
     delay = np.zeros(len(dag.tasks))
     loads: list[Load] = []
     row, owner = [0], []
-    known: dict[tuple[int, int], tuple[list[Load], float]] = {}
+    known: dict[tuple[int, int], tuple[range, float]] = {}
+    load_of: list[int] = []
     position = 0
     for k, task in enumerate(dag.tasks):
         if isinstance(task, Compute):
@@ -86,13 +90,15 @@ def load(
         else:
             name = id(task.flows), int(task.ctype)
             if name not in known:
-                known[name] = _loads(task, fabric, granularity, all_to_all, overhead_s)
-            made, delay[k] = known[name]
+                found, seconds = _loads(task, fabric, granularity, all_to_all, overhead_s)
+                known[name] = range(len(loads), len(loads) + len(found)), seconds
+                loads += found
+            numbers, delay[k] = known[name]
             delay[k] += task.latency_s
-            loads += made
-            owner += [position] * len(made)
+            load_of += numbers
+            owner += [position] * len(numbers)
             position += 1
-        row.append(len(loads))
+        row.append(len(load_of))
     counts = np.array([len(each.resource) for each in loads], np.int64)
     empty = [np.empty(0)]
     after_row, after, waits = _followers(dag)
@@ -100,10 +106,11 @@ def load(
         dag,
         fabric,
         delay,
-        np.array(row, np.int64),
-        np.array(owner, np.int64),
+        np.array(row, np.int32),
+        np.array(owner, np.int32),
+        np.array(load_of, np.int32),
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.concatenate([each.resource for each in loads] or empty).astype(np.int64),
+        np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
         np.concatenate([each.amount for each in loads] or empty),
         np.array([each.weight for each in loads], np.float64),
         after_row,
@@ -113,12 +120,12 @@ def load(
 
 
 def _followers(dag: Dag) -> tuple[Array, Array, Array]:
-    waits = np.array([len(task.waits) for task in dag.tasks], np.int64)
+    waits = np.array([len(task.waits) for task in dag.tasks], np.int32)
     task = np.repeat(np.arange(len(dag.tasks)), waits)
     before = np.array([b for t in dag.tasks for b in t.waits], np.int64)
     by = np.argsort(before, kind="stable")
     row = np.searchsorted(before[by], np.arange(len(dag.tasks) + 1))
-    return row.astype(np.int64), task[by].astype(np.int64), waits
+    return row.astype(np.int32), task[by].astype(np.int32), waits
 
 
 def _loads(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import Coflow, Compute, Dag
+from offramp.hermod.dag import Compute, Dag, Flows
 from offramp.hermod.factors import CType
 from offramp_sim.hermod.flow import alltoall
 from offramp_sim.hermod.flow.fabric import Fabric
@@ -90,7 +90,7 @@ def load(
         else:
             name = id(task.flows), int(task.ctype)
             if name not in known:
-                found, seconds = _loads(task, fabric, granularity, all_to_all, overhead_s)
+                found, seconds = loads_of(task.flows, task.ctype, fabric, granularity, all_to_all, overhead_s)
                 known[name] = range(len(loads), len(loads) + len(found)), seconds
                 loads += found
             numbers, delay[k] = known[name]
@@ -128,22 +128,40 @@ def _followers(dag: Dag) -> tuple[Array, Array, Array]:
     return row.astype(np.int32), task[by].astype(np.int32), waits
 
 
-def _loads(
-    coflow: Coflow, fabric: Fabric, granularity: str, all_to_all: str, overhead_s: float
+def loads_of(
+    flows: Flows,
+    ctype: CType,
+    fabric: Fabric,
+    granularity: str = PROPORTIONAL,
+    all_to_all: str = "fluid",
+    overhead_s: float = 0.0,
 ) -> tuple[list[Load], float]:
-    flow, resource, amount = fabric.route(coflow.flows, coflow.ctype)
+    """What a coflow puts where, and seconds of overhead before."""
+    flow, resource, amount = fabric.route(flows, ctype)
     if not len(flow):
         return [], 0.0
     seconds = 0.0
-    if coflow.ctype is CType.EP and len(coflow.flows.size) > 1:
-        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
+    if ctype is CType.EP and len(flows.size) > 1:
+        factor, seconds = alltoall.cost(flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
         amount = amount * factor
-    if granularity == SEPARATE and coflow.ctype is CType.EP:
+    if granularity == SEPARATE and ctype is CType.EP:
         by = np.argsort(flow, kind="stable")
         cuts = np.flatnonzero(np.diff(flow[by])) + 1
         parts = zip(np.split(resource[by], cuts), np.split(amount[by], cuts), strict=True)
         return [Load(r, a, 1 / a[0]) for r, a in parts], seconds
+    places, total, weight = together(resource, amount[None], fabric)
+    return [Load(places, total[0], float(weight[0]))], seconds
+
+
+def together(resource: Array, amounts: Array, fabric: Fabric) -> tuple[Array, Array, Array]:
+    """Flows that keep their proportions as one load: its resources, ``(v, r)`` bytes and ``(v,)`` weights.
+
+    ``resource`` is each flow's, ``amounts`` what it puts there, ``(v, rows)``, in ``v`` coflows on the same paths.
+    """
     places, inverse, meeting = np.unique(resource, return_inverse=True, return_counts=True)
-    total = np.bincount(inverse, amount)
-    busiest = int(np.argmax(total / fabric.capacity[places]))
-    return [Load(places, total, meeting[busiest] / total[busiest])], seconds
+    times, count = len(amounts), len(places)
+    where = inverse + count * np.arange(times)[:, None]
+    total = np.bincount(where.ravel(), amounts.ravel(), times * count).reshape(times, count)
+    busiest = np.argmax(total / fabric.capacity[places], axis=1)
+    most = total[np.arange(times), busiest]
+    return places, total, meeting[busiest] / most

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import Compute, Dag
+from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.hermod.flow.layout import NOBODY, Context
@@ -89,11 +89,8 @@ def simulate(
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     """The end of each iteration, from those of all tasks: that of its last task or computation, as the DAG has it."""
-    ends = np.zeros(dag.iterations)
-    for k, task in enumerate(dag.tasks) if dag.captured else dag.computations():
-        if dag.captured or (isinstance(task, Compute) and task.worker >= 0):
-            ends[task.iteration] = max(ends[task.iteration], end[k])
-    return tuple(ends.tolist())
+    of = dag.iteration_of_ends()
+    return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
 def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,14 +15,20 @@ from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Dag
 from offramp.hermod.job import Job
 from offramp.hermod.placement import Placement
+from offramp.hermod.replicas.dag import replica_dag
+from offramp.hermod.traffic import JobTraffic
 from offramp.themis.network import Network
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.dimensions import Dimensions
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
+from offramp_sim.hermod.flow.replicas import load_replicas
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.workload import workload_dag
 from offramp_sim.themis.workload_file import load_workload
+
+MOST_OBJECTS: Final = 1024
+"""Workers of a job whose tasks are objects; those of a larger one are arrays, equal but without timeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +65,12 @@ def prepare(job: Job, setup: Setup) -> Loaded:
         OfframpError: a sample whose replicas would not be placed as those of the job.
     """
     mine = job if setup.sample is None else _sampled(job, setup.sample)
-    dag = job_dag(mine, setup.iterations, seed=setup.seed, whole=job)
-    return _load(dag, Fabric.of(Placement.of(mine), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
+    placement = Placement.of(mine)
+    fabric = Fabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
+    if mine.workers > MOST_OBJECTS and setup.granularity == PROPORTIONAL and setup.all_to_all == "fluid":
+        traffic = JobTraffic(mine, placement, False, setup.seed, job)
+        return load_replicas(replica_dag(traffic, setup.iterations, job.jitter, setup.seed), fabric)
+    return _load(job_dag(mine, setup.iterations, seed=setup.seed, whole=job), fabric, setup)
 
 
 def _sampled(job: Job, gpus: int) -> Job:

@@ -238,6 +238,7 @@ class Context(Calendar):
     meetings: At[Meeting]
     returned: At[Returned]  # by window, from, to
     part_of: Bytes  # partition of each host
+    lanes: int  # of a divided star, first queue of the hosts' links: by partition of the receiver, sender; 0: none
 
     free_block: int  # address, 0: none
     retired: int  # blocks whose last packets are being served

@@ -81,6 +81,9 @@ def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> Non
         _vanish(ctx, label, subject)
         return
     arrives = finish + port.delay
+    if ctx.lanes > 0 and number >= ctx.host_count:
+        number = ctx.lanes + ctx.part_of[label & LOW] * ctx.host_count + number - ctx.host_count
+        port = ctx.ports[number]
     enqueue(ctx, port, arrives, label, subject, extra)
     target = port.target
     if target < 0:

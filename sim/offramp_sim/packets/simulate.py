@@ -19,7 +19,7 @@ from offramp_sim.packets.exchange import Protocol, load
 from offramp_sim.packets.flows import Flows
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
 from offramp_sim.packets.machine import Machine
-from offramp_sim.packets.partitions import partition, ranges
+from offramp_sim.packets.partitions import divided, partition, ranges
 from offramp_sim.packets.topology import Topology
 from offramp_sim.packets.watch import Watch, load_watch, watched
 
@@ -137,8 +137,10 @@ def simulate(
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
         topology = _controlled(topology, control, framing)
-    machine = Machine(min(cores, topology.nodes))
-    prepare_network(machine, topology, framing, seed, spray=spray)
+    parts = min(cores, topology.nodes)
+    star = len(topology.levels) == 2 and topology.leaves == 1 and plan is None and 1 < parts <= topology.hosts
+    machine = Machine(parts)
+    prepare_network(machine, divided(topology, parts) if star else topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     for context in machine.contexts:
         context.margin = margin + 16
@@ -203,6 +205,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         context.retry_ps, context.spray = framing.retry_ps, spray
         context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
         context.notices, context.watched = len(topology.source), at.NOTHING
+        context.lanes = topology.lanes
         if links.mark_all_bytes is not None:
             context.ramp_ps = (links.mark_all_bytes - (links.mark_bytes or 0)) * byte_ps
             context.ramp_share = round(links.mark_probability * 2**32)

@@ -40,12 +40,9 @@ def _room(ctx: Context, r: int, level: int) -> float:
     left = room_before(ctx, r, level)
     ctx.room[r] = left
     at = ctx.last[r]
-    while at != NOBODY:
-        flow = ctx.node_flow[at]
-        if ctx.classes[flow] < level:
-            break
-        if ctx.classes[flow] == level and ctx.member[flow] == 0:
-            _add(ctx, flow)
+    while at != NOBODY and ctx.node_class[at] >= level:
+        if ctx.node_class[at] == level and ctx.member[ctx.node_flow[at]] == 0:
+            _add(ctx, ctx.node_flow[at])
         at = ctx.before_node[at]
     return left
 

@@ -6,18 +6,33 @@ from __future__ import annotations
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.allocation import allocate
 from offramp_sim.hermod.flow.heaps import forget_end, pop, push
-from offramp_sim.hermod.flow.layout import Context
+from offramp_sim.hermod.flow.layout import NOBODY, Context
 from offramp_sim.hermod.flow.links import join, leave
 
 
 @native
-def start_flow(ctx: Context, flow: int) -> None:
+def start_flow(ctx: Context, number: int, task: int) -> None:
     """Among the flows under way, behind those of its class."""
+    if ctx.spare_count > 0:
+        ctx.spare_count -= 1
+        flow = ctx.spare[ctx.spare_count]
+    else:
+        flow = ctx.fresh_slot
+        ctx.fresh_slot = flow + 1
+    ctx.task[flow] = task
+    ctx.load[flow] = ctx.loads[number]
+    ctx.classes[flow] = ctx.levels[number]
+    ctx.host[flow] = ctx.hosts[number]
+    ctx.side[flow] = ctx.sides[number]
     if ctx.fifo == 1:
         ctx.classes[flow] = ctx.events
     elif ctx.fifo == 2:
         ctx.host[flow] = ctx.events
+    ctx.left[flow] = 1.0
     ctx.since[flow] = ctx.clock
+    ctx.rate[flow] = 0.0
+    ctx.place[flow] = NOBODY
+    ctx.witness[flow] = NOBODY
     join(ctx, flow)
 
 
@@ -41,25 +56,33 @@ def delay_over(ctx: Context, task: int, now: float) -> None:
     last = ctx.flow_row[task + 1]
     if first == last:
         finish(ctx, task, now)
-    for flow in range(first, last):
-        start_flow(ctx, flow)
+    for number in range(first, last):
+        start_flow(ctx, number, task)
 
 
 @native
 def take_arrived(ctx: Context, now: float) -> None:
     """Take the flows that have arrived off their resources; tasks without others end."""
-    tasks = 0
     while ctx.ends_count > 0 and ctx.due[ctx.ends[0]] <= now + ctx.slack:
         flow = ctx.ends[0]
         forget_end(ctx, flow)
         leave(ctx, flow)
-        task = ctx.owner[flow]
+        ctx.gone[ctx.gone_count] = flow
+        ctx.gone_count += 1
+    for i in range(ctx.gone_count):
+        task = ctx.task[ctx.gone[i]]
         ctx.open_flows[task] -= 1
         if ctx.open_flows[task] == 0:
-            ctx.stack[tasks] = task
-            tasks += 1
-    for i in range(tasks):
-        finish(ctx, ctx.stack[i], now)
+            finish(ctx, task, now)
+
+
+@native
+def free_slots(ctx: Context) -> None:
+    """Nothing refers any more to the flows that have ended in this event."""
+    for i in range(ctx.gone_count):
+        ctx.spare[ctx.spare_count] = ctx.gone[i]
+        ctx.spare_count += 1
+    ctx.gone_count = 0
 
 
 @native
@@ -83,4 +106,5 @@ def run(ctx: Context, most_events: int) -> int:
         while ctx.heap_count > 0 and ctx.heap_time[0] <= now + ctx.slack:
             delay_over(ctx, pop(ctx), now)
         allocate(ctx)
+        free_slots(ctx)
     return 1

@@ -29,16 +29,15 @@ class Context(Record):
     after: Ints
     flow_row: Ints  # flows of a task
     open_flows: Ints  # of them not finished
-    owner: Ints  # task of a flow
-    load: Ints  # what a flow puts on resources; many flows have the same
+    loads: Ints  # what each flow puts on resources; many have the same
     use_row: Words  # resources of a load
     use: Ints
     amount: Doubles  # bytes that the whole flow puts on the resource
     weight: Doubles  # of a load in fair sharing, in whole flows a second
     capacity: Doubles  # of a resource, bytes per second
-    classes: Ints  # of a flow: lower goes first; FIFO fills it in
-    host: Ints  # of a flow, its place at its senders within its class; lower goes first
-    side: Bytes  # 1: holds flows of side 2 of the same sender back
+    levels: Ints  # each flow's class, lower goes first
+    hosts: Ints  # its place at its senders within its class, lower goes first
+    sides: Bytes  # 1: holds flows of side 2 of the same sender back
     fifo: int  # by order of arrival, at one time equal: 1 CLASS, 2 HOST
     ordered: int  # 1: senders keep the order of HOST
 
@@ -47,20 +46,34 @@ class Context(Record):
     heap_time: Doubles  # delays under way
     heap_task: Ints
     heap_count: int
+
+    # Flows under way, by slots, so that what is known of them stays near together in memory.
+    spare: Ints  # slots of flows that have ended
+    spare_count: int
+    fresh_slot: int
+    gone: Ints  # slots of flows that end in this event
+    gone_count: int
+    task: Ints
+    load: Ints
+    classes: Ints  # with FIFO the order of arrival
+    host: Ints
+    side: Bytes
     left: Doubles  # share of the flow that had not arrived when its rate last changed
     since: Doubles  # and when that was
     rate: Doubles  # shares a second
     due: Doubles  # when the flow arrives at this rate
-    ends: Ints  # heap of flows by DUE
+    ends: Ints  # heap by DUE
     ends_count: int
-    place: Ints  # of a flow in it
+    place: Ints  # in it
 
     first: Ints  # of a resource: its flows under way, by class and then by arrival
     last: Ints
     after_node: Ints  # a node for each resource of each flow under way, those of a flow next to each other
     before_node: Ints
     node_flow: Ints
-    first_node: Ints  # of a flow
+    node_class: Ints
+    node_amount: Doubles
+    first_node: Ints
     free_nodes: Ints  # by the number of resources
     fresh_node: int
 
@@ -78,7 +91,7 @@ class Context(Record):
     room: Doubles  # capacity left in this allocation
     demand: Doubles
     lowest: Doubles
-    level: Doubles  # of a flow
+    level: Doubles  # of a member
     held: Ints  # by port: how many flows of side 1 send there
     top: Ints  # by port: the lowest HOST among flows without a rate
 
@@ -86,4 +99,3 @@ class Context(Record):
     done: int
     clock: float
     slack: float  # seconds within which ends count as one event
-    stack: Ints

@@ -18,8 +18,7 @@ def join(ctx: Context, flow: int) -> None:
     """Put a flow on its resources, behind those of its class."""
     after = ctx.after_node
     before = ctx.before_node
-    classes = ctx.classes
-    node_flow = ctx.node_flow
+    classes = ctx.node_class
     begin = ctx.use_row[ctx.load[flow]]
     count = ctx.use_row[ctx.load[flow] + 1] - begin
     node = ctx.free_nodes[count]
@@ -29,15 +28,17 @@ def join(ctx: Context, flow: int) -> None:
     else:
         ctx.free_nodes[count] = after[node]
     ctx.first_node[flow] = node
-    mine = classes[flow]
+    mine = ctx.classes[flow]
     for k in range(count):
         r = ctx.use[begin + k]
         ahead = ctx.last[r]
         behind = NOBODY
-        while ahead != NOBODY and classes[node_flow[ahead]] > mine:
+        while ahead != NOBODY and classes[ahead] > mine:
             behind = ahead
             ahead = before[ahead]
-        node_flow[node + k] = flow
+        ctx.node_flow[node + k] = flow
+        ctx.node_amount[node + k] = ctx.amount[begin + k]
+        classes[node + k] = mine
         before[node + k] = ahead
         after[node + k] = behind
         if ahead == NOBODY:
@@ -89,7 +90,7 @@ def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
     node_flow = ctx.node_flow
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
         at = ctx.last[ctx.use[k]]
-        while at != NOBODY and ctx.classes[node_flow[at]] >= level:
+        while at != NOBODY and ctx.node_class[at] >= level:
             if node_flow[at] != flow:
                 enqueue(ctx, node_flow[at])
             at = before[at]
@@ -112,15 +113,11 @@ def _hold(ctx: Context, flow: int, more: int) -> None:
 @native
 def room_before(ctx: Context, r: int, level: int) -> float:
     """What the flows of the classes before ``level`` leave of a resource."""
-    node_flow = ctx.node_flow
     left = ctx.capacity[r]
     least = NOTHING * left
     at = ctx.first[r]
-    while at != NOBODY:
-        flow = node_flow[at]
-        if ctx.classes[flow] >= level:
-            break
-        left = left - ctx.rate[flow] * ctx.amount[ctx.use_row[ctx.load[flow]] + at - ctx.first_node[flow]]
+    while at != NOBODY and ctx.node_class[at] < level:
+        left = left - ctx.rate[ctx.node_flow[at]] * ctx.node_amount[at]
         if left <= least:
             return 0.0
         at = ctx.after_node[at]

@@ -126,7 +126,8 @@ class JobTraffic:
             for k, (mid, lid) in enumerate(variants):
                 weight[k] = np.random.default_rng((self.seed, first, mid, lid)).normal(0, spread, (size, size))
             weight = np.exp(weight)
-        return weight / weight.sum(axis=2, keepdims=True) * self.job.ep_bytes()
+        found: Amounts = weight / weight.sum(axis=2, keepdims=True) * self.job.ep_bytes()
+        return found
 
     def boundary(self, sender: int, receiver: int) -> Flows:
         """Activations of a microbatch."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which part of a network each core simulates: leaves with their hosts, and shares of the levels above.
 
-The ports of one switch share nothing but what comes in. So a star can be divided too: each core has some hosts, and of the
-switch the ports that lead to them.
+The ports of one switch share nothing but what comes in. So a star can be divided too: each core has some hosts, and
+of the switch the ports that lead to them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def partition(topology: Topology, parts: int) -> Words:
 def divided(topology: Topology, parts: int) -> Topology:
     """A star whose switch is a node in each partition, for what goes to the hosts there.
 
-    A host's link stays one line, but it ends in a lane for each of these nodes: the queue of what is on its way there. A
-    lane's number is ``lanes`` plus its partition times the hosts plus its host, so that arrivals of one time are in the
-    order of hosts, as in the whole switch. The ports of the star keep their numbers.
+    A host's link stays one line, but it ends in a lane for each of these nodes: the queue of what is on its way there.
+    A lane's number is ``lanes`` plus its partition times the hosts plus its host, so that arrivals of one time are in
+    the order of hosts, as in the whole switch. The ports of the star keep their numbers.
     """
     hosts = topology.hosts
     host, part = np.arange(hosts), np.arange(parts)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.hermod import dag as kinds
-from offramp.hermod.dag import Coflows, Dag
+from offramp.hermod.dag import Coflow, Coflows, Dag
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.pipeline import order
 from offramp.hermod.replicas import layout as at
@@ -56,6 +57,14 @@ class ReplicaDag(Dag):
     row: Array = field(kw_only=True)
     followers: Array = field(kw_only=True)
     loads: Loads = field(kw_only=True)
+
+    def coflows(self) -> Iterator[tuple[int, Coflow]]:
+        """Refused, as the objects are not there.
+
+        Raises:
+            OfframpError: always.
+        """
+        raise OfframpError(f"{self.workers} workers: its tasks are not kept one by one, expected fewer or a sample")
 
     def kinds_of_coflows(self) -> Coflows:
         """Role and factors of each coflow."""

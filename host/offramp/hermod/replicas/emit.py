@@ -177,7 +177,7 @@ def _exchange(ctx: Builder, worker: int, rank: int, mid: int, lid: int, role: in
         if ctx.variants > 1:
             load += variant
         load = 2 * load
-        if role == COMBINE or role == DISPATCH_GRADIENT:
+        if role in (COMBINE, DISPATCH_GRADIENT):
             load += 1
         coflow = _coflow(ctx, role, mid, lid, load)
         ctx.exchanges[name] = coflow

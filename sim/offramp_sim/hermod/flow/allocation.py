@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """New rates for the flows that a start or an end may reach, and for no others.
 
-Strict priority: what happens in a class changes nothing for those before it. So the flows whose rates may have changed are
-worked through class by class, each with the flows of its class that share resources with it, directly or by others; where
-the rate of one did change, the later classes on its resources follow.
+Strict priority: what happens in a class changes nothing for those before it. So the flows whose rates may have changed
+are worked through class by class, each with the flows of its class that share resources with it, directly or by others;
+where the rate of one did change, the later classes on its resources follow.
 """
 
 from __future__ import annotations

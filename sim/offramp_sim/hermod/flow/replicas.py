@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of many replicas as the engine's arrays, without an object for each task; equal to what ``network.load`` makes."""
+"""A job of many replicas as the engine's arrays, from arrays; equal to what ``network.load`` makes of objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as arrays against the same jobs as objects, bit for bit. Blind to what both builders take from the job's traffic."""
+"""Jobs as arrays against the same jobs as objects, bit for bit. Blind to what both take from the job's traffic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from offramp.hermod.job_file import load_job
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow import study
 from offramp_sim.hermod.flow.bars import bars
+from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.study import Setup, one, prepare
 
@@ -61,3 +62,12 @@ def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str
         results = [one(loaded, policy, Setup()) for loaded in (objects, arrays)]
         assert results[0].iteration_ends == results[1].iteration_ends
         np.testing.assert_array_equal(results[0].end, results[1].end)
+
+
+def test_tasks_one_by_one_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, arrays = both(monkeypatch, "even", Setup(iterations=2))
+    outcome = one(arrays, "fifo", Setup())
+    with pytest.raises(OfframpError, match="64 workers: its tasks are not kept one by one, expected fewer or a sample"):
+        bars(outcome, 0, 1)
+    with pytest.raises(OfframpError, match="64 workers"):
+        concurrent(outcome, 10)

@@ -28,7 +28,7 @@ from offramp_sim.hermod.flow.workload import workload_dag
 from offramp_sim.themis.workload_file import load_workload
 
 MOST_OBJECTS: Final = 1024
-"""Workers of a job whose tasks are objects; those of a larger one are arrays, equal but without timeline."""
+"""Workers of a job whose tasks are objects; those of a larger one are arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Setup:
     sample: int | None = None
 
 
-def prepare(job: Job, setup: Setup) -> Loaded:
-    """The job's DAG on its network, or that of a sample of its replicas.
+def prepare(job: Job, setup: Setup, *, one_by_one: bool = False) -> Loaded:
+    """The job's DAG on its network, or that of a sample of its replicas; a timeline needs its tasks ``one_by_one``.
 
     Raises:
         OfframpError: a sample whose replicas would not be placed as those of the job.
@@ -67,7 +67,8 @@ def prepare(job: Job, setup: Setup) -> Loaded:
     mine = job if setup.sample is None else _sampled(job, setup.sample)
     placement = Placement.of(mine)
     fabric = Fabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
-    if mine.workers > MOST_OBJECTS and setup.granularity == PROPORTIONAL and setup.all_to_all == "fluid":
+    plain = setup.granularity == PROPORTIONAL and setup.all_to_all == "fluid"
+    if mine.workers > MOST_OBJECTS and plain and not one_by_one:
         traffic = JobTraffic(mine, placement, False, setup.seed, job)
         return load_replicas(replica_dag(traffic, setup.iterations, job.jitter, setup.seed), fabric)
     return _load(job_dag(mine, setup.iterations, seed=setup.seed, whole=job), fabric, setup)

@@ -13,6 +13,8 @@ from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Ints, Words
 
 NEVER_PS: Final = 1 << 62
+LINE_WORDS: Final = 8
+"""A line of the cache."""
 
 
 class Packet(Record):
@@ -124,10 +126,11 @@ class Flow(Record):
 
 
 class Sink(Record):
-    """The receiving end of a flow."""
+    """The receiving end of a flow; a line of the cache, as the next one may be another partition's."""
 
     to_arrive: int
     finish: int
+    padding: Annotated[Words, 6]
 
 
 class Sender(Record):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from functools import cache
@@ -180,7 +181,7 @@ class Machine:
                 if ended == at.NEEDS_ROOM:
                     partition.reserve()
                 elif ended == at.WAITING:
-                    time.sleep(0)
+                    os.sched_yield()
                 else:
                     return ended
             except BaseException as error:

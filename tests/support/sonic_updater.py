@@ -72,12 +72,12 @@ def main() -> None:
         updater_module.Util.__init__.__defaults__ = (folder,)
         updater_module.FileSystemConfigRollbacker.__init__.__defaults__ = (folder, None, None, "")
         for job in told["jobs"]:
-            valid, why = common.ConfigWrapper().validate_config_db_config(copy.deepcopy(job["config"]))
-            if not valid:
-                out.write(json.dumps({"refused": str(why)}) + "\n")
-                continue
             found: dict[str, Any] = {}
             try:
+                valid, why = common.ConfigWrapper().validate_config_db_config(copy.deepcopy(job["config"]))
+                if not valid:
+                    out.write(json.dumps({"refused": str(why)}) + "\n")
+                    continue
                 for undo in ("rollback", "undone"):
                     state.clear()
                     state.update(copy.deepcopy(job["config"]))

@@ -81,7 +81,8 @@ class ExactFlow:
         if not flows:
             self._finish(task, now)
         for f in flows:
-            uses = slice(int(loaded.use_row[f]), int(loaded.use_row[f + 1]))
+            load = int(loaded.load[f])
+            uses = slice(int(loaded.use_row[load]), int(loaded.use_row[load + 1]))
             amounts = {int(r): Fraction(float(a)) for r, a in zip(loaded.use[uses], loaded.amount[uses], strict=True)}
             coflow = int(loaded.coflow_of_flow[f])
             level = self._arrivals if order.fifo == EVERY_HOP else int(order.level[coflow])
@@ -89,7 +90,7 @@ class ExactFlow:
             if order.fifo == AT_HOSTS:
                 host = self._arrivals
             side = int(order.side[coflow])
-            weight = Fraction(float(loaded.weight[f])).limit_denominator(_LARGEST_DENOMINATOR)
+            weight = Fraction(float(loaded.weight[load])).limit_denominator(_LARGEST_DENOMINATOR)
             self._active.append(_Flow(task, amounts, weight, level, host, side))
 
     def _finish(self, task: int, now: Fraction) -> None:

@@ -131,7 +131,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     outcomes: dict[str, FlowResult] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
-        source = _source(settings, setup)
+        source = _source(settings, setup, one_by_one=outputs.plot is not None)
         for k, name in enumerate(names):
             bar.update(task, description=name)
 
@@ -190,7 +190,7 @@ class _Source:
     tokens: int
 
 
-def _source(settings: HermodSettings, setup: Setup) -> _Source:
+def _source(settings: HermodSettings, setup: Setup, *, one_by_one: bool) -> _Source:
     from offramp.hermod.chakra import is_trace
 
     folder = Path(settings.job)
@@ -202,10 +202,10 @@ def _source(settings: HermodSettings, setup: Setup) -> _Source:
         return _traces(folder, settings.nic_gbps, setup)
     if _is_workload(folder):
         raise SettingsError("network", "expected the network of a text workload")
-    return _job(settings.job, settings.gpus, settings.nic_gbps, setup)
+    return _job(settings.job, settings.gpus, settings.nic_gbps, setup, one_by_one=one_by_one)
 
 
-def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup) -> _Source:
+def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup, *, one_by_one: bool) -> _Source:
     from offramp.hermod.job_file import load_job
     from offramp_sim.hermod.flow.study import prepare
 
@@ -215,7 +215,9 @@ def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup) -> _
     title = f"{job.model.name}: {job.gpus} GPUs = {degrees}, {job.nic_gbps:g} Gb/s"
     if setup.sample is not None:
         title += f", by a sample of {setup.sample}"
-    return _Source(prepare(job, setup), title, job.as_json(), job.dp * job.micro_batches * job.tokens)
+    return _Source(
+        prepare(job, setup, one_by_one=one_by_one), title, job.as_json(), job.dp * job.micro_batches * job.tokens
+    )
 
 
 def _is_workload(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,8 @@ class Coflow:
 
 
 Task = Compute | Coflow
+Coflows = tuple[list[tuple[str, Factors]], npt.NDArray[Any]]
+"""Roles and factors that occur, and which of them each coflow has."""
 
 
 @dataclass(slots=True)
@@ -108,3 +110,14 @@ class Dag:
     def computations(self) -> Iterator[tuple[int, Compute]]:
         """All computation with indices."""
         return ((k, task) for k, task in enumerate(self.tasks) if isinstance(task, Compute))
+
+    def kinds_of_coflows(self) -> Coflows:
+        """Role and factors of each coflow."""
+        numbers: dict[tuple[str, Factors], int] = {}
+        of = [numbers.setdefault((task.role, task.factors), len(numbers)) for _, task in self.coflows()]
+        return list(numbers), np.array(of, np.int32)
+
+    def iteration_of_ends(self) -> npt.NDArray[Any]:
+        """Of each task the iteration that may end with it, -1 if none does."""
+        ending = [self.captured or (isinstance(task, Compute) and task.worker >= 0) for task in self.tasks]
+        return np.where(ending, [task.iteration for task in self.tasks], -1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -112,15 +113,25 @@ class JobTraffic:
 
     def dispatch(self, group: Indices, mid: int, lid: int) -> Flows:
         """Tokens to the experts; with ``imbalance`` each sender has favourites of its own, the same each iteration."""
-        first, size = int(group[0]), len(group)
+        first = int(group[0])
         even = self.job.imbalance == 0
         name = (first,) if even else (first, mid, lid)
         if name not in self._made:
-            random = np.random.default_rng((self.seed, first, mid, lid))
-            weight = np.ones((size, size)) if even else np.exp(random.normal(0, self.job.imbalance, (size, size)))
-            shares = weight / weight.sum(axis=1, keepdims=True) * self.job.ep_bytes()
-            self._made[name] = _all_to_all(group, shares)
+            row, column = all_pairs(len(group))
+            matrix = self.expert_bytes(group, [(mid, lid)])[0]
+            self._made[name] = Flows(group[row], group[column], matrix[row, column])
         return self._made[name]
+
+    def expert_bytes(self, group: Indices, variants: Sequence[tuple[int, int]]) -> Amounts:
+        """``(v, n, n)`` bytes of each sender to each member, at each of some microbatches and layers."""
+        first, size, spread = int(group[0]), len(group), self.job.imbalance
+        weight = np.ones((len(variants), size, size))
+        if spread > 0:
+            for k, (mid, lid) in enumerate(variants):
+                weight[k] = np.random.default_rng((self.seed, first, mid, lid)).normal(0, spread, (size, size))
+            weight = np.exp(weight)
+        found: Amounts = weight / weight.sum(axis=2, keepdims=True) * self.job.ep_bytes()
+        return found
 
     def boundary(self, sender: int, receiver: int) -> Flows:
         """Activations of a microbatch."""
@@ -158,6 +169,7 @@ class JobTraffic:
         return Flows(np.array([worker]), np.array([worker]), np.array([size]))
 
 
-def _all_to_all(group: Indices, matrix: Amounts) -> Flows:
-    row, column = np.nonzero(~np.eye(len(group), dtype=bool))
-    return Flows(group[row], group[column], matrix[row, column])
+def all_pairs(size: int) -> tuple[Indices, Indices]:
+    """Sender and receiver of each flow of an all-to-all, as places in the group."""
+    row, column = np.nonzero(~np.eye(size, dtype=bool))
+    return row, column

@@ -97,12 +97,15 @@ def take(ctx: Context, port: int) -> Packet:
 
 @native
 def look(ctx: Context) -> None:
-    """See what other partitions have put on the links that lead here."""
-    for i in range(ctx.crossing_count):
-        port = ctx.crossing[2 * i]
-        if ctx.arrival[port] == NEVER_PS:
-            time = head_time(ctx.reads[port])
-            if time != NEVER_PS:
-                ctx.arrival[port] = time
-                target = ctx.crossing[2 * i + 1]
-                ctx.due[target] = min(ctx.due[target], time)
+    """See what other partitions have put on the links that lead here, in the last window."""
+    for other in range(ctx.parts):
+        news = ctx.news + ((((ctx.window + 1) & 1) * ctx.parts + other) * ctx.parts + ctx.part) * ctx.news_size
+        for i in range(news[0]):
+            port = news[i + 1]
+            if ctx.arrival[port] == NEVER_PS:
+                time = head_time(ctx.reads[port])
+                if time != NEVER_PS:
+                    ctx.arrival[port] = time
+                    target = -1 - ctx.ports[port].target
+                    ctx.due[target] = min(ctx.due[target], time)
+        news[0] = 0

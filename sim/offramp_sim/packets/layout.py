@@ -13,6 +13,8 @@ from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Ints, Words
 
 NEVER_PS: Final = 1 << 62
+LINE_WORDS: Final = 8
+"""A line of the cache."""
 
 
 class Packet(Record):
@@ -124,10 +126,11 @@ class Flow(Record):
 
 
 class Sink(Record):
-    """The receiving end of a flow."""
+    """The receiving end of a flow; a line of the cache, as the next one may be another partition's."""
 
     to_arrive: int
     finish: int
+    padding: Annotated[Words, 6]
 
 
 class Sender(Record):
@@ -231,13 +234,15 @@ class Context(Calendar):
     starts_used: int
     ranges: Words  # first and last node, for each level
     range_count: int
-    crossing: Words  # ports that lead here from another partition
-    crossing_count: int
+    news: Words  # by window, from, to: how many ports have got packets for the other partition, and which
+    news_size: int
+    noted: Words  # by port, the window in which it was last among them
     notices: int  # first of the ports, partition by partition, that carry drops to the partition of their flows
     sent_low: int  # earliest time of what went to other partitions in this window
     meetings: At[Meeting]
     returned: At[Returned]  # by window, from, to
-    part_of: Bytes  # partition of each host
+    part_of: Bytes  # partition of each node
+    lanes: int  # of a divided star, first queue of the hosts' links: by partition of the receiver, sender; 0: none
 
     free_block: int  # address, 0: none
     retired: int  # blocks whose last packets are being served

@@ -29,7 +29,7 @@ from offramp_sim.packets.queues import take_returned
 from offramp_sim.packets.rounds import start_round
 from offramp_sim.packets.windows import begin_starts, hear_notices, serve_host, serve_switch
 
-SPINS: Final = 2_000
+SPINS: Final = 20_000
 
 
 @native

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from functools import cache
@@ -122,8 +123,8 @@ class Machine:
         self.partitions = [Partition() for _ in range(parts)]
         self.contexts = [each.fields for each in self.partitions]
         self.wall_s = 0.0
-        meetings = _lines(2 * parts, at.Meeting.WORDS)
-        returned = _lines(2 * parts * parts, at.Returned.WORDS)
+        meetings = lines(2 * parts, at.Meeting.WORDS)
+        returned = lines(2 * parts * parts, at.Returned.WORDS)
         for part, context in enumerate(self.contexts):
             context.part, context.parts = part, parts
         self.give(at.Context.meetings, meetings)
@@ -180,7 +181,7 @@ class Machine:
                 if ended == at.NEEDS_ROOM:
                     partition.reserve()
                 elif ended == at.WAITING:
-                    time.sleep(0)
+                    os.sched_yield()
                 else:
                     return ended
             except BaseException as error:
@@ -203,7 +204,7 @@ def _longer(held: Array, needed: int) -> Array:
     return larger
 
 
-def _lines(count: int, words: int) -> Array:
+def lines(count: int, words: int) -> Array:
     """Records that each begin a line of the cache."""
     room = np.zeros((count + 1) * words, np.int64)
     skip = -(room.ctypes.data // 8) % 8

@@ -81,10 +81,13 @@ def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> Non
         _vanish(ctx, label, subject)
         return
     arrives = finish + port.delay
+    if ctx.lanes > 0 and number >= ctx.host_count:
+        number = ctx.lanes + ctx.part_of[label & LOW] * ctx.host_count + number - ctx.host_count
+        port = ctx.ports[number]
     enqueue(ctx, port, arrives, label, subject, extra)
     target = port.target
     if target < 0:
-        ctx.sent_low = min(ctx.sent_low, arrives)
+        _note(ctx, number, -1 - target, arrives)
         return
     announce(ctx, number, target, arrives)
 
@@ -96,6 +99,19 @@ def announce(ctx: Context, number: int, target: int, time: int) -> None:
         ctx.arrival[number] = time
         if time < ctx.due[target]:
             ctx.due[target] = time
+
+
+@native
+def _note(ctx: Context, number: int, node: int, time: int) -> None:
+    """A node of another partition has a packet coming, of which that learns at the end of the window."""
+    ctx.sent_low = min(ctx.sent_low, time)
+    if ctx.noted[number] != ctx.window:
+        ctx.noted[number] = ctx.window
+        way = ((ctx.window & 1) * ctx.parts + ctx.part) * ctx.parts + ctx.part_of[node]
+        news = ctx.news + way * ctx.news_size
+        count = news[0] + 1
+        news[0] = count
+        news[count] = number
 
 
 @native

@@ -18,8 +18,8 @@ from offramp_sim.packets.control import Control, check, load_control, round_trip
 from offramp_sim.packets.exchange import Protocol, load
 from offramp_sim.packets.flows import Flows
 from offramp_sim.packets.layout import NEVER_PS, PACKET_BYTES
-from offramp_sim.packets.machine import Machine
-from offramp_sim.packets.partitions import partition, ranges
+from offramp_sim.packets.machine import Machine, lines
+from offramp_sim.packets.partitions import divided, partition, ranges
 from offramp_sim.packets.topology import Topology
 from offramp_sim.packets.watch import Watch, load_watch, watched
 
@@ -137,8 +137,10 @@ def simulate(
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
         topology = _controlled(topology, control, framing)
-    machine = Machine(min(cores, topology.nodes))
-    prepare_network(machine, topology, framing, seed, spray=spray)
+    parts = min(cores, topology.nodes)
+    star = len(topology.levels) == 2 and topology.leaves == 1 and plan is None and 1 < parts <= topology.hosts
+    machine = Machine(parts)
+    prepare_network(machine, divided(topology, parts) if star else topology, framing, seed, spray=spray)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     for context in machine.contexts:
         context.margin = margin + 16
@@ -154,7 +156,7 @@ def simulate(
 
 
 def _begin_exchange(machine: Machine, topology: Topology, protocol: Protocol) -> None:
-    parts_of = machine[at.Context.part_of]
+    parts_of = machine[at.Context.part_of][: topology.hosts]
     for part, context in enumerate(machine.contexts):
         context.hosts_left = int(np.count_nonzero(parts_of == part))
     machine.begin()
@@ -184,7 +186,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
     machine.give(at.Context.switches, switches)
     machine.give(at.Context.due, np.full(topology.nodes, NEVER_PS))
     machine.give(at.Context.leaf_of, topology.leaf_of())
-    machine.give(at.Context.part_of, parts_of[: topology.hosts].astype(np.uint8))
+    machine.give(at.Context.part_of, parts_of.astype(np.uint8))
     hosts = np.zeros((topology.hosts, at.Host.WORDS), np.int64)
     hosts[:, [at.Host.ring, at.Host.pending]] = -1
     hosts[:, at.Host.held] = at.NOTHING
@@ -195,7 +197,6 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
     machine.give(at.Context.hosts, hosts)
     byte_ps = 8 * 10**12 // links.rate_bps
     least = min(wire_bytes(SHORT_FRAME_BYTES), framing.header + 1)
-    crossing = parts_of[topology.source] != parts_of[topology.target]
     for part, (each, context) in enumerate(zip(machine.partitions, machine.contexts, strict=True)):
         context.window_ps = min(links.delay_ps + least * byte_ps, framing.retry_ps, _LONGEST_WINDOW_PS)
         context.host_count, context.leaf_count = topology.hosts, topology.leaves
@@ -203,14 +204,12 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         context.retry_ps, context.spray = framing.retry_ps, spray
         context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
         context.notices, context.watched = len(topology.source), at.NOTHING
+        context.lanes = topology.lanes
         if links.mark_all_bytes is not None:
             context.ramp_ps = (links.mark_all_bytes - (links.mark_bytes or 0)) * byte_ps
             context.ramp_share = round(links.mark_probability * 2**32)
         mine = each.give(at.Context.ranges, ranges(topology, parts_of, part))
         context.range_count = len(mine)
-        inward = np.flatnonzero(crossing & (parts_of[topology.target] == part))
-        each.give(at.Context.crossing, np.stack([inward, topology.target[inward]], axis=1))
-        context.crossing_count = len(inward)
 
 
 def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64], seed: int) -> None:
@@ -239,6 +238,18 @@ def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64]
     machine.give(at.Context.ports, ports)
     machine.give(at.Context.reads, reads)
     machine.give(at.Context.arrival, np.full(len(ports), NEVER_PS))
+    _news(machine, parts_of[topology.source] * parts + parts_of[topology.target], crossing)
+
+
+def _news(machine: Machine, ways: npt.NDArray[np.int64], crossing: npt.NDArray[np.bool_]) -> None:
+    """Room for the ports that partitions tell each other of; lists begin lines of the cache of their own."""
+    parts = len(machine.contexts)
+    most = int(np.bincount(ways[crossing], minlength=1).max())
+    size = -(-(most + 2) // 8) * 8
+    for context in machine.contexts:
+        context.news_size = size
+    machine.give(at.Context.news, lines(2 * parts * parts, size))
+    machine.give(at.Context.noted, np.full(len(machine[at.Context.ports]), -1))
 
 
 def _states(seed: int, count: int) -> npt.NDArray[np.int64]:

@@ -62,6 +62,7 @@ class Topology:
         source, target: ``(p,)`` nodes at the ends of each port. Ports that lead to a node are next to each other; a
             switch's last one is its own, by which its pipeline keeps packets.
         switches: ``(s, Switch.WORDS)`` words of :class:`offramp_sim.packets.layout.Switch`.
+        lanes: first port of a divided star's lanes (:func:`offramp_sim.packets.partitions.divided`); 0: it is whole.
     """
 
     hosts: int
@@ -71,6 +72,7 @@ class Topology:
     source: Words
     target: Words
     switches: Words
+    lanes: int = 0
 
     @property
     def nodes(self) -> int:
@@ -83,10 +85,7 @@ class Topology:
 
     def host_ports(self) -> Words:
         """``(hosts,)`` port by which each host sends."""
-        order = np.flatnonzero(self.source < self.hosts)
-        found = np.empty(self.hosts, np.int64)
-        found[self.source[order]] = order
-        return found
+        return np.unique(self.source, return_index=True)[1][: self.hosts]
 
 
 def star(hosts: int, links: Links) -> Topology:

@@ -18,7 +18,9 @@ from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.packets import Framing, Links, Protocol, background, fat_tree, flows, leaf_spine, simulate, star
 from offramp_sim.packets import machine as machine_module
+from offramp_sim.packets.control import Dctcp, Swift
 from offramp_sim.packets.machine import Partition
+from offramp_sim.packets.watch import Watch
 
 LINKS = Links(rate_bps=10_000_000_000, delay_ps=2_000_000)
 LOSSY = Links(rate_bps=10_000_000_000, delay_ps=500_000, buffer_bytes=12_000, mark_bytes=5_000, loss=0.01)
@@ -47,6 +49,23 @@ def test_any_number_of_cores_gives_the_same(shape, links, spray):
     )
     if links is LOSSY:
         assert min(one.dropped, one.lost, one.marked) > 0
+    for other in more:
+        assert_equal(one, other)
+
+
+@pytest.mark.parametrize("control", [None, Dctcp(), Swift()], ids=["none", "dctcp", "swift"])
+def test_a_divided_star_is_the_whole_one(control):
+    """Some hosts for each core, more than one flow each, answers, a queue that is watched, drops and losses."""
+    topology = star(11, LOSSY)
+    rows = [(k % 11, (k % 11 + 1 + k % 4) % 11 // 3 * 3, 9_000 + 1_000 * k, 700 * k) for k in range(60)]
+    rows = [row for row in rows if row[0] != row[1]]
+    watch = Watch(3, 10_000_000, 20)
+    one, *more = (
+        simulate(topology, flows=flows(rows), framing=QUICK, seed=4, cores=cores, control=control, watch=watch)
+        for cores in (1, 2, 5, 11, 12)
+    )
+    assert one.lost > 0
+    assert control is not None or min(one.dropped, one.marked) > 0
     for other in more:
         assert_equal(one, other)
 

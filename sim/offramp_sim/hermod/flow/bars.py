@@ -60,6 +60,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
     replicas = dag.workers // dag.stages
     found = Bars()
     alone: dict[int, float] = {}
+    dag.coflows()  # refused where there are no objects
     for k, task in enumerate(dag.tasks):
         first, last = max(begin, float(outcome.start[k])), min(end, float(outcome.end[k]))
         if last <= first:

@@ -4,168 +4,107 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import native
-from offramp_sim.hermod.flow.layout import (
-    Context,
-)
-from offramp_sim.hermod.flow.sharing import MUCH, allocate
+from offramp_sim.hermod.flow.allocation import allocate
+from offramp_sim.hermod.flow.heaps import forget_end, pop, push
+from offramp_sim.hermod.flow.layout import NOBODY, Context
+from offramp_sim.hermod.flow.links import join, leave
 
 
 @native
-def push(ctx: Context, time: float, task: int) -> None:
-    """A delay ends at ``time``; of equal times the lower task goes first."""
-    times = ctx.heap_time
-    tasks = ctx.heap_task
-    at = ctx.heap_count
-    ctx.heap_count = at + 1
-    while at > 0:
-        above = (at - 1) // 2
-        if times[above] < time or (times[above] == time and tasks[above] < task):
-            break
-        times[at] = times[above]
-        tasks[at] = tasks[above]
-        at = above
-    times[at] = time
-    tasks[at] = task
-
-
-@native
-def pop(ctx: Context) -> int:
-    """The task whose delay ends next."""
-    times = ctx.heap_time
-    tasks = ctx.heap_task
-    first = tasks[0]
-    count = ctx.heap_count - 1
-    ctx.heap_count = count
-    time = times[count]
-    task = tasks[count]
-    at = 0
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count:
-            right = below + 1
-            if times[right] < times[below] or (times[right] == times[below] and tasks[right] < tasks[below]):
-                below = right
-        if time < times[below] or (time == times[below] and task < tasks[below]):
-            break
-        times[at] = times[below]
-        tasks[at] = tasks[below]
-        at = below
-    times[at] = time
-    tasks[at] = task
-    return first
-
-
-@native
-def activate(ctx: Context, flow: int) -> None:
+def start_flow(ctx: Context, number: int, task: int) -> None:
     """Among the flows under way, behind those of its class."""
-    active = ctx.active
-    classes = ctx.classes
+    if ctx.spare_count > 0:
+        ctx.spare_count -= 1
+        flow = ctx.spare[ctx.spare_count]
+    else:
+        flow = ctx.fresh_slot
+        ctx.fresh_slot = flow + 1
+    ctx.task[flow] = task
+    ctx.load[flow] = ctx.loads[number]
+    ctx.classes[flow] = ctx.levels[number]
+    ctx.host[flow] = ctx.hosts[number]
+    ctx.side[flow] = ctx.sides[number]
     if ctx.fifo == 1:
-        classes[flow] = ctx.events
+        ctx.classes[flow] = ctx.events
     elif ctx.fifo == 2:
         ctx.host[flow] = ctx.events
-    at = ctx.active_count
-    ctx.active_count = at + 1
-    mine = classes[flow]
-    while at > 0 and classes[active[at - 1]] > mine:
-        active[at] = active[at - 1]
-        at -= 1
-    active[at] = flow
+    ctx.left[flow] = 1.0
+    ctx.since[flow] = ctx.clock
+    ctx.rate[flow] = 0.0
+    ctx.place[flow] = NOBODY
+    ctx.witness[flow] = NOBODY
+    join(ctx, flow)
 
 
 @native
 def finish(ctx: Context, task: int, now: float) -> None:
     """A task ends; what waits for nothing else starts its delay."""
-    waits = ctx.waits
-    row = ctx.after_row
-    after = ctx.after
-    delay = ctx.delay
-    start = ctx.start
-    end = ctx.end
-    end[task] = now
+    ctx.end[task] = now
     ctx.done += 1
-    for k in range(row[task], row[task + 1]):
-        then = after[k]
-        waits[then] -= 1
-        if waits[then] == 0:
-            start[then] = now
-            push(ctx, now + delay[then], then)
+    for k in range(ctx.after_row[task], ctx.after_row[task + 1]):
+        then = ctx.after[k]
+        ctx.waits[then] -= 1
+        if ctx.waits[then] == 0:
+            ctx.start[then] = now
+            push(ctx, now + ctx.delay[then], then)
 
 
 @native
-def delay_over(ctx: Context, task: int, now: float) -> int:
-    """Its flows start, or it is done; returns how many flows have started."""
-    row = ctx.flow_row
-    started = row[task + 1] - row[task]
-    if started == 0:
+def delay_over(ctx: Context, task: int, now: float) -> None:
+    """Its flows start, or it is done."""
+    first = ctx.flow_row[task]
+    last = ctx.flow_row[task + 1]
+    if first == last:
         finish(ctx, task, now)
-    else:
-        for flow in range(row[task], row[task + 1]):
-            activate(ctx, flow)
-    return started
+    for number in range(first, last):
+        start_flow(ctx, number, task)
 
 
 @native
-def ended(ctx: Context, now: float, slack: float) -> int:
-    """Take the flows that have arrived off the list; returns how many."""
-    active = ctx.active
-    left = ctx.left
-    rate = ctx.rate
-    owner = ctx.owner
-    open_flows = ctx.open_flows
-    stack = ctx.stack
-    kept = 0
-    tasks = 0
-    count = ctx.active_count
-    for i in range(count):
-        flow = active[i]
-        if left[flow] <= rate[flow] * slack + 1e-12:
-            open_flows[owner[flow]] -= 1
-            if open_flows[owner[flow]] == 0:
-                stack[tasks] = owner[flow]
-                tasks += 1
-        else:
-            active[kept] = flow
-            kept += 1
-    ctx.active_count = kept
-    for i in range(tasks):
-        finish(ctx, stack[i], now)
-    return count - kept
+def take_arrived(ctx: Context, now: float) -> None:
+    """Take the flows that have arrived off their resources; tasks without others end."""
+    while ctx.ends_count > 0 and ctx.due[ctx.ends[0]] <= now + ctx.slack:
+        flow = ctx.ends[0]
+        forget_end(ctx, flow)
+        leave(ctx, flow)
+        ctx.gone[ctx.gone_count] = flow
+        ctx.gone_count += 1
+    for i in range(ctx.gone_count):
+        task = ctx.task[ctx.gone[i]]
+        ctx.open_flows[task] -= 1
+        if ctx.open_flows[task] == 0:
+            finish(ctx, task, now)
+
+
+@native
+def free_slots(ctx: Context) -> None:
+    """Nothing refers any more to the flows that have ended in this event."""
+    for i in range(ctx.gone_count):
+        ctx.spare[ctx.spare_count] = ctx.gone[i]
+        ctx.spare_count += 1
+    ctx.gone_count = 0
 
 
 @native
 def run(ctx: Context, most_events: int) -> int:
     """Until everything is done (1), ``most_events`` events are (0), or nothing can go on (2)."""
-    times = ctx.heap_time
-    active = ctx.active
-    left = ctx.left
-    rate = ctx.rate
-    clock = ctx.clock
-    slack = ctx.slack[0]
     until = ctx.events + most_events
     while ctx.done < ctx.tasks:
         if ctx.events >= until:
             return 0
-        ctx.events += 1
-        now = clock[0]
-        step = MUCH
-        if ctx.heap_count > 0:
-            step = times[0] - now
-        for i in range(ctx.active_count):
-            flow = active[i]
-            if rate[flow] > 0.0:
-                step = min(step, left[flow] / rate[flow])
-        if step >= MUCH:
+        if ctx.heap_count == 0 and ctx.ends_count == 0:
             return 2
-        step = max(step, 0.0)
-        now = now + step
-        clock[0] = now
-        for i in range(ctx.active_count):
-            flow = active[i]
-            left[flow] = left[flow] - rate[flow] * step
-        changed = ended(ctx, now, slack)
-        while ctx.heap_count > 0 and times[0] <= now + slack:
-            changed += delay_over(ctx, pop(ctx), now)
-        if changed > 0:
-            allocate(ctx)
+        ctx.events += 1
+        now = ctx.clock
+        if ctx.heap_count > 0:
+            now = ctx.heap_time[0]
+        if ctx.ends_count > 0 and (ctx.heap_count == 0 or ctx.due[ctx.ends[0]] < now):
+            now = ctx.due[ctx.ends[0]]
+        now = max(now, ctx.clock)
+        ctx.clock = now
+        take_arrived(ctx, now)
+        while ctx.heap_count > 0 and ctx.heap_time[0] <= now + ctx.slack:
+            delay_over(ctx, pop(ctx), now)
+        allocate(ctx)
+        free_slots(ctx)
     return 1

@@ -3,51 +3,99 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from offramp_base.native.records import Record
-from offramp_base.native.subset import Doubles, Words
+from offramp_base.native.subset import Bytes, Doubles, Ints, Words
+
+NOBODY: Final = -1
+"""The end of a list, or a flow that is in no heap."""
+
+FREE: Final = 0
+FIXED: Final = 1
+"""What :data:`Context.fixed` says: the flow has its rate."""
+NARROWED: Final = 2
+ASIDE: Final = 3
 
 
 class Context(Record):
     """The whole state of a run. Addresses point into NumPy arrays that Python owns."""
 
     tasks: int
-    resources: int
     ports: int  # the first resources are the sending sides of NICs
     delay: Doubles  # seconds before a task's flows start; the task's own time if it has none
-    waits: Words  # tasks that a task still waits for
-    after_row: Words  # tasks that wait for it
-    after: Words
-    flow_row: Words  # flows of a task
-    open_flows: Words  # of them not finished
-    use_row: Words  # resources of a flow
-    use: Words
+    waits: Ints  # tasks that a task still waits for
+    after_row: Ints  # tasks that wait for it
+    after: Ints
+    flow_row: Ints  # flows of a task
+    open_flows: Ints  # of them not finished
+    loads: Ints  # what each flow puts on resources; many have the same
+    use_row: Words  # resources of a load
+    use: Ints
     amount: Doubles  # bytes that the whole flow puts on the resource
-    weight: Doubles  # of a flow in fair sharing, in whole flows a second
-    classes: Words  # lower goes first; FIFO fills it in
-    side: Words  # 1: holds flows of side 2 of the same sender back
-    owner: Words  # task of a flow
-    left: Doubles  # share of the flow that has not arrived
+    weight: Doubles  # of a load in fair sharing, in whole flows a second
+    capacity: Doubles  # of a resource, bytes per second
+    levels: Ints  # each flow's class, lower goes first
+    hosts: Ints  # its place at its senders within its class, lower goes first
+    sides: Bytes  # 1: holds flows of side 2 of the same sender back
+    fifo: int  # by order of arrival, at one time equal: 1 CLASS, 2 HOST
+    ordered: int  # 1: senders keep the order of HOST
+
+    start: Doubles
+    end: Doubles
+    heap_time: Doubles  # delays under way
+    heap_task: Ints
+    heap_count: int
+
+    # Flows under way, by slots, so that what is known of them stays near together in memory.
+    spare: Ints  # slots of flows that have ended
+    spare_count: int
+    fresh_slot: int
+    gone: Ints  # slots of flows that end in this event
+    gone_count: int
+    task: Ints
+    load: Ints
+    classes: Ints  # with FIFO the order of arrival
+    host: Ints
+    side: Bytes
+    left: Doubles  # share of the flow that had not arrived when its rate last changed
+    since: Doubles  # and when that was
     rate: Doubles  # shares a second
-    active: Words  # flows under way, by class
-    active_count: int
-    capacity: Doubles  # bytes per second
+    due: Doubles  # when the flow arrives at this rate
+    ends: Ints  # heap by DUE
+    ends_count: int
+    place: Ints  # in it
+
+    first: Ints  # of a resource: its flows under way, by class and then by arrival
+    last: Ints
+    after_node: Ints  # a node for each resource of each flow under way, those of a flow next to each other
+    before_node: Ints
+    node_flow: Ints
+    node_class: Ints
+    node_amount: Doubles
+    first_node: Ints
+    free_nodes: Ints  # by the number of resources
+    fresh_node: int
+
+    queue: Words  # heap of flows whose rates may have changed: class, flow
+    queue_count: int
+    queued: Bytes
+    members: Ints  # flows of one class that are given their rates together
+    member_count: int
+    member: Bytes
+    was: Doubles  # rate of a member before
+    fixed: Bytes
+    witness: Ints  # a resource that left the flow nothing
+    allocation: int  # number of the current one
+    reached: Words  # by resource, the last one that needed its ROOM
     room: Doubles  # capacity left in this allocation
     demand: Doubles
     lowest: Doubles
-    level: Doubles  # of a flow
-    fixed: Words
-    start: Doubles
-    end: Doubles
-    heap_time: Doubles
-    heap_task: Words
-    heap_count: int
-    fifo: int  # by order of arrival, at one time equal: 1 CLASS, 2 HOST
-    host: Words  # of a flow, its place at its senders within its class; lower goes first
+    level: Doubles  # of a member
+    held: Ints  # by port: how many flows of side 1 send there
+    top: Ints  # by port: the lowest HOST among flows without a rate
+
     events: int
     done: int
-    clock: Doubles  # one double
-    held: Words  # by port: whether a flow of side 1 sends there
-    slack: Doubles  # seconds within which ends count as one event; one double
-    stack: Words
-    top: Words  # by port: the lowest HOST among flows without a rate
-    ordered: int  # 1: senders keep the order of HOST
+    clock: float
+    slack: float  # seconds within which ends count as one event

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import Coflow, Compute, Dag
+from offramp.hermod.dag import Compute, Dag, Flows
 from offramp.hermod.factors import CType
 from offramp_sim.hermod.flow import alltoall
 from offramp_sim.hermod.flow.fabric import Fabric
@@ -39,9 +39,11 @@ class Loaded:
 
     Attributes:
         delay: seconds of each task before its flows.
+        waits, after_row, after: how many tasks each waits for, and which wait for it.
         flow_row: flows of each task.
         coflow_of_flow: position of each flow's coflow among the coflows.
-        use_row, use, amount: resources of each flow.
+        load: what each flow puts on resources; coflows that are alike share it.
+        use_row, use, amount, weight: resources of each load, and its weight.
     """
 
     dag: Dag
@@ -49,6 +51,7 @@ class Loaded:
     delay: Array
     flow_row: Array
     coflow_of_flow: Array
+    load: Array
     use_row: Array
     use: Array
     amount: Array
@@ -75,7 +78,8 @@ def load(
     delay = np.zeros(len(dag.tasks))
     loads: list[Load] = []
     row, owner = [0], []
-    known: dict[tuple[int, int], tuple[list[Load], float]] = {}
+    known: dict[tuple[int, int], tuple[range, float]] = {}
+    load_of: list[int] = []
     position = 0
     for k, task in enumerate(dag.tasks):
         if isinstance(task, Compute):
@@ -86,13 +90,15 @@ def load(
         else:
             name = id(task.flows), int(task.ctype)
             if name not in known:
-                known[name] = _loads(task, fabric, granularity, all_to_all, overhead_s)
-            made, delay[k] = known[name]
+                found, seconds = loads_of(task.flows, task.ctype, fabric, granularity, all_to_all, overhead_s)
+                known[name] = range(len(loads), len(loads) + len(found)), seconds
+                loads += found
+            numbers, delay[k] = known[name]
             delay[k] += task.latency_s
-            loads += made
-            owner += [position] * len(made)
+            load_of += numbers
+            owner += [position] * len(numbers)
             position += 1
-        row.append(len(loads))
+        row.append(len(load_of))
     counts = np.array([len(each.resource) for each in loads], np.int64)
     empty = [np.empty(0)]
     after_row, after, waits = _followers(dag)
@@ -100,10 +106,11 @@ def load(
         dag,
         fabric,
         delay,
-        np.array(row, np.int64),
-        np.array(owner, np.int64),
+        np.array(row, np.int32),
+        np.array(owner, np.int32),
+        np.array(load_of, np.int32),
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.concatenate([each.resource for each in loads] or empty).astype(np.int64),
+        np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
         np.concatenate([each.amount for each in loads] or empty),
         np.array([each.weight for each in loads], np.float64),
         after_row,
@@ -113,30 +120,48 @@ def load(
 
 
 def _followers(dag: Dag) -> tuple[Array, Array, Array]:
-    waits = np.array([len(task.waits) for task in dag.tasks], np.int64)
+    waits = np.array([len(task.waits) for task in dag.tasks], np.int32)
     task = np.repeat(np.arange(len(dag.tasks)), waits)
     before = np.array([b for t in dag.tasks for b in t.waits], np.int64)
     by = np.argsort(before, kind="stable")
     row = np.searchsorted(before[by], np.arange(len(dag.tasks) + 1))
-    return row.astype(np.int64), task[by].astype(np.int64), waits
+    return row.astype(np.int32), task[by].astype(np.int32), waits
 
 
-def _loads(
-    coflow: Coflow, fabric: Fabric, granularity: str, all_to_all: str, overhead_s: float
+def loads_of(
+    flows: Flows,
+    ctype: CType,
+    fabric: Fabric,
+    granularity: str = PROPORTIONAL,
+    all_to_all: str = "fluid",
+    overhead_s: float = 0.0,
 ) -> tuple[list[Load], float]:
-    flow, resource, amount = fabric.route(coflow.flows, coflow.ctype)
+    """What a coflow puts where, and seconds of overhead before."""
+    flow, resource, amount = fabric.route(flows, ctype)
     if not len(flow):
         return [], 0.0
     seconds = 0.0
-    if coflow.ctype is CType.EP and len(coflow.flows.size) > 1:
-        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
+    if ctype is CType.EP and len(flows.size) > 1:
+        factor, seconds = alltoall.cost(flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
         amount = amount * factor
-    if granularity == SEPARATE and coflow.ctype is CType.EP:
+    if granularity == SEPARATE and ctype is CType.EP:
         by = np.argsort(flow, kind="stable")
         cuts = np.flatnonzero(np.diff(flow[by])) + 1
         parts = zip(np.split(resource[by], cuts), np.split(amount[by], cuts), strict=True)
         return [Load(r, a, 1 / a[0]) for r, a in parts], seconds
+    places, total, weight = together(resource, amount[None], fabric)
+    return [Load(places, total[0], float(weight[0]))], seconds
+
+
+def together(resource: Array, amounts: Array, fabric: Fabric) -> tuple[Array, Array, Array]:
+    """Flows that keep their proportions as one load: its resources, ``(v, r)`` bytes and ``(v,)`` weights.
+
+    ``resource`` is each flow's, ``amounts`` what it puts there, ``(v, rows)``, in ``v`` coflows on the same paths.
+    """
     places, inverse, meeting = np.unique(resource, return_inverse=True, return_counts=True)
-    total = np.bincount(inverse, amount)
-    busiest = int(np.argmax(total / fabric.capacity[places]))
-    return [Load(places, total, meeting[busiest] / total[busiest])], seconds
+    times, count = len(amounts), len(places)
+    where = inverse + count * np.arange(times)[:, None]
+    total = np.bincount(where.ravel(), amounts.ravel(), times * count).reshape(times, count)
+    busiest = np.argmax(total / fabric.capacity[places], axis=1)
+    most = total[np.arange(times), busiest]
+    return places, total, meeting[busiest] / most

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import COMBINE_GRADIENT, DISPATCH_GRADIENT, Coflow, Dag
+from offramp.hermod.dag import COMBINE_GRADIENT, DISPATCH_GRADIENT, Dag
 from offramp.hermod.dscp import Codec
 from offramp.hermod.factors import POLICIES, CType, Factors, hermod_policy, key
 from offramp.hermod.queues import plan_queues
@@ -57,25 +57,25 @@ def order_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
         raise OfframpError(f"hosts {hosts}: expected {' or '.join(HOSTS)}")
     if policy == "hermod" and dag.interleaved:
         policy = hermod_policy(interleaved=True)
-    coflows = [coflow for _, coflow in dag.coflows()]
-    side = np.zeros(len(coflows), np.int64)
+    kinds, of = dag.kinds_of_coflows()
+    side = np.zeros(len(of), np.int64)
     if policy in BASELINES:
         if policy.startswith("lina"):
-            side[:] = [_lina_side(coflow) for coflow in coflows]
-        equal = np.zeros(len(coflows), np.int64)
+            side = np.array([_lina_side(*kind) for kind in kinds], np.int64)[of]
+        equal = np.zeros(len(of), np.int64)
         if policy == "host-fifo":
             return Order(equal, AT_HOSTS, side, equal)
         return Order(equal, EVERY_HOP if policy.endswith("fifo") else NO_FIFO, side)
     if policy not in POLICIES:
         raise OfframpError(f"policy {policy}: expected one of {', '.join(NAMES)}")
-    every = list({coflow.factors for coflow in coflows})
+    every = list({factors for _, factors in kinds})
     keys = {f: key(policy, f) for f in every}
     rank = {k: i for i, k in enumerate(sorted(set(keys.values())))}
-    exact = np.array([rank[keys[coflow.factors]] for coflow in coflows], np.int64)
+    exact = np.array([rank[keys[factors]] for _, factors in kinds], np.int64)[of]
     if queues is None:
         return Order(exact, NO_FIFO, side)
     level = _in_queues(dag, policy, every, queues, scheme)
-    coarse = np.array([level[coflow.factors] for coflow in coflows], np.int64)
+    coarse = np.array([level[factors] for _, factors in kinds], np.int64)[of]
     return Order(coarse, NO_FIFO, side, exact if hosts == "exact" else None)
 
 
@@ -88,7 +88,7 @@ def _in_queues(dag: Dag, policy: str, every: list[Factors], queues: int, scheme:
     return {f: queues - plan.queue_of(codec, f) for f in every if f.ctype is not CType.TP} | inside
 
 
-def _lina_side(coflow: Coflow) -> int:
-    if coflow.ctype is CType.DP:
+def _lina_side(role: str, factors: Factors) -> int:
+    if factors.ctype is CType.DP:
         return 2
-    return int(coflow.role in (COMBINE_GRADIENT, DISPATCH_GRADIENT))
+    return int(role in (COMBINE_GRADIENT, DISPATCH_GRADIENT))

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.hermod.dag import Compute, Dag
+from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
-from offramp_sim.hermod.flow.layout import Context
+from offramp_sim.hermod.flow.layout import NOBODY, Context
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.policies import Order, order_of
 
@@ -89,18 +89,18 @@ def simulate(
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     """The end of each iteration, from those of all tasks: that of its last task or computation, as the DAG has it."""
-    ends = np.zeros(dag.iterations)
-    for k, task in enumerate(dag.tasks) if dag.captured else dag.computations():
-        if dag.captured or (isinstance(task, Compute) and task.worker >= 0):
-            ends[task.iteration] = max(ends[task.iteration], end[k])
-    return tuple(ends.tolist())
+    of = dag.iteration_of_ends()
+    return tuple(float(end.max(initial=0.0, where=of == iteration)) for iteration in range(dag.iterations))
 
 
 def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context]:
-    """The engine's context for a run, and the arrays that it points to."""
-    tasks, flows = len(loaded.delay), len(loaded.weight)
+    """The engine's context for a run, and the arrays that it points to; pages that are never written take no memory."""
+    tasks, flows = len(loaded.delay), len(loaded.load)
     resources, ports = loaded.fabric.resources, loaded.fabric.count
-    word, real = np.int64, np.float64
+    uses = np.diff(loaded.use_row)
+    nodes = int(np.bincount(loaded.load, minlength=len(uses)) @ uses)
+    short, real, byte = np.int32, np.float64, np.uint8
+    coflow = loaded.coflow_of_flow
     arrays: dict[object, Any] = {
         Context.delay: loaded.delay,
         Context.waits: loaded.waits.copy(),
@@ -108,39 +108,37 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
         Context.after: loaded.after,
         Context.flow_row: loaded.flow_row,
         Context.open_flows: np.diff(loaded.flow_row),
+        Context.loads: loaded.load,
         Context.use_row: loaded.use_row,
         Context.use: loaded.use,
         Context.amount: loaded.amount,
         Context.weight: loaded.weight,
-        Context.classes: order.level[loaded.coflow_of_flow].copy(),
-        Context.host: (order.level if order.host is None else order.host)[loaded.coflow_of_flow].copy(),
-        Context.side: order.side[loaded.coflow_of_flow].copy(),
-        Context.owner: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
-        Context.left: np.ones(flows),
+        Context.levels: order.level.astype(short)[coflow],
+        Context.hosts: (order.level if order.host is None else order.host).astype(short)[coflow],
+        Context.sides: order.side.astype(byte)[coflow],
         Context.capacity: loaded.fabric.capacity.copy(),
-        Context.clock: np.zeros(1),
-        Context.slack: np.array([slack_s]),
-        Context.held: np.zeros(ports, word),
-        Context.top: np.zeros(ports, word),
     }
-    for field, size, kind in (
-        (Context.rate, flows, real),
-        (Context.active, flows, word),
-        (Context.room, resources, real),
-        (Context.demand, resources, real),
-        (Context.lowest, resources, real),
-        (Context.level, flows, real),
-        (Context.fixed, flows, word),
-        (Context.start, tasks, real),
-        (Context.end, tasks, real),
-        (Context.heap_time, tasks, real),
-        (Context.heap_task, tasks, word),
-        (Context.stack, flows, word),
+    for size, kind, fill, fields in (
+        (resources, real, 0, (Context.room, Context.demand, Context.lowest)),
+        (resources, np.int64, 0, (Context.reached,)),
+        (resources, short, NOBODY, (Context.first, Context.last)),
+        (ports, short, 0, (Context.held, Context.top)),
+        (tasks, real, 0, (Context.start, Context.end, Context.heap_time)),
+        (tasks, short, 0, (Context.heap_task,)),
+        (flows, real, 0, (Context.left, Context.rate, Context.since, Context.due, Context.was, Context.level)),
+        (flows, np.int64, 0, (Context.queue,)),
+        (flows, short, 0, (Context.spare, Context.gone, Context.task, Context.load, Context.classes, Context.host)),
+        (flows, short, 0, (Context.ends, Context.place, Context.first_node, Context.members, Context.witness)),
+        (flows, byte, 0, (Context.side, Context.queued, Context.member, Context.fixed)),
+        (nodes, short, 0, (Context.after_node, Context.before_node, Context.node_flow, Context.node_class)),
+        (nodes, real, 0, (Context.node_amount,)),
+        (int(uses.max(initial=0)) + 1, short, NOBODY, (Context.free_nodes,)),
     ):
-        arrays[field] = np.zeros(max(1, size), kind)
+        for field in fields:
+            arrays[field] = np.full(size, fill, kind) if fill else np.zeros(max(1, size), kind)
     made = RecordArrays(Context)
     context = made.fields
-    context.tasks, context.resources, context.ports = tasks, resources, ports
+    context.tasks, context.ports, context.slack = tasks, ports, slack_s
     context.fifo, context.ordered = order.fifo, order.host is not None
     for given, array in arrays.items():
         made.give(given, array)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,14 +15,20 @@ from offramp.hermod.chakra import load_dag
 from offramp.hermod.dag import Dag
 from offramp.hermod.job import Job
 from offramp.hermod.placement import Placement
+from offramp.hermod.replicas.dag import replica_dag
+from offramp.hermod.traffic import JobTraffic
 from offramp.themis.network import Network
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.flow.dimensions import Dimensions
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
+from offramp_sim.hermod.flow.replicas import load_replicas
 from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.workload import workload_dag
 from offramp_sim.themis.workload_file import load_workload
+
+MOST_OBJECTS: Final = 1024
+"""Workers of a job whose tasks are objects; those of a larger one are arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,21 @@ class Setup:
     bidirectional: bool = False
 
 
-def prepare(job: Job, setup: Setup) -> Loaded:
-    """The job's DAG on its network, or that of a sample of its replicas.
+def prepare(job: Job, setup: Setup, *, one_by_one: bool = False) -> Loaded:
+    """The job's DAG on its network, or that of a sample of its replicas; a timeline needs its tasks ``one_by_one``.
 
     Raises:
         OfframpError: a sample whose replicas would not be placed as those of the job.
     """
     mine = job if setup.sample is None else _sampled(job, setup.sample)
+    placement = Placement.of(mine)
+    fabric = Fabric.of(placement, job.nic_gbps, setup.routing, setup.leaf, setup.seed)
+    plain = setup.granularity == PROPORTIONAL and setup.all_to_all == "fluid"
+    if mine.workers > MOST_OBJECTS and plain and not one_by_one:
+        traffic = JobTraffic(mine, placement, False, setup.seed, job, setup.bidirectional)
+        return load_replicas(replica_dag(traffic, setup.iterations, job.jitter, setup.seed), fabric)
     dag = job_dag(mine, setup.iterations, seed=setup.seed, whole=job, bidirectional=setup.bidirectional)
-    return _load(dag, Fabric.of(Placement.of(mine), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
+    return _load(dag, fabric, setup)
 
 
 def _sampled(job: Job, gpus: int) -> Job:

@@ -32,21 +32,21 @@ def loaded(coflows: list[Coflow], ports: int, routing: str = "spray", **how: obj
 
 def filled(every: Loaded, classes: np.ndarray) -> np.ndarray:
     """Rates by strict priority and, within a class, the textbook's progressive filling."""
-    flows = len(every.weight)
+    flows = len(every.load)
     use = np.zeros((flows, every.fabric.resources))
     for f in range(flows):
-        part = slice(every.use_row[f], every.use_row[f + 1])
+        part = slice(every.use_row[every.load[f]], every.use_row[every.load[f] + 1])
         use[f, every.use[part]] = every.amount[part]
     room = np.ones(every.fabric.resources)
     rate = np.zeros(flows)
     for level in np.unique(classes):
         growing = [int(f) for f in np.flatnonzero(classes == level)]
         while growing:
-            demand = sum(every.weight[f] * use[f] for f in growing)
+            demand = sum(every.weight[every.load[f]] * use[f] for f in growing)
             used = demand > 0
             step = max(0.0, float((room[used] / demand[used]).min()))
             room = room - step * demand
-            rate[growing] += step * every.weight[growing]
+            rate[growing] += step * every.weight[every.load[growing]]
             full = used & (room < 1e-9)
             room[full] = 0
             growing = [f for f in growing if not (use[f, full] > 0).any()]

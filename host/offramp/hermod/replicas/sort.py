@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of :func:`offramp.hermod.build.sort_tasks`: nothing before what it waits for, otherwise by submission."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp.hermod.replicas.layout import Sorting
+from offramp_base.native.subset import native
+
+_HALF: Final = 32
+_LOW: Final = (1 << _HALF) - 1
+
+
+@native
+def sort(ctx: Sorting) -> int:
+    """Number the tasks anew; returns how many have a place, fewer than all if there is a cycle."""
+    _index(ctx)
+    for task in range(ctx.tasks):
+        if ctx.left[task] == 0:
+            _push(ctx, (ctx.submitted[task] << _HALF) | task)
+    made = 0
+    while ctx.heap_count > 0:
+        task = _pop(ctx)
+        ctx.place[task] = made
+        ctx.order[made] = task
+        made += 1
+        for i in range(ctx.row[task], ctx.row[task + 1]):
+            follower = ctx.followers[i]
+            ctx.left[follower] -= 1
+            if ctx.left[follower] == 0:
+                _push(ctx, (ctx.submitted[follower] << _HALF) | follower)
+    if made == ctx.tasks:
+        _renumber(ctx)
+    return made
+
+
+@native
+def _index(ctx: Sorting) -> None:
+    """The followers of each task, in the order of the edges, and how many tasks each waits for."""
+    row = ctx.row
+    for i in range(ctx.edges):
+        row[ctx.before[i] + 1] += 1
+        ctx.left[ctx.after[i]] += 1
+    for task in range(ctx.tasks):
+        row[task + 1] += row[task]
+    for i in range(ctx.edges):
+        before = ctx.before[i]
+        ctx.followers[row[before]] = ctx.after[i]
+        row[before] += 1
+    for k in range(ctx.tasks):
+        row[ctx.tasks - k] = row[ctx.tasks - k - 1]
+    row[0] = 0
+
+
+@native
+def _renumber(ctx: Sorting) -> None:
+    """Rows by the new numbers, in which nothing waits twice for the same."""
+    at = 0
+    for k in range(ctx.tasks):
+        task = ctx.order[k]
+        ctx.sorted_row[k] = at
+        for i in range(ctx.row[task], ctx.row[task + 1]):
+            follower = ctx.followers[i]
+            if ctx.submitted[follower] != -1 - k:
+                ctx.submitted[follower] = -1 - k  # not needed any more
+                ctx.sorted_followers[at] = ctx.place[follower]
+                ctx.left[ctx.place[follower]] += 1
+                at += 1
+    ctx.sorted_row[ctx.tasks] = at
+
+
+@native
+def _push(ctx: Sorting, key: int) -> None:
+    heap = ctx.heap
+    at = ctx.heap_count
+    ctx.heap_count = at + 1
+    while at > 0 and heap[(at - 1) // 2] > key:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = key
+
+
+@native
+def _pop(ctx: Sorting) -> int:
+    """The task that was submitted first of those that wait for nothing."""
+    heap = ctx.heap
+    first = heap[0] & _LOW
+    count = ctx.heap_count - 1
+    ctx.heap_count = count
+    key = heap[count]
+    at = 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= key:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = key
+    return first

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three heaps: of delays by their ends, of flows by their ends, and of flows that wait for a new rate by class."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.subset import native
+from offramp_sim.hermod.flow.layout import NOBODY, Context
+
+_HALF: Final = 32
+_LOW: Final = (1 << _HALF) - 1
+
+
+@native
+def push(ctx: Context, time: float, task: int) -> None:
+    """A delay ends at ``time``; of equal times the lower task goes first."""
+    times = ctx.heap_time
+    tasks = ctx.heap_task
+    at = ctx.heap_count
+    ctx.heap_count = at + 1
+    while at > 0:
+        above = (at - 1) // 2
+        if times[above] < time or (times[above] == time and tasks[above] < task):
+            break
+        times[at] = times[above]
+        tasks[at] = tasks[above]
+        at = above
+    times[at] = time
+    tasks[at] = task
+
+
+@native
+def pop(ctx: Context) -> int:
+    """The task whose delay ends next."""
+    times = ctx.heap_time
+    tasks = ctx.heap_task
+    first = tasks[0]
+    count = ctx.heap_count - 1
+    ctx.heap_count = count
+    time = times[count]
+    task = tasks[count]
+    at = 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count:
+            right = below + 1
+            if times[right] < times[below] or (times[right] == times[below] and tasks[right] < tasks[below]):
+                below = right
+        if time < times[below] or (time == times[below] and task < tasks[below]):
+            break
+        times[at] = times[below]
+        tasks[at] = tasks[below]
+        at = below
+    times[at] = time
+    tasks[at] = task
+    return first
+
+
+@native
+def expect_end(ctx: Context, flow: int, time: float) -> None:
+    """A flow arrives at ``time``, unless its rate changes before."""
+    ctx.due[flow] = time
+    at = ctx.place[flow]
+    if at == NOBODY:
+        at = ctx.ends_count
+        ctx.ends_count = at + 1
+    _settle(ctx, flow, at)
+
+
+@native
+def forget_end(ctx: Context, flow: int) -> None:
+    """A flow has arrived, or has no rate."""
+    at = ctx.place[flow]
+    if at != NOBODY:
+        ctx.place[flow] = NOBODY
+        count = ctx.ends_count - 1
+        ctx.ends_count = count
+        if at < count:
+            _settle(ctx, ctx.ends[count], at)
+
+
+@native
+def _settle(ctx: Context, flow: int, at: int) -> None:
+    """Put a flow where it belongs, from a place that is free."""
+    ends = ctx.ends
+    place = ctx.place
+    due = ctx.due
+    time = due[flow]
+    while at > 0 and due[ends[(at - 1) // 2]] > time:
+        above = (at - 1) // 2
+        ends[at] = ends[above]
+        place[ends[at]] = at
+        at = above
+    count = ctx.ends_count
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and due[ends[below + 1]] < due[ends[below]]:
+            below += 1
+        if due[ends[below]] >= time:
+            break
+        ends[at] = ends[below]
+        place[ends[at]] = at
+        at = below
+    ends[at] = flow
+    place[flow] = at
+
+
+@native
+def enqueue(ctx: Context, flow: int) -> None:
+    """A flow's rate may have changed."""
+    if ctx.queued[flow] != 0:
+        return
+    ctx.queued[flow] = 1
+    queue = ctx.queue
+    key = (ctx.classes[flow] << _HALF) | flow
+    at = ctx.queue_count
+    ctx.queue_count = at + 1
+    while at > 0 and queue[(at - 1) // 2] > key:
+        queue[at] = queue[(at - 1) // 2]
+        at = (at - 1) // 2
+    queue[at] = key
+
+
+@native
+def dequeue(ctx: Context) -> int:
+    """The flow of the first class among those whose rates may have changed."""
+    queue = ctx.queue
+    first = queue[0] & _LOW
+    count = ctx.queue_count - 1
+    ctx.queue_count = count
+    key = queue[count]
+    at = 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and queue[below + 1] < queue[below]:
+            below += 1
+        if queue[below] >= key:
+            break
+        queue[at] = queue[below]
+        at = below
+    queue[at] = key
+    return first

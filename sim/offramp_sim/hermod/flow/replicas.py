@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job of many replicas as the engine's arrays, from arrays; equal to what ``network.load`` makes of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from offramp.hermod.dag import Flows
+from offramp.hermod.factors import CType
+from offramp.hermod.replicas.dag import ReplicaDag
+from offramp.hermod.traffic import all_pairs
+from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.network import Array, Loaded, loads_of, together
+
+_NONE = -1
+"""The number of a load of which nothing travels."""
+
+
+def load_replicas(dag: ReplicaDag, fabric: Fabric) -> Loaded:
+    """Route every load once; all-to-alls are fluid, and a coflow's flows keep their proportions."""
+    table = _Table()
+    _all_to_alls(table, dag, fabric)
+    _boundaries(table, dag, fabric)
+    _rings(table, dag, fabric)
+    coflow = dag.code >= 0
+    load = np.concatenate(table.numbers)[dag.load[coflow]]
+    travels = load != _NONE
+    sends = coflow.copy()
+    sends[coflow] = travels
+    flow_row = np.zeros(len(coflow) + 1, np.int32)
+    np.cumsum(sends, out=flow_row[1:])
+    return Loaded(
+        dag,
+        fabric,
+        dag.seconds,
+        flow_row,
+        np.flatnonzero(travels).astype(np.int32),
+        load[travels],
+        np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *table.uses]))]),
+        np.concatenate([np.empty(0, np.int32), *table.resources]),
+        np.concatenate([np.empty(0), *table.amounts]),
+        np.concatenate([np.empty(0), *table.weights]),
+        dag.row,
+        dag.followers,
+        dag.waits,
+    )
+
+
+@dataclass(slots=True)
+class _Table:
+    """The engine's loads, one after the other.
+
+    Attributes:
+        numbers: of the engine's load, by the DAG's number.
+        uses, resources, amounts, weights: how many resources each load has, these, bytes on them, and its weight.
+    """
+
+    count: int = 0
+    numbers: list[Array] = field(default_factory=list)
+    uses: list[Array] = field(default_factory=list)
+    resources: list[Array] = field(default_factory=list)
+    amounts: list[Array] = field(default_factory=list)
+    weights: list[Array] = field(default_factory=list)
+
+    def put(self, resource: Array, amount: Array, weight: Array) -> Array:
+        """Loads of ``amount``, ``(v, r)``, on the same resources or on those of their own; returns their numbers."""
+        made = np.arange(self.count, self.count + len(amount), dtype=np.int32)
+        self.count += len(amount)
+        self.uses.append(np.full(len(amount), amount.shape[1]))
+        self.resources.append(np.broadcast_to(resource, amount.shape).astype(np.int32).ravel())
+        self.amounts.append(amount.ravel())
+        self.weights.append(weight)
+        return made
+
+
+def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+    """Each group's dispatches, each before its reverse."""
+    loads = dag.loads
+    for k, group in enumerate(loads.groups):
+        variants = loads.variants[k * dag.stages // len(loads.groups)]
+        row, column = all_pairs(len(group))
+        size = loads.traffic.expert_bytes(group, variants)[:, row, column]
+        numbers = np.full((len(variants), 2), _NONE, np.int32)
+        for back, (source, sink) in enumerate(((group[row], group[column]), (group[column], group[row]))):
+            flow, resource, _ = fabric.route(Flows(source, sink, size[0]), CType.EP)
+            if len(flow):
+                numbers[:, back] = table.put(*together(resource, size[:, flow] * fabric.share, fabric))
+        table.numbers.append(numbers.ravel())
+
+
+def _boundaries(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+    """What each worker sends to the next stage, then what it sends to the one before."""
+    sender = np.arange(dag.workers)
+    size = np.full(dag.workers, dag.loads.traffic.job.pp_bytes())
+    for step in (1, -1):
+        sink = (sender + step * dag.workers // dag.stages) % dag.workers
+        flow, resource, amount = fabric.route(Flows(sender, sink, size), CType.PP)
+        by = np.lexsort((resource, flow))
+        uses = np.bincount(flow, minlength=dag.workers)
+        numbers = np.full(dag.workers, _NONE, np.int32)
+        for count in np.unique(uses[uses > 0]).tolist():
+            mine = by[uses[flow[by]] == count].reshape(-1, count)
+            numbers[flow[mine[:, 0]]] = table.put(resource[mine], amount[mine], 1 / amount[mine[:, 0]])
+        table.numbers.append(numbers)
+
+
+def _rings(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
+    """ReduceScatter and AllGather of each ring."""
+    for scatter, gather, _ in dag.loads.rings:
+        for flows in (scatter, gather):
+            numbers = np.full(1, _NONE, np.int32)
+            for each in loads_of(flows, CType.DP, fabric)[0]:
+                numbers = table.put(each.resource, each.amount[None], np.array([each.weight]))
+            table.numbers.append(numbers)

@@ -5,8 +5,9 @@
 // as much again until the work is seen, where an idle processor is given back to a host. How long work takes to come to
 // somebody who looks depends on the clients, who are served sooner by him. So both ways are tried: a period in which
 // the server looks is compared with one in which it sleeps at once, by work per second times work per second of processor
-// time. The way that does more is kept, and the other one tried again now and then; but looking may not cost a request more
-// than a tenth of the processor time that it takes without, as others have a use for processors, too.
+// time. The way that does more is kept, and the other one tried again now and then, the later the oftener it has failed, or
+// soon when the load becomes another. But looking may not cost a request more than a twenty-fifth of the processor time that
+// it takes without, as others have a use for processors, too.
 #pragma once
 
 #include <time.h>
@@ -32,7 +33,7 @@ class Pacer {
         const std::int64_t processor_ns = processor_now_ns();
         const auto did = static_cast<double>(work - work_);
         const double took = static_cast<double>(now_ns - began_ns_), used = static_cast<double>(std::max<std::int64_t>(1, processor_ns - processor_ns_));
-        evaluate(did / took, did / used);
+        evaluate({did / took, did / used});
         began_ns_ = now_ns;
         processor_ns_ = processor_ns;
         work_ = work;
@@ -41,14 +42,18 @@ class Pacer {
 
   private:
     static constexpr std::int64_t period_ns = 4'000'000;
-    static constexpr unsigned least_rounds = 32, trial = 16;
-    static constexpr double least_thrift = 0.9;
+    static constexpr unsigned least_rounds = 32, soon = 16, late = 1024;  // rounds; periods between trials
+    static constexpr double least_thrift = 0.96, another = 2;
 
     // Work per second, and per second of processor time.
     struct Way {
         double rate = 0, thrift = 0;
 
-        static void known(double& before, double now) { before = before == 0 ? now : before + (now - before) / 4; }
+        [[nodiscard]] double score() const { return rate * thrift; }
+        void learn(const Way& now) {
+            rate = rate == 0 ? now.rate : rate + (now.rate - rate) / 4;
+            thrift = thrift == 0 ? now.thrift : thrift + (now.thrift - thrift) / 4;
+        }
     };
 
     static std::int64_t processor_now_ns() {
@@ -58,17 +63,24 @@ class Pacer {
     }
 
     // The first period after a change tells of both ways, so that it does not count.
-    void evaluate(double rate, double thrift) {
+    void evaluate(const Way& now) {
         if (fresh_) {
             fresh_ = false;
             return;
         }
         Way& way = ways_[looks_ ? 1 : 0];
-        way.known(way.rate, rate);
-        way.known(way.thrift, thrift);
+        const bool promises = trying_ && now.score() > ways_[looks_ ? 0 : 1].score();
+        const bool changed = !trying_ && (now.rate > another * way.rate || way.rate > another * now.rate);
+        way.learn(now);
         const auto& [sleeps, looks] = ways_;
-        const bool better = looks.rate * looks.thrift > sleeps.rate * sleeps.thrift && looks.thrift > least_thrift * sleeps.thrift;
-        const bool next = ++periods_ % trial == 0 ? !better : better;
+        const bool better = looks.score() > sleeps.score() && looks.thrift > least_thrift * sleeps.thrift;
+        if (promises || changed) wait_ = soon;
+        else if (trying_) wait_ = std::min(2 * wait_, late);
+        if (promises) until_ = 1;
+        else if (trying_ || changed) until_ = wait_;
+        trying_ = --until_ == 0;
+        if (trying_) until_ = wait_;
+        const bool next = trying_ ? !better : better;
         fresh_ = next != looks_;
         looks_ = next;
     }
@@ -76,8 +88,8 @@ class Pacer {
     std::int64_t most_ns_, began_ns_ = 0, processor_ns_ = 0;
     std::uint64_t work_ = 0;
     Way ways_[2];
-    unsigned rounds_ = 0, periods_ = 0;
-    bool looks_ = false, fresh_ = true;
+    unsigned rounds_ = 0, wait_ = soon, until_ = soon;
+    bool looks_ = false, fresh_ = true, trying_ = false;
 };
 
 }  // namespace offramp::store

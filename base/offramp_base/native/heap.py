@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A binary heap for compiled code: entries of three words, what comes first in time and, of one time, in order."""
+"""Binary heaps for compiled code: of entries of three words, by time and, of one time, by order; and of keys."""
 
 from __future__ import annotations
 
 from offramp_base.native.records import Record
-from offramp_base.native.subset import inlined
+from offramp_base.native.subset import Words, inlined
 
 
 class HeapEntry(Record):
@@ -55,3 +55,28 @@ def drop_first(heap: HeapEntry, count: int) -> None:
         _put(heap[place], lower.time, lower.order, lower.item)
         place = child
     _put(heap[place], time, order, item)
+
+
+@inlined
+def sift_key_up(heap: Words, place: int, key: int) -> None:
+    """Put a key into a heap of ``place`` keys, behind which there is room for one more."""
+    while place > 0 and heap[(place - 1) >> 1] > key:
+        heap[place] = heap[(place - 1) >> 1]
+        place = (place - 1) >> 1
+    heap[place] = key
+
+
+@inlined
+def drop_first_key(heap: Words, count: int) -> None:
+    """Remove the lowest key of a heap that keeps ``count`` others."""
+    key = heap[count]
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = key

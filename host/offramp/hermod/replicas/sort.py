@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp.hermod.replicas.layout import Sorting
+from offramp_base.native.heap import drop_first_key, sift_key_up
 from offramp_base.native.subset import native
 
 _HALF: Final = 32
@@ -72,13 +73,8 @@ def _renumber(ctx: Sorting) -> None:
 
 @native
 def _push(ctx: Sorting, key: int) -> None:
-    heap = ctx.heap
-    at = ctx.heap_count
-    ctx.heap_count = at + 1
-    while at > 0 and heap[(at - 1) // 2] > key:
-        heap[at] = heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    heap[at] = key
+    sift_key_up(ctx.heap, ctx.heap_count, key)
+    ctx.heap_count = ctx.heap_count + 1
 
 
 @native
@@ -86,17 +82,6 @@ def _pop(ctx: Sorting) -> int:
     """The task that was submitted first of those that wait for nothing."""
     heap = ctx.heap
     first = heap[0] & _LOW
-    count = ctx.heap_count - 1
-    ctx.heap_count = count
-    key = heap[count]
-    at = 0
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count and heap[below + 1] < heap[below]:
-            below += 1
-        if heap[below] >= key:
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = key
+    ctx.heap_count = ctx.heap_count - 1
+    drop_first_key(heap, ctx.heap_count)
     return first

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.heap import drop_first_key, sift_key_up
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.layout import NOBODY, Context
 
@@ -112,14 +113,8 @@ def enqueue(ctx: Context, flow: int) -> None:
     if ctx.queued[flow] != 0:
         return
     ctx.queued[flow] = 1
-    queue = ctx.queue
-    key = (ctx.classes[flow] << _HALF) | flow
-    at = ctx.queue_count
-    ctx.queue_count = at + 1
-    while at > 0 and queue[(at - 1) // 2] > key:
-        queue[at] = queue[(at - 1) // 2]
-        at = (at - 1) // 2
-    queue[at] = key
+    sift_key_up(ctx.queue, ctx.queue_count, (ctx.classes[flow] << _HALF) | flow)
+    ctx.queue_count = ctx.queue_count + 1
 
 
 @native
@@ -127,17 +122,6 @@ def dequeue(ctx: Context) -> int:
     """The flow of the first class among those whose rates may have changed."""
     queue = ctx.queue
     first = queue[0] & _LOW
-    count = ctx.queue_count - 1
-    ctx.queue_count = count
-    key = queue[count]
-    at = 0
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count and queue[below + 1] < queue[below]:
-            below += 1
-        if queue[below] >= key:
-            break
-        queue[at] = queue[below]
-        at = below
-    queue[at] = key
+    ctx.queue_count = ctx.queue_count - 1
+    drop_first_key(queue, ctx.queue_count)
     return first

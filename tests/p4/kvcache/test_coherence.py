@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from offramp.leo.kvcache.control import CacheControl
+from offramp.leo.kvcache.executed import MOST_CLIENTS, Executed
 from offramp.leo.kvcache.front import Front
-from offramp.leo.kvcache.wire import NOTE_CLIENT, Frame, Kind
+from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, Frame, Kind
 from offramp.leo.store.client import Client, Connection, encode_versioned, versioned
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
@@ -400,6 +401,30 @@ def test_a_write_is_executed_once_however_late_it_comes(wire) -> None:
     assert (last.version, last.value) == (first + 1498, writes[-1].value)
     [none] = world.settle(Frame(STORE_MAC, mac(0), Kind.GET, 0, 1, 50))
     assert none.version == 0
+
+
+def test_writes_are_remembered_for_so_many_and_so_many_clients() -> None:
+    def frame(client: int, request: int) -> Frame:
+        return Frame(STORE_MAC, mac(0), Kind.PUT, client, request, 1, 0, bytes(64))
+
+    executed = Executed()
+    for request in (5, 3, 4, 2000):
+        assert executed.begin(frame(0, request))
+        assert not executed.begin(frame(0, request))
+        assert executed.reply(frame(0, request)) is None
+    executed.end(frame(0, 2000), reply := frame(0, 2000).answer(7, bytes(64)))
+    assert executed.reply(frame(0, 2000)) == reply
+    for request in (3, 4, 5, 2000 - REMEMBERED):  # older than any that may come again
+        assert not executed.begin(frame(0, request))
+    assert executed.begin(frame(0, 2001 - REMEMBERED))
+    executed.end(frame(0, 2001 - REMEMBERED), None)  # refused
+    assert executed.begin(frame(0, 2001 - REMEMBERED))
+    for client in range(1, MOST_CLIENTS):
+        assert executed.begin(frame(client, 1))
+    assert not executed.begin(frame(0, 2000))  # which makes client 1 the one that has written least lately
+    assert executed.begin(frame(MOST_CLIENTS, 1))
+    assert executed.begin(frame(1, 1))
+    assert not executed.begin(frame(0, 2000))
 
 
 @pytest.mark.parametrize("content", [b"", bytes(97), bytes(98), bytes(12) + b"\x88\xb5\x07" + bytes(90)])

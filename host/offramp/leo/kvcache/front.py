@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from offramp.leo.kvcache.control import CacheControl
-from offramp.leo.kvcache.wire import MOST_VERSION, NOTE_CLIENT, REMEMBERED, VALUE_BYTES, Frame, Kind
+from offramp.leo.kvcache.executed import Executed
+from offramp.leo.kvcache.wire import MOST_VERSION, NOTE_CLIENT, VALUE_BYTES, Frame, Kind
 from offramp.leo.store.client import Answer, Connection, StoreError, encode_info, encode_versioned, versioned
 from offramp.leo.store.guard import Changed, Guard, Guarded
 from offramp_base.listening import Token
 
 KEY_BYTES: Final = 8
 _RETRY_S: Final = 0.02
+_MOST_OPEN: Final = 1 << 16
+"""Frames that wait for the store; those that come meanwhile are sent again by their clients."""
+_MOST_ASKED: Final = 1 << 20
+"""Keys that are counted between two choices."""
 
 
 class _Note(NamedTuple):
@@ -56,7 +61,7 @@ class Front:
         self.asked: Counter[int] = Counter()
         self._open: deque[Frame] = deque()
         self._queued: list[bytes] = []
-        self._done: dict[int, OrderedDict[int, Frame | None]] = {}
+        self._executed = Executed()
         self._notes: dict[int, _Note] = {}
         self._ready: list[Frame] = []
         self._heard = 0  # the last change that was told
@@ -88,23 +93,16 @@ class Front:
             if note is not None and note.frame == frame:
                 del self._notes[frame.request]
             return
-        if frame.client == NOTE_CLIENT:
+        if frame.client == NOTE_CLIENT or len(self._open) >= _MOST_OPEN:
             return
         if frame.kind is Kind.GET:
-            self.asked[frame.key] += 1
+            if frame.key in self.asked or len(self.asked) < _MOST_ASKED:
+                self.asked[frame.key] += 1
             self._send(frame, encode_versioned(_name(frame.key)))
-            return
-        done = self._done.setdefault(frame.client, OrderedDict())
-        if frame.request in done:
-            if (reply := done[frame.request]) is not None:
-                self._ready.append(reply._replace(to=frame.sender))
-            return  # or it is being executed
-        if done and frame.request <= max(done) - REMEMBERED:
-            return  # so old that its client has heard of it
-        done[frame.request] = None
-        for old in [request for request in done if request <= frame.request - REMEMBERED]:
-            del done[old]
-        self._send(frame, encode_versioned(_name(frame.key), frame.value))
+        elif self._executed.begin(frame):
+            self._send(frame, encode_versioned(_name(frame.key), frame.value))
+        elif (reply := self._executed.reply(frame)) is not None:
+            self._ready.append(reply._replace(to=frame.sender))
 
     def poll(self) -> list[Frame]:
         """Frames to be sent now; does not wait.
@@ -170,13 +168,11 @@ class Front:
         try:
             version, value = versioned(answer)
         except StoreError:
-            if frame.client in self._done:  # refused: the client asks again
-                self._done[frame.client].pop(frame.request, None)
+            self._executed.end(frame, None)  # the client asks again
             return
         if frame.kind is Kind.PUT:
             reply = frame.answer(self._shown(version), frame.value)
-            if frame.request in (done := self._done[frame.client]):
-                done[frame.request] = reply
+            self._executed.end(frame, reply)
         elif value is None or len(value) != VALUE_BYTES:
             reply = frame.answer(0, bytes(VALUE_BYTES))
         else:

@@ -169,7 +169,6 @@ def test_sockets_where_there_are_no_namespaces(up):
 
 
 def test_what_cannot_be_built_is_one_line_and_leaves_nothing(tmp_path, mode):
-    before = {lab["name"] for lab in labs()}
     path = tmp_path / "apart.yaml"
     path.write_text("hosts: [{name: a},\n {name: b}]\n")
     assert (
@@ -178,4 +177,4 @@ def test_what_cannot_be_built_is_one_line_and_leaves_nothing(tmp_path, mode):
     )
     path.write_text("hosts: [{name: a, address: nowhere}, {name: b}]\nlinks: [{ends: [a, b], rate: 1g}]\n")
     assert offramp("lab", "up", str(path), "--mode", mode, status=2).count("\n") == 1
-    assert {lab["name"] for lab in labs()} == before
+    assert "apart" not in {lab["name"] for lab in labs()}  # others' laboratories come and go

@@ -12,11 +12,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from offramp.leo.applications.remote import open_responder
 from offramp.leo.applications.store import COPIES, application
-from offramp.leo.native.copies import MOST_VALUE
+from offramp.leo.native.call import Arguments
+from offramp.leo.native.copies import MOST_VALUE, read_copy
+from offramp.leo.native.machine import machine
+from offramp.leo.native.serve import ELSEWHERE
 from offramp.leo.store.client import Client
 from offramp_base.errors import OfframpError
 from store_lab import a_store
@@ -128,6 +132,18 @@ def test_more_keys_than_copies_and_keys_that_come_later(served) -> None:
             for start in range(0, count, 250):
                 keys = range(start, min(start + 250, count))
                 assert reader.read([1000 + key for key in keys]) == [told(key) for key in keys]
+
+
+@pytest.mark.parametrize("length", [-1, -(1 << 63), MOST_VALUE + 1, 1 << 62])
+def test_a_place_that_is_no_copy_is_left_to_the_store(length) -> None:
+    memory = np.zeros(64, np.int64)
+    memory[3:6] = 7, length, 1  # at byte 24: key, length, there
+    message, reply, words = np.array([24, 7], np.int64), np.zeros(16, np.int64), np.zeros(Arguments.WORDS, np.int64)
+    fields = Arguments(words)
+    fields.message, fields.message_bytes = message.ctypes.data, 16
+    fields.reply, fields.reply_bytes = reply.ctypes.data, 1 << 40
+    fields.host, fields.host_bytes = memory.ctypes.data, memory.nbytes
+    assert machine(read_copy)["read_copy"](words) == ELSEWHERE
 
 
 @pytest.mark.parametrize(

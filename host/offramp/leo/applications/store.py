@@ -14,7 +14,7 @@ import numpy as np
 
 from offramp.device import Device
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.kvs import GET, Ycsb
+from offramp.leo.applications.kvs import Ycsb
 from offramp.leo.applications.kvs_check import PUT
 from offramp.leo.applications.kvs_store import VALUE_BYTES, buckets_for, serve_lookups
 from offramp.leo.applications.times import Times, table
@@ -128,6 +128,3 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     service.tasks.append(copies)
     service.keep += [read, copies]
     return service
-
-
-__all__ = ["GET", "PUT", "application"]

@@ -44,7 +44,8 @@ def read_copy(arguments: Arguments) -> int:
         return ELSEWHERE
     held = Copy(Words(arguments.host + place))
     length = held.length
-    if held.there == 0 or held.key != asked[1] or length > arguments.reply_bytes:
+    # The place is the requester's word: what lies there need not be a copy.
+    if held.there == 0 or held.key != asked[1] or length < 0 or length > min(arguments.reply_bytes, MOST_VALUE):
         return ELSEWHERE
     copy(arguments.reply, arguments.host + place + HEAD_BYTES, length)
     arguments.reply_bytes = length

@@ -260,21 +260,22 @@ def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
     """The largest difference, by the largest value of each tensor where that is above 1."""
     assert len(found) == len(expected) > 1
     return max(
-        float((a - b).abs().max() / max(1.0, float(b.abs().max()))) if b.numel() else 0.0
+        float((a.cpu() - b).abs().max() / max(1.0, float(b.abs().max()))) if b.numel() else 0.0
         for a, b in zip(found, expected, strict=True)
     )
 
 
 def compare(group: Any, item: tuple[list[str], str, dict[str, Any]], report: Any) -> dict[str, float]:
     """How far each model is from one process, the worst of all ranks."""
-    names, dtype_name, choices = item
+    names, dtype_name, choices, *rest = item
+    device = rest[0] if rest else "cpu"
     dtype = getattr(torch, dtype_name)
     found = {}
     for name in names:
         data = hetero(dtype) if name in ("hgt", "hetero") else graph(dtype)
         expected = steps(name, make(name, dtype), data)
-        part = gnn.partition(data, owner="random")
-        got = steps(name, gnn.distribute(make(name, dtype), part, **choices), part)
+        part = gnn.partition(data, owner="random").to(device)
+        got = steps(name, gnn.distribute(make(name, dtype).to(device), part, **choices), part)
         found[name] = float(group.max(torch.tensor(worst(got, expected))))
     return found
 

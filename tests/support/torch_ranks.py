@@ -168,8 +168,13 @@ class Counting(Offload):
 COUNTING = {"offloads": ["counting"], "least": 1}
 
 
-def every_form(dtype: torch.dtype = torch.float32) -> dict[str, list[torch.Tensor]]:
+def every_form(dtype: torch.dtype = torch.float32, device: str = "cpu") -> dict[str, list[torch.Tensor]]:
     """What each form of each collective ends with on this rank; integers, so that sums are exact."""
+    with torch.device(device):
+        return {name: [t.cpu() for t in tensors] for name, tensors in _every_form(dtype).items()}
+
+
+def _every_form(dtype: torch.dtype) -> dict[str, list[torch.Tensor]]:
     rank, size = dist.get_rank(), dist.get_world_size()
 
     def values(*shape: int) -> torch.Tensor:
@@ -212,8 +217,11 @@ def every_form(dtype: torch.dtype = torch.float32) -> dict[str, list[torch.Tenso
     return found
 
 
-def forms(group: Group, _: Any, report: Report) -> dict[str, Any]:
-    """Every form through an offload against gloo, and through gloo where an offload declines or cannot be opened."""
+def forms(group: Group, device: str, report: Report) -> dict[str, Any]:
+    """Every form through an offload against gloo, and through gloo where an offload declines or cannot be opened.
+
+    With a ``device`` of this backend's tensors; gloo's are in main memory.
+    """
     found: dict[str, Any] = {}
     for dtype in (torch.float32, torch.int64):
         with backend(group, "gloo"):
@@ -222,7 +230,7 @@ def forms(group: Group, _: Any, report: Report) -> dict[str, Any]:
             Counting.calls.clear()
             Counting.fault = fault
             with backend(group, "offramp", COUNTING):
-                got = every_form(dtype)
+                got = every_form(dtype, device)
                 counted = offramp.torch.counters()
             wrong = [k for k, tensors in expected.items() if not all(map(torch.equal, tensors, got[k]))]
             kinds = sorted({(c.request.kind, c.request.form) for c in Counting.calls})

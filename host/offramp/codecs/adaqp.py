@@ -10,6 +10,7 @@ import torch
 
 from offramp.codecs.base import FeatureCodec
 from offramp.codecs.sylvie import label_of
+from offramp.sylvie import tensors
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
 from offramp.sylvie.message import Layout
 from offramp.sylvie.quantiser import row_bytes
@@ -57,11 +58,10 @@ class AdaqpCodec(FeatureCodec):
             OfframpError: a row with a value that is not finite, by its number.
         """
         label = label_of(key, self._rank, message.peer)
-        rows = np.ascontiguousarray(x.numpy())
-        widths = self._widths(rows, message, key)
+        widths = self._widths(x, message, key)
         layout = Layout(widths, x.shape[1], BASE, compact=True)
-        made = layout.encode(rows, message.rows, label, stream(self._seed, *label, key.bin))
-        return torch.from_numpy(np.concatenate([_table(widths), made]))
+        made = tensors.encode(layout, x, message.rows, label, stream(self._seed, *label, key.bin))
+        return torch.cat([torch.from_numpy(_table(widths)).to(made.device), made])
 
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
@@ -78,14 +78,14 @@ class AdaqpCodec(FeatureCodec):
         if len(codes) < count or (codes[:count] >= len(WIDTHS)).any():
             raise OfframpError(f"{label}: cut off or damaged in its table of widths")
         layout = Layout(np.array(WIDTHS, np.uint8)[codes[:count]], out.shape[1], BASE, compact=True)
-        layout.decode(payload.numpy()[size:], label, out.numpy(), message.rows, add=add)
+        tensors.decode(layout, payload[size:], label, out, message.rows, add=add)
 
-    def _widths(self, x: np.ndarray, message: Message, key: Key) -> Widths:
+    def _widths(self, x: torch.Tensor, message: Message, key: Key) -> Widths:
         place = message.peer, message.bin, key.layer, key.backward
         since, widths = self._chosen.get(place, (-self._period, None))
         if widths is None or key.step - since >= self._period:
             rows = x[message.rows]
-            ranges = rows.max(axis=1) - rows.min(axis=1) if len(rows) else np.zeros(0)
+            ranges = (rows.amax(1) - rows.amin(1)).cpu().numpy()
             weights = row_weights(ranges, 1.0 if key.backward else message.weights)
             (widths,) = balanced_widths([weights], x.shape[1], [1.0], self._tradeoff)
             self._chosen[place] = key.step, widths

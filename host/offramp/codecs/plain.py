@@ -45,7 +45,7 @@ class PlainCodec(FeatureCodec):
             raise OfframpError(
                 f"worker {message.peer}, layer {key.layer}: message of {len(payload)} bytes, expected {expected}"
             )
-        values = payload.view(self._dtype).view(shape)
+        values = payload.view(self._dtype).view(shape).to(out.device)
         if add:
             out[message.rows] += values
         else:

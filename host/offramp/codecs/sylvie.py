@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import torch
 
 from offramp.codecs.base import FeatureCodec
+from offramp.sylvie import tensors
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -16,6 +16,8 @@ from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
 
     from offramp.codecs.base import CodecSettings
     from offramp.graph.halo_plan import HaloPlan, Message
@@ -61,7 +63,7 @@ class SylvieCodec(FeatureCodec):
         label = label_of(key, self._rank, message.peer)
         layout = self._layout(message, "received" if key.backward else "sent", x.shape[1], self.base)
         seed = stream(self._seed, *label, key.bin)
-        return torch.from_numpy(layout.encode(np.ascontiguousarray(x.numpy()), message.rows, label, seed))
+        return tensors.encode(layout, x, message.rows, label, seed)
 
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
@@ -71,10 +73,9 @@ class SylvieCodec(FeatureCodec):
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.
         """
-        data = payload.numpy()
-        _, base = read_label(data)
+        _, base = read_label(payload.numpy())
         layout = self._layout(message, "sent" if key.backward else "received", out.shape[1], base)
-        layout.decode(data, label_of(key, message.peer, self._rank), out.numpy(), message.rows, add=add)
+        tensors.decode(layout, payload, label_of(key, message.peer, self._rank), out, message.rows, add=add)
 
     def set_bits(self, bits: int) -> None:
         """Base width of the messages."""

@@ -42,6 +42,7 @@ class SampledView(View):
         degree: IntArray,
         weights: npt.NDArray[np.float64] | None = None,
         dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
     ) -> None:
         """A view on vertices of the whole graph.
 
@@ -53,9 +54,10 @@ class SampledView(View):
             degree: of all vertices of the graph.
             weights: of the drawn neighbours beside each other.
             dtype: of the features.
+            device: of all tensors; main memory by default.
         """
         of_sources = degree[sources]
-        super().__init__(sources[:targets], of_sources, of_sources[:targets], dtype)
+        super().__init__(sources[:targets], of_sources, of_sources[:targets], dtype, device)
         row = np.repeat(np.arange(targets), sampled.counts)
         if weights is None:
             weights = np.ones(len(columns))
@@ -69,9 +71,9 @@ class SampledView(View):
         places[others], values[others] = columns, scale
         matrix = sp.csr_matrix((values, places, indptr), shape=(targets, len(sources)))
         matrix.sort_indices()
-        self._matrix = SparseMatrix(matrix, dtype)
+        self._matrix = SparseMatrix(matrix, dtype, device)
         ends = np.repeat(np.arange(targets), sampled.counts + 1)
-        self._edges = torch.from_numpy(matrix.indices.astype(np.int64)), torch.from_numpy(ends)
+        self._edges = torch.from_numpy(matrix.indices.astype(np.int64)).to(device), torch.from_numpy(ends).to(device)
         self.targets = targets
 
     def sum(self, y: torch.Tensor) -> torch.Tensor:

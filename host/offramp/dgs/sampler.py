@@ -31,8 +31,9 @@ Received = Callable[[IntArray, Floats, IntArray | None], None]
 class Sampler:
     """One worker's batches; all workers make theirs together, as each answers what others ask for."""
 
-    def __init__(self, shard: Shard, messenger: Messenger) -> None:
-        self._shard, self._messenger = shard, messenger
+    def __init__(self, shard: Shard, messenger: Messenger, device: torch.device | None = None) -> None:
+        """``device``: of the batches' tensors; main memory by default."""
+        self._shard, self._messenger, self._device = shard, messenger, device
         self._rule = SAMPLERS.get(shard.settings.sampler)(shard)
         self._server = Server(shard, self._rule)
         self._number = Numbering(len(shard.owner))
@@ -77,7 +78,8 @@ class Sampler:
             sources, columns = self._number(frontier, sampled.neighbours)
             weights = self._rule.weights(sampled.neighbours)
             degree = self._shard.degree
-            views.append(SampledView(sources, len(frontier), sampled, columns, degree, weights, dtype))
+            view = SampledView(sources, len(frontier), sampled, columns, degree, weights, dtype, self._device)
+            views.append(view)
             edges += len(sampled.neighbours)
             frontier = sources
         return MiniBatch(seeds, views[::-1], frontier, edges)

@@ -11,7 +11,18 @@ from offramp.dgs.sampling import ALL
 from offramp.dgs.signals import SIGNALS
 from offramp.graph.settings import GraphSettings
 from offramp.models import MODELS, expect_model
-from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
+from offramp.train.fields import (
+    MODEL,
+    TRAINING,
+    Device,
+    Dropout,
+    Heads,
+    Hidden,
+    LearningRate,
+    Partition,
+    Precision,
+    Workers,
+)
 from offramp_base.numerals import whole_number
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -105,6 +116,8 @@ class DgsSettings(GraphSettings):
     batch: Annotated[int, Field("Training vertices of a worker in a step", least=1)] = 1024
     lr: LearningRate = 0.01
     dropout: Dropout = 0.0
+    device: Device = "cpu"
+    precision: Precision = "dtype"
     fanout: Annotated[
         tuple[int, ...],
         Field(

@@ -15,6 +15,7 @@ from offramp.dgs.messenger import Messenger
 from offramp.dgs.results import Progress
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import FREE
+from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.traffic import Timers
 
@@ -44,13 +45,15 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         self._shard, self._settings, self._group = shard, shard.settings, group
         self.epochs = shard.settings.epochs
         self._messenger = Messenger(group)
-        self._sampler = Sampler(shard, self._messenger)
+        self._device = open_device(self._settings.device, group)
+        self._sampler = Sampler(shard, self._messenger, self._device)
         self._explanations = explanations
-        self.model = shard.model()
+        self.model = shard.model().to(self._device)
         self._adam = torch.optim.Adam(self.model.parameters(), lr=self._settings.lr)
         self._timers = Timers()
         self._labels = torch.full((len(shard.owner),), -1, dtype=torch.int64)
         self._labels[shard.vertices] = torch.from_numpy(shard.labels)
+        self._labels = self._labels.to(self._device)
         self._chosen = self._settings.chosen_columns(shard.width)
         self.masks: Masks | None = None
         self.batches = 0
@@ -85,10 +88,11 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         with self._timers("sampling"):
             batch = self._sampler.sample(seeds, self.batches)
             received = self._explanations.cache.received if self._explanations is not None else lambda *_: None
-            features = torch.from_numpy(self._sampler.features(batch.sources, self.batches, received))
+            features = torch.from_numpy(self._sampler.features(batch.sources, self.batches, received)).to(self._device)
         with self._timers("computing"):
             self.model.zero_grad()
-            scores = batch.scores(self.model, features)
+            with autocast(self._device, self._settings.precision):
+                scores = batch.scores(self.model, features).float()
             total = nn.functional.cross_entropy(scores, self._labels[seeds], reduction="sum")
             (total / int(sizes.sum())).backward()  # type: ignore[no-untyped-call]
         self._sum_gradients()
@@ -138,7 +142,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
             self._fetch()
         if self._explanations is None or self._pending is not None:
             return
-        weights = torch.nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy()
+        weights = torch.nn.utils.parameters_to_vector(self.model.parameters()).detach().cpu().numpy()
         version = self.batches // settings.period + (self._shard.masks.version if self._shard.masks else 0)
         with self._timers("waiting"):
             self._explanations.start(weights, version)
@@ -166,7 +170,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         loss, vertices, edges, *counts = sums.tolist()
         require_finite(number, loss)
         weights: npt.NDArray[np.float32] = (
-            nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
+            nn.utils.parameters_to_vector(self.model.parameters()).detach().cpu().numpy().copy()
         )
         return Progress(
             epoch=number,

@@ -27,8 +27,9 @@ class Bins:
         consumers: bins that need each received message.
     """
 
-    def __init__(self, plan: HaloPlan, dtype: torch.dtype) -> None:
-        self.blocks = [Block(plan.adjacency, rows, plan.ids, plan.degree, dtype) for rows in plan.bins]
+    def __init__(self, plan: HaloPlan, dtype: torch.dtype, device: torch.device | None = None) -> None:
+        self._device = device
+        self.blocks = [Block(plan.adjacency, rows, plan.ids, plan.degree, dtype, device) for rows in plan.bins]
         self.awaits: list[list[int]] = [[] for _ in plan.bins]
         for number, message in enumerate(plan.sends):
             self.awaits[message.bin].append(number)
@@ -42,19 +43,19 @@ class Bins:
         self._rows: list[dict[int, tuple[torch.Tensor, torch.Tensor]]] = [{} for _ in plan.receives]
         self.needs: list[list[int]] = []
         for index, block in enumerate(self.blocks):
-            sources = block.sources.numpy()
-            of = message_of[sources]
+            of = message_of[block.rows]
             self.needs.append(np.unique(of[of >= 0]).tolist())
             for number in self.needs[-1]:
                 rows = np.flatnonzero(of == number)
-                self._rows[number][index] = torch.from_numpy(place[sources[rows]]), torch.from_numpy(rows)
+                places = place[block.rows[rows]]
+                self._rows[number][index] = torch.from_numpy(places).to(device), torch.from_numpy(rows).to(device)
         self.consumers = [sorted(users) for users in self._rows]
 
     def gathered(
         self, number: int, gradients: Sequence[torch.Tensor | None], width: int, dtype: torch.dtype
     ) -> torch.Tensor:
         """``(r, width)`` gradient of the rows of received message ``number``: what its bins have found, in order."""
-        total = torch.zeros(self._sizes[number], width, dtype=dtype)
+        total = torch.zeros(self._sizes[number], width, dtype=dtype, device=self._device)
         for index in self.consumers[number]:
             found = gradients[index]
             assert found is not None, "a message is complete when all of its bins are computed"

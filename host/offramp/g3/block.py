@@ -21,7 +21,7 @@ class Block(View):
     """Targets of one worker, with all in-neighbours in its own or received rows.
 
     Attributes:
-        sources: ``(s,)`` int64 rows of the worker's state (own, then received) that go in.
+        rows, sources: ``(s,)`` int64 rows of the worker's state (own, then received) that go in.
         targets: ``(t,)`` int64 own rows that come out.
     """
 
@@ -32,6 +32,7 @@ class Block(View):
         ids: npt.NDArray[np.int64],
         degree: npt.NDArray[np.int64],
         dtype: torch.dtype,
+        device: torch.device | None = None,
     ) -> None:
         """The rows ``targets`` of ``adjacency``.
 
@@ -41,19 +42,21 @@ class Block(View):
             ids: ``(own + received,)`` vertices of the whole graph.
             degree: ``(own + received,)`` their neighbours in the whole graph.
             dtype: of the features.
+            device: of all tensors; main memory by default.
         """
         part = adjacency[targets]
         rows, columns = np.unique(part.indices, return_inverse=True)
-        super().__init__(ids[targets], degree[rows], degree[targets], dtype)
+        super().__init__(ids[targets], degree[rows], degree[targets], dtype, device)
         part.indices = columns.astype(part.indices.dtype)
         part.resize(len(targets), len(rows))
         self._ones, self._weighted = part, dict[str, SparseMatrix]()
         self._whole = len(rows) == adjacency.shape[1]
-        self._edge_source = torch.from_numpy(columns.astype(np.int64))
-        self._edge_target = torch.from_numpy(np.repeat(np.arange(len(targets)), np.diff(part.indptr)))
-        self._own = torch.from_numpy(np.searchsorted(rows, targets))
-        self.sources = torch.from_numpy(rows.astype(np.int64))
-        self.targets = torch.from_numpy(targets)
+        self._edge_source = torch.from_numpy(columns.astype(np.int64)).to(device)
+        self._edge_target = torch.from_numpy(np.repeat(np.arange(len(targets)), np.diff(part.indptr))).to(device)
+        self._own = torch.from_numpy(np.searchsorted(rows, targets)).to(device)
+        self.rows = rows.astype(np.int64)
+        self.sources = torch.from_numpy(self.rows).to(device)
+        self.targets = torch.from_numpy(targets).to(device)
 
     def gathered(self, state: torch.Tensor) -> torch.Tensor:
         """The rows of the sources; not a copy where these are all."""
@@ -64,7 +67,7 @@ class Block(View):
         if self._whole:
             state += of_sources[: len(state)]
             return
-        kept = int(torch.searchsorted(self.sources, len(state)))  # sources ascend
+        kept = int(np.searchsorted(self.rows, len(state)))  # they ascend
         state.index_add_(0, self.sources[:kept], of_sources[:kept])
 
     def aggregate(self, x: torch.Tensor, aggregator: str) -> torch.Tensor:
@@ -77,11 +80,11 @@ class Block(View):
 
     def _matrix(self, aggregator: str) -> SparseMatrix:
         if aggregator not in self._weighted:
-            source, target = (end.double().numpy().ravel() for end in self.factors(aggregator))
+            source, target = (end.double().cpu().numpy().ravel() for end in self.factors(aggregator))
             rows = np.repeat(np.arange(len(target)), np.diff(self._ones.indptr))
             matrix = self._ones.copy()
             matrix.data = target[rows] * source[matrix.indices]
-            self._weighted[aggregator] = SparseMatrix(matrix, self.dtype)
+            self._weighted[aggregator] = SparseMatrix(matrix, self.dtype, self.device)
         return self._weighted[aggregator]
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:

@@ -52,6 +52,7 @@ class HaloEngine:
         mailbox: Mailbox,
         codec: Coding,
         dtype: torch.dtype,
+        device: torch.device | None = None,
     ) -> None:
         """Args: as they are named.
 
@@ -62,14 +63,16 @@ class HaloEngine:
         mailbox: to and from the other workers.
         codec: of messages and their gradients, in training.
         dtype: of both.
+        device: of the features and everything that is computed; main memory by default.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
         self._used: Coding = codec
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
+        self._device = device
         self._features = features
-        self._bins = Bins(plan, dtype)
+        self._bins = Bins(plan, dtype, device)
         self._step = self._training_step = self._came = 0
         self._tapes: list[list[Tape]] = []
         self._prepared = Prepared(torch.empty(0))
@@ -171,7 +174,7 @@ class HaloEngine:
         """
         model, plan, bins = self._model, self._plan, self._bins
         parameters = model.of_stage(number)
-        before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype)
+        before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype, device=self._device)
         of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
         of_own: dict[int, torch.Tensor] = {}
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
@@ -230,7 +233,7 @@ class HaloEngine:
         if len(parts) == 1 == len(self._bins.blocks):
             return next(iter(parts.values()))
         width = next(iter(parts.values())).shape[1] if parts else 0
-        whole = torch.empty(self._own, width, dtype=self._dtype)
+        whole = torch.empty(self._own, width, dtype=self._dtype, device=self._device)
         for index, part in parts.items():
             whole[self._bins.blocks[index].targets] = part
         return whole

@@ -9,16 +9,18 @@ import torch
 import torch.distributed as dist
 
 from offramp.workers import messages
-from offramp.workers.group import Group
+from offramp.workers.accelerator import to_host
+from offramp.workers.group import Group, ProcessGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Comm(Group):
+class Comm(ProcessGroup):
     """A process group as a :class:`~offramp.workers.group.Group`; it is not closed here.
 
-    Collectives run on the device of the values, so that NCCL and gloo do what they can do.
+    Tensors go to main memory for gloo, which has no exchange of others, to the GPU for NCCL, and stay where they are
+    for other backends.
     """
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
@@ -31,52 +33,21 @@ class Comm(Group):
         """The group's ranks in the default group."""
         return dist.get_process_group_ranks(self._group or dist.group.WORLD)
 
-    def sum(self, values: torch.Tensor) -> torch.Tensor:
-        """Element-wise sum over ranks, in place."""
-        dist.all_reduce(values, group=self._group)
-        return values
-
-    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """Start a :meth:`sum`; it is done when what this returns has been called."""
-        work = dist.all_reduce(values, group=self._group, async_op=True)
-        assert work is not None
-        wait: Callable[[], object] = work.wait
-        return wait
+    def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
+        carrier = dist.get_backend(self._group)
+        travels = to_host(values) if carrier == "gloo" else values.cuda() if carrier == "nccl" else values
+        return travels, self._group
 
     def introduce(self, row: bytes) -> list[bytes]:
         """What every rank says, in rank order."""
         return messages.introduce(row, self._group)
 
-    def max(self, values: torch.Tensor) -> torch.Tensor:
-        """Element-wise maximum over ranks, in place."""
-        dist.all_reduce(values, op=dist.ReduceOp.MAX, group=self._group)
-        return values
-
     def broadcast(self, values: torch.Tensor) -> torch.Tensor:
         """The values of the group's first rank, in place."""
         root = 0 if self._group is None else dist.get_global_rank(self._group, 0)
-        dist.broadcast(values, root, group=self._group)
-        return values
-
-    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        """Rows for each rank, in rank order, against the rows from each rank, in rank order."""
-        return self.start_all_to_all(rows, send, receive)()
-
-    def start_all_to_all(
-        self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
-    ) -> Callable[[], torch.Tensor]:
-        """Start an :meth:`all_to_all`; what this returns waits for its rows."""
-        rows = rows.contiguous()
-        received = rows.new_empty((sum(receive), *rows.shape[1:]))
-        work = dist.all_to_all_single(received, rows, list(receive), list(send), group=self._group, async_op=True)
-
-        def wait() -> torch.Tensor:
-            work.wait()
-            del rows_kept[:]
-            return received
-
-        rows_kept = [rows]  # the sender's memory, until it has been sent
-        return wait
+        travels, group = self._way(values)
+        dist.broadcast(travels, root, group=group)
+        return values if travels is values else values.copy_(travels)
 
 
 class Alone(Group):

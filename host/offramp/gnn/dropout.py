@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from offramp import splitmix_tensor
 from offramp.gnn.tags import EDGES, EXTENDED, VERTICES, CannotDistributeError, mark, tag_of
 from offramp.splitmix import GOLDEN, mix, mix_word
 
@@ -31,7 +32,9 @@ def apply(mode: Distribution, x: torch.Tensor, p: float) -> torch.Tensor:
     key = mix_word(mix_word(mix_word(mode.seed) + max(mode.step, 0)) + mode.draws)
     mode.draws += 1
     columns = x[0].numel() if len(x) else 1
-    keep = torch.from_numpy(_mask(_rows(mode, x), columns, p, key)).view(x.shape).to(x.device)
+    rows = _rows(mode, x)
+    keep = _mask_on(x.device, rows, columns, p, key) if x.is_cuda else torch.from_numpy(_mask(rows, columns, p, key))
+    keep = keep.view(x.shape)
     out = x * keep / (1 - p) if p < 1 else x * 0
     tag = tag_of(x)
     return mark(out, tag) if tag else out
@@ -64,3 +67,13 @@ def _mask(rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> npt
     steps = np.arange(-(-columns // _LANES), dtype=np.uint64) * np.uint64(GOLDEN)
     lanes = mix(first + steps).astype("<u8", copy=False).view("<u2")
     return lanes[:, :columns] >= np.uint16(min(round(p * 65536), 65535))
+
+
+def _mask_on(device: torch.device, rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> torch.Tensor:
+    """The same bits as :func:`_mask`, made where the features are."""
+    numbers = torch.from_numpy(rows.view(np.int64)).to(device)
+    first = splitmix_tensor.mix(numbers ^ splitmix_tensor.signed(key))[:, None]
+    steps = torch.arange(-(-columns // _LANES), device=device) * splitmix_tensor.signed(GOLDEN)
+    words = splitmix_tensor.mix(first + steps)
+    lanes = torch.stack([words >> 16 * lane & 0xFFFF for lane in range(_LANES)], dim=2).flatten(1)
+    return lanes[:, :columns] >= min(round(p * 65536), 65535)

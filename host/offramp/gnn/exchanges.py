@@ -12,6 +12,7 @@ import torch
 
 from offramp.codecs.base import CODECS, FeatureCodec
 from offramp.graph.halo_plan import HaloPlan, Message
+from offramp.workers.accelerator import to_host
 from offramp.workers.mailbox import Key
 from offramp_base.settings.error import SettingsError
 
@@ -117,7 +118,7 @@ class CodedExchange:
         """As :meth:`HaloExchange.fetch`."""
         if x.dim() < 2 or not x.is_floating_point():
             return self._plain.fetch(x, halo, key)
-        own = x.flatten(1).to("cpu", torch.float32)
+        own = x.flatten(1).float()
         out = torch.cat([own, own.new_zeros((halo.rows, own.shape[1]))])
         self._exchange(halo, Key(max(key.step, 0), key.number, backward=False, bin=0), own, out)
         return out[halo.owned :].view(halo.rows, *x.shape[1:]).to(x)
@@ -126,7 +127,7 @@ class CodedExchange:
         """As :meth:`HaloExchange.give_back`."""
         if gradient.dim() < 2:
             return self._plain.give_back(gradient, halo, key)
-        came = gradient.flatten(1).to("cpu", torch.float32)
+        came = gradient.flatten(1).float()
         rows = torch.cat([came.new_zeros((halo.owned, came.shape[1])), came])
         out = came.new_zeros((halo.owned, came.shape[1]))
         self._exchange(halo, Key(max(key.step, 0), key.number, backward=True, bin=0), rows, out)
@@ -136,7 +137,7 @@ class CodedExchange:
         comm = halo.comm
         codec, plan = self._codec(halo)
         sends, receives = (plan.receives, plan.sends) if key.backward else (plan.sends, plan.receives)
-        payloads: dict[int, torch.Tensor] = {m.peer: codec.encode(rows, m, key) for m in sends}
+        payloads: dict[int, torch.Tensor] = {m.peer: to_host(codec.encode(rows, m, key)) for m in sends}
         lengths = [len(payloads[peer]) if peer in payloads else 0 for peer in range(comm.size)]
         ones = [1] * comm.size
         coming = comm.all_to_all(torch.tensor(lengths), ones, ones).tolist()

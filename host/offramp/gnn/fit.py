@@ -20,6 +20,7 @@ from offramp.gnn.module import distribute
 from offramp.gnn.stored import open_store
 from offramp.gnn.switched import Switch
 from offramp.gnn.weights import make_model, save_weights
+from offramp.workers.accelerator import open_device
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
@@ -79,11 +80,12 @@ def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnR
 
 
 def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None]) -> GnnResult:
-    part = open_store(settings.store)
+    device = open_device(settings.device, group)
+    part = open_store(settings.store, group.of_gpus).to(device)
     torch.manual_seed(settings.seed)
     spec = specification(settings, part)
     model = distribute(
-        make_model(spec),
+        make_model(spec).to(device),
         part,
         codec=settings.codec,
         bits=settings.bits,
@@ -141,7 +143,7 @@ class Fit:
         self._adam = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         self._schedule = _schedule(self._adam, settings)
         known = part.y >= 0 if part.y.dim() == 1 else ~part.y.isnan().any(1)
-        rows = torch.zeros(len(part.y), dtype=torch.bool)
+        rows = torch.zeros(len(part.y), dtype=torch.bool, device=part.y.device)
         self._masks = [getattr(part, f"{name}_mask", rows) & known for name in ("train", "val", "test")]
 
     def epoch(self, number: int) -> GnnEpoch:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from offramp.train.fields import Device
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -56,6 +57,7 @@ class GnnSettings:
         Field("How rows travel", choices={"p2p": "from rank to rank", "switch": "through a P4 switch, each up once"}),
     ] = "p2p"
     memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES)] = SWITCH_MEMORY
+    device: Device = "cpu"
     checkpoint: Annotated[
         str | None, Field("Write the best weights here: .safetensors or .pt", written=True, group="Output")
     ] = None

@@ -34,5 +34,5 @@ def attend(
     share = weight / score.new_zeros(shape).index_add(0, at_target, weight)[at_target]
     if mask is not None:
         share = share * mask.unsqueeze(1)
-    out = values.new_zeros(len(target), *values.shape[1:])
-    return out.index_add(0, at_target, share.unsqueeze(2) * values[at_source])
+    parts = share.unsqueeze(2) * values[at_source]
+    return parts.new_zeros(len(target), *values.shape[1:]).index_add(0, at_target, parts)

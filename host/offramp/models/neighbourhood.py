@@ -22,14 +22,21 @@ RemoteSum = Callable[[torch.Tensor], torch.Tensor]
 class Neighbourhood(View):
     """All vertices of a worker, sources and targets at once; a propagator delivers what remote neighbours add."""
 
-    def __init__(self, local: LocalGraph, remote_sum: RemoteSum, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__(local.vertices, local.degree, local.degree, dtype)
-        self._adjacency = torch_csr(local.adjacency, dtype)
-        self._boundary = torch.from_numpy(local.boundary)
+    def __init__(
+        self,
+        local: LocalGraph,
+        remote_sum: RemoteSum,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
+    ) -> None:
+        super().__init__(local.vertices, local.degree, local.degree, dtype, device)
+        self._adjacency = torch_csr(local.adjacency, dtype, device)
+        self._boundary = torch.from_numpy(local.boundary).to(device)
         self._remote_sum = remote_sum
 
     def sum(self, y: torch.Tensor) -> torch.Tensor:
         """``(n, F)`` to ``(n, F)``, over local and remote neighbours."""
+        y = y.to(self.dtype)
         remote = self._remote_sum(y[self._boundary])
         return self_adjoint(self._adjacency.matmul, y).index_add(0, self._boundary, remote)
 
@@ -38,11 +45,13 @@ class Neighbourhood(View):
         return x
 
 
-def as_features(features: object, dtype: torch.dtype = torch.float32) -> torch.Tensor | SparseFeatures:
+def as_features(
+    features: object, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+) -> torch.Tensor | SparseFeatures:
     """Vertex features ``(n, F)`` in the form that models take; sparse ones stay sparse."""
     if sp.issparse(features):
-        return SparseFeatures(sp.csr_matrix(features), dtype)
-    return torch.as_tensor(features, dtype=dtype)
+        return SparseFeatures(sp.csr_matrix(features), dtype, device)
+    return torch.as_tensor(features, dtype=dtype, device=device)
 
 
 def stacked(own: object, received: object) -> object:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 Operator = Callable[[torch.Tensor], torch.Tensor]
 
 
-def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """The same matrix as a torch CSR tensor."""
+def torch_csr(
+    matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+) -> torch.Tensor:
+    """The same matrix as a torch CSR tensor, by default in main memory."""
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
@@ -29,14 +31,15 @@ def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torc
             torch.from_numpy(matrix.data).to(dtype),
             size=matrix.shape,
             check_invariants=True,
-        )
+        ).to(device)
 
 
 class _SelfAdjoint(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, operator: Operator) -> torch.Tensor:
         ctx.operator = operator
-        return operator(x)
+        with torch.autocast(x.device.type, enabled=False):
+            return operator(x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
@@ -57,7 +60,8 @@ class _Times(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, matrix: SparseMatrix) -> torch.Tensor:
         ctx.matrix = matrix
-        return matrix.values @ x
+        with torch.autocast(x.device.type, enabled=False):  # there are no sparse products of bfloat16
+            return matrix.values @ x.to(matrix.values.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
@@ -71,14 +75,14 @@ class SparseMatrix:
         values: the matrix.
     """
 
-    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype) -> None:
-        self.values = torch_csr(matrix, dtype)
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype, device: torch.device | None = None) -> None:
+        self.values = torch_csr(matrix, dtype, device)
         self._matrix = matrix
 
     @cached_property
     def transposed(self) -> torch.Tensor:
         """``(s, t)``: made when the first gradient needs it."""
-        return torch_csr(self._matrix.T.tocsr(), self.values.dtype)
+        return torch_csr(self._matrix.T.tocsr(), self.values.dtype, self.values.device)
 
     def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
         product: torch.Tensor = _Times.apply(x, self)  # type: ignore[no-untyped-call]
@@ -89,7 +93,8 @@ class _Project(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, features: torch.Tensor, transposed: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         ctx.transposed = transposed
-        return features @ weight
+        with torch.autocast(weight.device.type, enabled=False):
+            return features @ weight
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, None, torch.Tensor]:
@@ -112,16 +117,18 @@ class FeatureMatrix(Protocol):
 class SparseFeatures:
     """A constant sparse feature matrix ``(n, F)`` that multiplies a trained weight ``(F, out)``."""
 
-    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+    ) -> None:
         self._source, self._dtype = matrix, dtype
-        self._features = torch_csr(matrix, dtype)
-        self._transposed = torch_csr(matrix.T.tocsr(), dtype)
+        self._features = torch_csr(matrix, dtype, device)
+        self._transposed = torch_csr(matrix.T.tocsr(), dtype, device)
         self._heads: dict[int, SparseFeatures] = {}
 
     def head(self, count: int) -> SparseFeatures:
         """Those of the first ``count`` vertices; kept, as each epoch asks for the same."""
         if count not in self._heads:
-            self._heads[count] = SparseFeatures(self._source[:count], self._dtype)
+            self._heads[count] = SparseFeatures(self._source[:count], self._dtype, self._features.device)
         return self._heads[count]
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:

@@ -31,10 +31,11 @@ class View(ABC):
         source_degree: npt.NDArray[np.integer],
         target_degree: npt.NDArray[np.integer],
         dtype: torch.dtype,
+        device: torch.device | None = None,
     ) -> None:
-        """``*_degree``: neighbours in the whole graph, without the vertex itself."""
+        """``*_degree``: neighbours in the whole graph, the vertex itself aside; ``device``: by default main memory."""
         self.ids = ids
-        self.dtype = dtype
+        self.dtype, self.device = dtype, device
         self._degrees = source_degree, target_degree
         self._factors: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -42,7 +43,7 @@ class View(ABC):
         """``(s, 1)`` and ``(t, 1)`` factors of :func:`~offramp.models.aggregation.edge_factors`."""
         if aggregator not in self._factors:
             source, target = (edge_factors(aggregator, degree)[end] for end, degree in enumerate(self._degrees))
-            columns = (torch.from_numpy(end).to(self.dtype).unsqueeze(1) for end in (source, target))
+            columns = (torch.from_numpy(end).to(self.device, self.dtype).unsqueeze(1) for end in (source, target))
             source_column, target_column = columns
             self._factors[aggregator] = source_column, target_column
         return self._factors[aggregator]
@@ -50,7 +51,7 @@ class View(ABC):
     @cached_property
     def neighbours(self) -> torch.Tensor:
         """``(t, 1)`` neighbours of each target, at least 1."""
-        return torch.from_numpy(np.maximum(self._degrees[1], 1)).to(self.dtype).unsqueeze(1)
+        return torch.from_numpy(np.maximum(self._degrees[1], 1)).to(self.device, self.dtype).unsqueeze(1)
 
     def aggregate(self, x: torch.Tensor, aggregator: str) -> torch.Tensor:
         """``(s, F)`` features to ``(t, F)``: ``z_v = t_v sum over u of s_u x_u``, v itself included."""

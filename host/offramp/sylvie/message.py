@@ -8,7 +8,7 @@ says which table of widths a message goes by, also when the base width has chang
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from offramp.sylvie.quantiser import Codes, Rows, check_array, dequantise, quant
 from offramp.sylvie.widths import Widths, candidates
 from offramp.sylvie.wire import BACKWARD, COUNT, FORWARD, MAGIC, PLAIN, SYLVIE
 from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FLOAT: Final = np.dtype("<f4")
 """Numbers on the wire, outside the header."""
@@ -46,7 +49,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """Rows of one width: their places among all rows, and where their bounds and codes are."""
 
     bits: int
@@ -62,6 +65,7 @@ class Layout:
         base: the epoch's width; widths are among ``candidates(base)``.
         counts: rows of each candidate width.
         size: bytes of the message, header and all (S18).
+        groups: rows by width; none is empty.
 
     Args:
         widths: ``(n,)`` bits of each row, in the order that both ends share.
@@ -92,10 +96,10 @@ class Layout:
         groups = []
         for bits, places, start in zip(allowed, members, starts, strict=True):
             codes = slice(at, at + len(places) * row_bytes(columns, bits))
-            groups.append(_Group(bits, places, slice(start, start + len(places) * each), codes))
+            groups.append(Group(bits, places, slice(start, start + len(places) * each), codes))
             at = codes.stop
         self.size = at
-        self._groups = tuple(group for group in groups if len(group.places))
+        self.groups = tuple(group for group in groups if len(group.places))
 
     def encode(self, x: Floats, rows: Rows | None, label: Label, seed: int, *, threads: int = 1) -> Bytes:
         """The message ``(size,)`` that carries ``x[rows]``; ``rows`` None for all.
@@ -111,10 +115,10 @@ class Layout:
             OfframpError: rows that cannot be quantised, or another number of rows or columns.
         """
         check_array("x", x)
-        chosen = self._chosen("x", x, rows)
+        chosen = self.chosen("x", x.shape, rows)
         message = np.empty(self.size, np.uint8)
-        message[: self.header] = np.frombuffer(self._head(label), np.uint8)
-        for group in self._groups:
+        message[: self.header] = np.frombuffer(self.head(label), np.uint8)
+        for group in self.groups:
             codes = message[group.codes].reshape(len(group.places), -1)
             if group.bits == PLAIN:
                 codes.view(FLOAT)[:] = x[chosen[group.places]]
@@ -134,14 +138,10 @@ class Layout:
             OfframpError: not the message that ``label`` and this layout describe; ``out`` is as it was.
         """
         check_array("out", out)
-        chosen = self._chosen("out", out, rows)
+        chosen = self.chosen("out", out.shape, rows)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(out):
             raise OfframpError(f"rows: expected numbers from 0 to {len(out) - 1}")
-        self._check(message, label)
-        bounds = [_from_wire(message[g.bounds], compact=self.compact) for g in self._groups]
-        if not all(np.isfinite(each).all() for each in bounds):
-            raise OfframpError(f"{label}: damaged message: bounds that are no numbers")
-        for group, bound in zip(self._groups, bounds, strict=True):
+        for group, bound in zip(self.groups, self.bounds(message, label), strict=True):
             codes = message[group.codes].reshape(len(group.places), -1)
             if group.bits == PLAIN:
                 values = codes.view(FLOAT)
@@ -150,15 +150,33 @@ class Layout:
             quantised = Codes(codes, bound[:, 0], bound[:, 1])
             dequantise(quantised, group.bits, out, chosen[group.places], add=add, threads=threads)
 
-    def _chosen(self, name: str, array: Floats, rows: Rows | None) -> Rows:
-        chosen = np.arange(len(array)) if rows is None else np.ascontiguousarray(rows, np.int64)
-        if len(chosen) != self.rows or array.shape[1] != self.columns:
+    def bounds(self, message: Bytes, label: Label) -> list[Floats]:
+        """``(n, 2)`` least and greatest values of the rows of each group.
+
+        Raises:
+            OfframpError: not the message that ``label`` and this layout describe.
+        """
+        self._check(message, label)
+        bounds = [_from_wire(message[g.bounds], compact=self.compact) for g in self.groups]
+        if not all(np.isfinite(each).all() for each in bounds):
+            raise OfframpError(f"{label}: damaged message: bounds that are no numbers")
+        return bounds
+
+    def chosen(self, name: str, shape: Sequence[int], rows: Rows | None) -> Rows:
+        """``rows``, None for all, of an array of ``shape``.
+
+        Raises:
+            OfframpError: another number of rows or columns than the message has; names the array.
+        """
+        chosen = np.arange(shape[0]) if rows is None else np.ascontiguousarray(rows, np.int64)
+        if len(chosen) != self.rows or shape[1] != self.columns:
             raise OfframpError(
-                f"{name}: expected {self.rows} rows of {self.columns} columns, got {len(chosen)} of {array.shape[1]}"
+                f"{name}: expected {self.rows} rows of {self.columns} columns, got {len(chosen)} of {shape[1]}"
             )
         return chosen
 
-    def _head(self, label: Label) -> bytes:
+    def head(self, label: Label) -> bytes:
+        """The header of a message about ``label``."""
         fields = label._asdict() | {"magic": MAGIC, "base": self.base, "columns": self.columns}
         head = SYLVIE.encode(fields | {"compact": int(self.compact)})
         return head + b"".join(COUNT.encode({"rows": count}) for count in self.counts)
@@ -169,7 +187,7 @@ class Layout:
             raise OfframpError(f"expected {label}, got {got}")
         if base != self.base:
             raise OfframpError(f"{label}: expected base width {self.base}, got {base}")
-        if message[: self.header].tobytes() != self._head(label):
+        if message[: self.header].tobytes() != self.head(label):
             raise OfframpError(f"{label}: its widths, columns or bounds are not those of the receiver's table")
         if len(message) != self.size:
             raise OfframpError(f"{label}: expected {self.size} bytes, got {len(message)}")

@@ -91,10 +91,13 @@ def quantise(
 
         bad = _shared(part, len(chosen), threads)
     if bad != NO_ROW:
-        raise OfframpError(
-            f"row {chosen[bad]} cannot be quantised: it holds NaN or infinity, or its range is beyond float32"
-        )
+        raise cannot_be_quantised(int(chosen[bad]))
     return Codes(packed, least, greatest)
+
+
+def cannot_be_quantised(row: int) -> OfframpError:
+    """What is wrong with a row that has no codes."""
+    return OfframpError(f"row {row} cannot be quantised: it holds NaN or infinity, or its range is beyond float32")
 
 
 def dequantise(

@@ -106,7 +106,9 @@ def _rank(options: Any) -> int:
 
 def _nccl(options: Any, timeout: timedelta) -> Any:
     """NCCL's backend where PyTorch has NCCL and each rank a GPU of its own."""
-    if not (torch.cuda.is_available() and dist.is_nccl_available()) or torch.cuda.device_count() < _local_ranks():
+    if not (torch.cuda.is_available() and dist.is_nccl_available()):
+        return None
+    if torch.cuda.device_count() < _local_ranks(options.group_size):
         return None
     asked = c10d.ProcessGroupNCCL.Options()
     asked._timeout = timeout
@@ -118,7 +120,7 @@ def _nccl(options: Any, timeout: timedelta) -> Any:
     return made
 
 
-def _local_ranks() -> int:
-    """Ranks of this machine: as the launcher says, else all."""
-    said = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or "1"
-    return int(said) if said.isdecimal() else 1
+def _local_ranks(size: int) -> int:
+    """Ranks of this machine: as the launcher says, else all of a group of ``size``."""
+    said = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or ""
+    return int(said) if said.isdecimal() else size

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from offramp.workers.accelerator import to_host
+
 if TYPE_CHECKING:
     from offramp.torch.offload import Call
 
@@ -29,7 +31,7 @@ def staged(call: Call, copy: Callable[[torch.Tensor], torch.Tensor] | None = Non
     if copy is None:
         if not any(t.is_cuda for t in (*call.inputs, *call.outputs)):
             return call, lambda: None
-        copy = _pinned
+        copy = to_host
     copies = {id(t): copy(t) for t in (*call.inputs, *call.outputs)}
     here = replace(call, inputs=[copies[id(t)] for t in call.inputs], outputs=[copies[id(t)] for t in call.outputs])
 
@@ -39,7 +41,3 @@ def staged(call: Call, copy: Callable[[torch.Tensor], torch.Tensor] | None = Non
         wait_for_device(call.outputs or call.inputs)
 
     return here, bring_back
-
-
-def _pinned(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)

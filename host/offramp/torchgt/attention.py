@@ -36,8 +36,9 @@ class SequenceAttention:
         is_full: whether the step uses full attention.
     """
 
-    def __init__(self, share: Sequence, settings: TorchGtSettings) -> None:
-        self._sequence, self._settings = share, settings
+    def __init__(self, share: Sequence, settings: TorchGtSettings, device: torch.device | None = None) -> None:
+        """``device``: where the rank computes; main memory by default."""
+        self._sequence, self._settings, self._device = share, settings, device
         self._holds = share.conditions.hold if share.conditions else None
         self._reformed: tuple[float | None, PatternTensors] | None = None
         self._pattern: PatternTensors | None = None
@@ -92,7 +93,7 @@ class SequenceAttention:
                 placement=settings.placement,
                 seed=settings.seed,
             )
-            self._reformed = threshold, PatternTensors(made)
+            self._reformed = threshold, PatternTensors(made, self._device)
         return self._reformed[1]
 
     @cached_property
@@ -101,11 +102,12 @@ class SequenceAttention:
 
     @cached_property
     def _topology(self) -> PatternTensors:
-        return PatternTensors(self._sequence.pattern)
+        return PatternTensors(self._sequence.pattern, self._device)
 
     @cached_property
     def _all_pairs(self) -> PatternTensors | None:
-        return PatternTensors(self._sequence.all_pairs) if self._sequence.all_pairs is not None else None
+        pairs = self._sequence.all_pairs
+        return None if pairs is None else PatternTensors(pairs, self._device)
 
     @cached_property
     def _buckets(self) -> torch.Tensor | None:
@@ -113,4 +115,4 @@ class SequenceAttention:
         if not self._settings.biased:
             return None
         tokens = np.arange(self._sequence.real)
-        return torch.from_numpy(self._sequence.bucket_of(*np.meshgrid(tokens, tokens, indexing="ij")))
+        return torch.from_numpy(self._sequence.bucket_of(*np.meshgrid(tokens, tokens, indexing="ij"))).to(self._device)

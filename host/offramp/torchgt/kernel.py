@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -20,24 +21,40 @@ from offramp.graph.csr import transposed
 if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
     from offramp.torchgt.pattern import Pattern
+    from offramp.torchgt.triton_pattern import TritonPattern
+
+_SINGLE: Final = 4
+"""Bytes of the least numbers that PyTorch's sparse products take."""
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
 
 
 class PatternTensors:
-    """A pattern as the kernel reads it; what backward needs is made when it is first asked for."""
+    """A pattern as the kernel reads it; what backward needs is made when it is first asked for.
 
-    def __init__(self, pattern: Pattern) -> None:
-        self._pattern = pattern
+    Attributes:
+        on_gpu: as the Triton kernels read it; None in main memory, and where there is no Triton.
+    """
+
+    def __init__(self, pattern: Pattern, device: torch.device | None = None) -> None:
+        """``device``: where the attention is computed; main memory by default."""
+        self._pattern, self._device = pattern, device
+        self.on_gpu: TritonPattern | None = None
+        if device is not None and device.type == "cuda" and find_spec("triton") is not None:
+            from offramp.torchgt.triton_pattern import TritonPattern
+
+            self.on_gpu = TritonPattern.of(pattern, device)
+            return
         self.tokens, self.block = pattern.tokens, pattern.block
-        self.indptr = torch.from_numpy(pattern.indptr)
-        self._csr = _narrow(pattern.indptr), _narrow(pattern.indices)
-        self.rows = torch.from_numpy(pattern.rows)
-        self.buckets, self.block_buckets = (torch.from_numpy(b) for b in (pattern.buckets, pattern.block_buckets))
+        self.indptr = torch.from_numpy(pattern.indptr).to(device)
+        self._csr = _narrow(pattern.indptr, device), _narrow(pattern.indices, device)
+        self.rows = torch.from_numpy(pattern.rows).to(device)
+        self.buckets = torch.from_numpy(pattern.buckets).to(device)
+        self.block_buckets = torch.from_numpy(pattern.block_buckets).to(device)
         inside = np.arange(pattern.block)
         first_row, first_column = pattern.corners.T
-        self.block_rows = torch.from_numpy(first_row[:, np.newaxis] + inside)
-        self.block_columns = torch.from_numpy(first_column[:, np.newaxis] + inside)
+        self.block_rows = torch.from_numpy(first_row[:, np.newaxis] + inside).to(device)
+        self.block_columns = torch.from_numpy(first_column[:, np.newaxis] + inside).to(device)
 
     @property
     def pairs(self) -> int:
@@ -49,7 +66,7 @@ class PatternTensors:
         """CSR of the transposed pairs, and where each of them stands."""
         indptr, indices = transposed(self._pattern.indptr, self._pattern.indices)
         place = np.argsort(self._pattern.indices, kind="stable")
-        return _narrow(indptr), _narrow(indices), torch.from_numpy(place)
+        return _narrow(indptr, self._device), _narrow(indices, self._device), torch.from_numpy(place).to(self._device)
 
     def matrix(self, values: torch.Tensor) -> torch.Tensor:
         """The scattered pairs with values, as a sparse matrix."""
@@ -73,9 +90,17 @@ def sparse_attention(
     """``(heads, tokens, d)``: softmax over each row's pairs of q·k/√d plus bias, times ``v``; empty rows give 0.
 
     ``q``, ``k`` and ``v`` are ``(heads, tokens, d)``; ``table`` is the ``(entries, heads)`` bias by bucket, if any.
+    Numbers of 16 bits are added up in float32.
     """
-    result: torch.Tensor = _SparseAttention.apply(q, k, v, table, pattern)  # type: ignore[no-untyped-call]
-    return result
+    with torch.autocast(q.device.type, enabled=False):
+        if pattern.on_gpu is not None:
+            from offramp.torchgt.triton_kernel import TritonAttention
+
+            mixed: torch.Tensor = TritonAttention.apply(q, k, v, table, pattern.on_gpu)  # type: ignore[no-untyped-call]
+            return mixed
+        wide = [x.float() if x.itemsize < _SINGLE else x for x in (q, k, v)]
+        result: torch.Tensor = _SparseAttention.apply(*wide, table, pattern)  # type: ignore[no-untyped-call]
+        return result.to(q.dtype)
 
 
 class _SparseAttention(torch.autograd.Function):
@@ -196,9 +221,9 @@ def _table_gradient(
     return torch.stack(sums, 1).to(scattered.dtype)
 
 
-def _narrow(indices: IntArray) -> torch.Tensor:
+def _narrow(indices: IntArray, device: torch.device | None = None) -> torch.Tensor:
     """The 32 bits that sparse products take without a copy."""
-    return torch.from_numpy(indices.astype(np.int32))
+    return torch.from_numpy(indices.astype(np.int32)).to(device)
 
 
 def _csr(indptr: torch.Tensor, indices: torch.Tensor, values: torch.Tensor, size: int) -> torch.Tensor:

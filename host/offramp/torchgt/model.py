@@ -83,6 +83,12 @@ class GraphTransformer(nn.Module):
         self.dropout = VertexDropout(settings.dropout, settings.seed)
         self._initialise(settings.seed)
 
+    def compile_dense(self) -> None:
+        """Compile what lies between the exchanges of a layer (:meth:`torch.nn.Module.compile`); names stay."""
+        for layer in self.layers:
+            for part in (layer.project, layer.out, layer.feed, *layer.norms):
+                part.compile()
+
     @torch.no_grad()
     def _initialise(self, seed: int) -> None:
         """Weights from the seed alone: the same on every rank, whatever else draws random numbers."""

@@ -39,7 +39,7 @@ def train_rank(
     done = run_epochs(trainer, group, report, lambda: trainer.last_step, list[AllToAll])
     if done is None:
         return None
-    return done, {name: value.double().numpy() for name, value in trainer.model.state_dict().items()}
+    return done, {name: value.double().cpu().numpy() for name, value in trainer.model.state_dict().items()}
 
 
 def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda _: None) -> TorchGtResult | None:

@@ -77,17 +77,18 @@ class Sequence:
 
 
 class Tokens:
-    """One rank's share as tensors."""
+    """One rank's share as tensors of the device that it computes on."""
 
-    def __init__(self, share: Sequence, dtype: torch.dtype, *, regression: bool) -> None:
+    def __init__(
+        self, share: Sequence, dtype: torch.dtype, *, regression: bool, device: torch.device | None = None
+    ) -> None:
         self.ids = share.ids
-        self.vertex = torch.from_numpy(share.vertex)
-        self.features = torch.from_numpy(share.features).to(dtype)
-        self.degrees = torch.from_numpy(np.minimum(share.degrees, DEGREES - 1))
-        self.positions = torch.from_numpy(share.positions).to(dtype)
-        targets = torch.from_numpy(share.targets)
-        self.targets = targets.to(dtype) if regression else targets.long()
-        self.masks = torch.from_numpy(share.masks)
+        self.vertex = torch.from_numpy(share.vertex).to(device)
+        self.features = torch.from_numpy(share.features).to(device, dtype)
+        self.degrees = torch.from_numpy(np.minimum(share.degrees, DEGREES - 1)).to(device)
+        self.positions = torch.from_numpy(share.positions).to(device, dtype)
+        self.targets = torch.from_numpy(share.targets).to(device, dtype if regression else torch.int64)
+        self.masks = torch.from_numpy(share.masks).to(device)
 
 
 def sequences(task: Task, settings: TorchGtSettings) -> Iterator[Sequence]:

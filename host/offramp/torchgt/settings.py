@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 
 from offramp.graph.settings import GROUP, SOURCES, GraphSettings
 from offramp.torchgt.reformation import PLACEMENTS
-from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype
+from offramp.train.fields import MODEL, TRAINING, WORKERS, Compile, Device, Dropout, Dtype, Precision
 from offramp_base.registry import Registry
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -112,6 +112,9 @@ class TorchGtSettings(GraphSettings):
     weight_decay: Annotated[float, Field("Weight decay of AdamW", least=0)] = 0.01
     dropout: Dropout = 0.0
     dtype: Dtype = "float32"
+    device: Device = "cpu"
+    precision: Precision = "dtype"
+    compile: Compile = False
     wire: Annotated[
         str, Field("Numbers in all-to-alls", choices={"dtype": "", "bfloat16": "half of float32"}, group=WORKERS)
     ] = "dtype"

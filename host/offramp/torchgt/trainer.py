@@ -18,6 +18,7 @@ from offramp.torchgt.results import Epoch
 from offramp.torchgt.sequence import Sequence, Tokens
 from offramp.torchgt.settings import TorchGtSettings
 from offramp.torchgt.tuner import AutoTuner, ladder
+from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp_base.wire.objects import sendable
 
@@ -56,11 +57,14 @@ class Trainer(EpochLoop[Epoch]):
         settings = job.settings
         dtype = getattr(torch, settings.dtype)
         self._job, self._settings, self._group = job, settings, group
-        self.model = GraphTransformer(settings, job.features, job.classes or 1).to(dtype)
+        self._device = open_device(settings.device, group)
+        self.model = GraphTransformer(settings, job.features, job.classes or 1).to(self._device, dtype)
+        if settings.compile:
+            self.model.compile_dense()
         self.parallel = SequenceParallel(group, torch.bfloat16 if settings.wire == "bfloat16" else None)
         self.last_step: list[AllToAll] = []
-        self._tokens = [Tokens(share, dtype, regression=not job.classes) for share in job.shares]
-        self._attention = [SequenceAttention(share, settings) for share in job.shares]
+        self._tokens = [Tokens(s, dtype, regression=not job.classes, device=self._device) for s in job.shares]
+        self._attention = [SequenceAttention(share, settings, self._device) for share in job.shares]
         self._sums = GradientSums(group, self.model)
         self._adam = torch.optim.AdamW(self.model.parameters(), settings.lr, weight_decay=settings.weight_decay)
         self._trained = [place for place, count in enumerate(job.counts) if count]
@@ -136,15 +140,16 @@ class Trainer(EpochLoop[Epoch]):
             else:
                 good = (scores[:, 0] - tokens.targets).abs().double()
             for part, mask in enumerate(tokens.masks):
-                sums[0, part] += good[mask].sum()
-                sums[1, part] += mask.sum()
+                sums[0, part] += float(good[mask].sum())
+                sums[1, part] += float(mask.sum())
         self._group.sum(sums)
         found: list[float] = (sums[0] / sums[1].clamp(min=1)).tolist()
         return found
 
     def _scores(self, place: int) -> torch.Tensor:
-        scores: torch.Tensor = self.model(self._tokens[place], self.parallel, self._attention[place])
-        return scores
+        with autocast(self._device, self._settings.precision):
+            scores: torch.Tensor = self.model(self._tokens[place], self.parallel, self._attention[place])
+        return scores.to(self.model.token.dtype)
 
     def _loss(self, scores: torch.Tensor, place: int) -> torch.Tensor:
         """This rank's share of the mean over all training tokens of the sequence: ranks must not matter."""

@@ -51,7 +51,7 @@ class Snapshot:
         arrays = []
         for parameter in model.parameters():
             state = adam.state[parameter]
-            arrays += [parameter.detach().numpy(), *(state[moment].numpy() for moment in _MOMENTS)]
+            arrays += [t.detach().cpu().numpy() for t in (parameter, *(state[moment] for moment in _MOMENTS))]
         return cls(epoch, arrays, np.array(history, np.float64).reshape(-1, 2))
 
     def into(self, model: torch.nn.Module, adam: torch.optim.Adam) -> None:
@@ -60,7 +60,7 @@ class Snapshot:
         for parameter in model.parameters():
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(next(arrays)))
-            moments = {moment: torch.from_numpy(next(arrays).copy()) for moment in _MOMENTS}
+            moments = {moment: torch.from_numpy(next(arrays).copy()).to(parameter.device) for moment in _MOMENTS}
             adam.state[parameter] = {"step": torch.tensor(float(self.epoch)), **moments}
 
 

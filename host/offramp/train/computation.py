@@ -30,11 +30,17 @@ class PlainComputation:
     """One pass of autograd over all own vertices; a propagator brings the sums over remote neighbours."""
 
     def __init__(
-        self, model: Model, features: Features, local: LocalGraph, propagator: Propagator, dtype: torch.dtype
+        self,
+        model: Model,
+        features: Features,
+        local: LocalGraph,
+        propagator: Propagator,
+        dtype: torch.dtype,
+        device: torch.device | None = None,
     ) -> None:
         self._model = model
         self._features = features
-        self._view = Neighbourhood(local, propagator.remote_sum, dtype)
+        self._view = Neighbourhood(local, propagator.remote_sum, dtype, device)
 
     def forward(self) -> torch.Tensor:
         """Class scores of the own vertices."""

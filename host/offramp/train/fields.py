@@ -19,6 +19,11 @@ Hidden = Annotated[int, Field("Width of the hidden layers", least=1)]
 Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
 LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
 Dropout = Annotated[float, Field("Dropout between layers", least=0, below=1)]
+Device = Annotated[str, Field("Where models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})]
+Precision = Annotated[
+    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
+]
+Compile = Annotated[bool, Field("Compile dense layers by torch.compile")]
 Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
 Link = Annotated[
     float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)

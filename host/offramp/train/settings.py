@@ -16,7 +16,19 @@ from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
-from offramp.train.fields import MODEL, TRAINING, Dropout, Dtype, Heads, Hidden, LearningRate, Link, Workers
+from offramp.train.fields import (
+    MODEL,
+    TRAINING,
+    Device,
+    Dropout,
+    Dtype,
+    Heads,
+    Hidden,
+    LearningRate,
+    Link,
+    Precision,
+    Workers,
+)
 from offramp.train.propagators.registry import PROPAGATORS
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -106,6 +118,8 @@ class TrainSettings(GraphSettings):
     lr: LearningRate = 0.01
     dropout: Dropout = 0.0
     dtype: Dtype = "float32"
+    device: Device = "cpu"
+    precision: Precision = "dtype"
     sample: Annotated[float, Field("Share of neighbours' messages that travels (BNS-GCN)", above=0, most=1)] = 1.0
     schedule: Annotated[
         str,
@@ -227,6 +241,8 @@ class TrainSettings(GraphSettings):
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
         if self.by_halo_features:
+            if self.precision != "dtype":
+                raise SettingsError("precision", "goes with {schedule} plain only", self.precision)
             self._check_schedule()
             return
         if self.by_codes:

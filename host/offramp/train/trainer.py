@@ -21,6 +21,7 @@ from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
 from offramp.train.results import Epoch
 from offramp.train.settings import KEPT
+from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
@@ -53,24 +54,26 @@ class Trainer(EpochLoop[Epoch]):
         self._channel = channel
         self._timers = Timers()
         self._counts = torch.from_numpy(job.counts).double()
-        self._labels = torch.from_numpy(job.local.labels)
-        self._masks = torch.from_numpy(job.local.masks)
-        dtype = getattr(torch, settings.dtype)
-        self.model: Model = make_model(settings, job.widths).to(dtype)
+        self._device = device = open_device(settings.device, group)
+        self._labels = torch.from_numpy(job.local.labels).to(device)
+        self._masks = torch.from_numpy(job.local.masks).to(device)
+        dtype = self._dtype = getattr(torch, settings.dtype)
+        self.model: Model = make_model(settings, job.widths).to(device, dtype)
         rows = settings.by_halo_features and schedule_of(settings.schedule).asynchronous
         self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(channel, Propagator) else channel)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
         if isinstance(channel, Propagator):
-            features = as_features(job.local.features, dtype)
+            features = as_features(job.local.features, dtype, device)
             if settings.first_sums == KEPT and not self.model.trains_first_message:
                 channel.keep_first(self.model.layers)
-            self._computation = PlainComputation(self.model, features, job.local, channel, dtype)
+            self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device)
         else:
             assert job.rows is not None
-            features = as_features(stacked(job.local.features, job.received_features), dtype)
+            features = as_features(stacked(job.local.features, job.received_features), dtype, device)
             codec = open_codec(settings, job.rows, group.rank)
-            engine = HaloEngine(self.model, job.rows, features, schedule_of(settings.schedule), channel, codec, dtype)
+            schedule = schedule_of(settings.schedule)
+            engine = HaloEngine(self.model, job.rows, features, schedule, channel, codec, dtype, device)
             self._control.govern(engine, codec)
             self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
@@ -94,7 +97,7 @@ class Trainer(EpochLoop[Epoch]):
         start = self._clock()
         self.model.train()
         self.model.dropout.step = number
-        scores = self._computation.forward()
+        scores = self._forward()
         train = self._masks[0]
         total = nn.functional.cross_entropy(scores[train], self._labels[train], reduction="sum")
         loss = total / self._counts[0]  # the mean over the whole graph: the partition must not matter
@@ -115,7 +118,11 @@ class Trainer(EpochLoop[Epoch]):
     def evaluate(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the local vertices, without dropout."""
         self.model.eval()
-        return self._computation.forward()
+        return self._forward()
+
+    def _forward(self) -> torch.Tensor:
+        with autocast(self._device, self._settings.precision):
+            return self._computation.forward().to(self._dtype)
 
     def _record(self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]) -> Epoch:
         right = scores.argmax(1) == self._labels

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from offramp.unitg.gate import Stopped
 from offramp.unitg.hooks import GateHooks
+from offramp.workers.accelerator import AS_STORED, autocast
 from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
@@ -78,13 +79,26 @@ class FineTuner:
         lr: float,
         table: EmbeddingTable | None = None,
         module_s: float = 0.0,
+        precision: str = AS_STORED,
     ) -> None:
-        """``table`` at rank 0, ``module_s`` as of :class:`~offramp.unitg.hooks.GateHooks`."""
+        """Args: as they are named.
+
+        model: on the device that it is to be trained on.
+        texts: on the same.
+        batches: who learns from which texts when.
+        mailbox: to and from the other ranks.
+        gate: that decides when.
+        lr: of AdamW.
+        table: at rank 0.
+        module_s: as of :class:`~offramp.unitg.hooks.GateHooks`.
+        precision: as of :func:`~offramp.workers.accelerator.autocast`.
+        """
         self.model, self.progress = model, Progress()
         self._texts, self._batches, self._mailbox, self._gate, self._table = texts, batches, mailbox, gate, table
         self._hooks = GateHooks(gate, model.units(), module_s)
         self._adam = torch.optim.AdamW(model.parameters(), lr=lr)
         self._waiting: list[Label] = []
+        self._precision, self._device = precision, texts.tokens.device
 
     def run(self, steps: int) -> None:
         """Do ``steps`` steps, or say in :attr:`progress` why not; nothing is raised."""
@@ -108,17 +122,17 @@ class FineTuner:
             self._mailbox.post(peer, Key(_NEVER, _GONE, False, 0), torch.zeros(1, dtype=torch.uint8))
 
     def _step(self, step: int) -> None:
-        model, batches, rank = self.model, self._batches, self._mailbox.rank
+        batches, rank = self._batches, self._mailbox.rank
         self._adam.zero_grad(set_to_none=True)
         exits, losses, found = batches.exits(), [], []
         for number in exits:
             self._gate.wait()
             rows = torch.from_numpy(batches.learn(step, number, rank))
-            embedding, scores = model(self._texts.tokens[rows], number)
+            embedding, scores = self._read(rows, number)
             loss = functional.cross_entropy(scores, self._texts.labels[rows])
             torch.autograd.backward(loss / len(exits))
             losses.append(loss.item())
-            found.append((rows, embedding.detach()))
+            found.append((rows, embedding.detach().cpu()))
         self._average(step)
         with self._gate.module("optimiser"):
             self._adam.step()
@@ -127,11 +141,17 @@ class FineTuner:
             rows = torch.from_numpy(batches.encode(step, number, rank))
             if len(rows):
                 with torch.no_grad():
-                    found.append((rows, model(self._texts.tokens[rows], number)[0]))
+                    found.append((rows, self._read(rows, number)[0].cpu()))
         self._publish(step, found)
         self.progress.losses.append(sum(losses) / max(1, len(losses)))
         self.progress.exit_losses.append(losses)
         self._mailbox.forget(step)
+
+    def _read(self, rows: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings and class scores of texts, in float32."""
+        with autocast(self._device, self._precision):
+            embedding, scores = self.model(self._texts.tokens[rows], number)
+        return embedding.float(), scores.float()
 
     def _peers(self) -> list[int]:
         ranks = self._batches.ranks
@@ -191,7 +211,7 @@ class FineTuner:
         self._wait(peer, key)
         payload = self._mailbox.take((peer, key))
         assert payload is not None
-        return payload.view(dtype)
+        return payload.view(dtype).to(self._device)
 
     def _wait(self, peer: int, key: Key) -> None:
         """Until the message is there; others may be paused for as long as the pipeline likes.

@@ -110,6 +110,11 @@ class LanguageModel(nn.Module):
         embedding = self.exits[number](h)
         return embedding, self.classify(embedding)
 
+    def compile_dense(self) -> None:
+        """Compile each layer (:meth:`torch.nn.Module.compile`); names stay, and so do the borders of modules."""
+        for layer in (*self.attention, *self.feed_forward):
+            layer.compile()
+
     def units(self) -> Iterator[Unit]:
         """The modules at whose borders the model can be paused."""
         yield "embed", self.embed, False

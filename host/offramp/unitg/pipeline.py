@@ -16,6 +16,7 @@ from offramp.models.base import Features, dense
 from offramp.models.neighbourhood import as_features
 from offramp.unitg.schedule import Op
 from offramp.unitg.stage import StageModel
+from offramp.workers.accelerator import autocast
 from offramp.workers.mailbox import Key
 from offramp_base.wire.objects import sendable
 
@@ -46,19 +47,21 @@ class Stage:
         live: most microbatches whose activations were held at once.
     """
 
-    def __init__(self, job: UnitgJob, mailbox: Mailbox, gate: Gate) -> None:
+    def __init__(self, job: UnitgJob, mailbox: Mailbox, gate: Gate, device: torch.device | None = None) -> None:
         settings = job.settings
         self._job, self._place, self._mailbox, self._gate = job, job.place, mailbox, gate
-        self._dtype = getattr(torch, settings.dtype)
-        self.part = StageModel(settings.make_model(job.widths).to(self._dtype), job.layers)
-        self._views = [_view(piece, self._dtype) for piece in job.microbatches]
-        self._ids = [torch.from_numpy(piece.ids) for piece in job.microbatches]
+        self._dtype, self._device = getattr(torch, settings.dtype), device or torch.device("cpu")
+        self.part = StageModel(settings.make_model(job.widths).to(self._device, self._dtype), job.layers)
+        self._views = [self._view(piece) for piece in job.microbatches]
+        self._ids = [torch.from_numpy(piece.ids).to(self._device) for piece in job.microbatches]
         self._features: list[Features] = []
         if job.place.first:
             assert job.features is not None, "the first stage has the features"
-            self._features = [as_features(job.features[piece.ids], self._dtype) for piece in job.microbatches]
+            rows = [job.features[piece.ids] for piece in job.microbatches]
+            self._features = [as_features(own, self._dtype, self._device) for own in rows]
         if job.labels is not None and job.masks is not None:
-            self._labels, self._masks = torch.from_numpy(job.labels), torch.from_numpy(job.masks)
+            self._labels = torch.from_numpy(job.labels).to(self._device)
+            self._masks = torch.from_numpy(job.masks).to(self._device)
             self._trained = int(job.masks[0].sum())
         self._adam = torch.optim.Adam(self.part.parameters, lr=settings.lr) if self.part.parameters else None
         self._forward_s = settings.device_ms / 1000
@@ -67,7 +70,7 @@ class Stage:
 
     def use(self, features: torch.Tensor) -> None:
         """Take other input features ``(n, F)`` from now on; at the first stage."""
-        self._features = [features[ids].to(self._dtype) for ids in self._ids]
+        self._features = [features[ids.cpu()].to(self._device, self._dtype) for ids in self._ids]
 
     def numeric(self) -> torch.Tensor:
         """The data set's own features ``(n, F)``, dense."""
@@ -103,12 +106,12 @@ class Stage:
     def evaluate_whole(self, step: int) -> list[float]:
         """Evaluation with the edges between microbatches."""
         whole = self._job.whole
-        ids = torch.from_numpy(whole.ids)
+        ids = torch.from_numpy(whole.ids).to(self._device)
         if self._features:
             joined = torch.cat([dense(piece) for piece in self._features])
             places = torch.cat(self._ids)
             self._features = [joined[torch.argsort(places)]]
-        return self._evaluate(step, [(0, _view(whole, self._dtype), ids)])
+        return self._evaluate(step, [(0, self._view(whole), ids)])
 
     def _evaluate(self, step: int, pieces: list[tuple[int, Block, torch.Tensor]]) -> list[float]:
         self.part.model.eval()
@@ -119,7 +122,7 @@ class Stage:
             x = self._features[number] if self._place.first else self._receive(step, op, len(ids))
             if number == 0:
                 self._gate.pause()
-            out = self.part.forward(x, view)
+            out = self._computed(x, view)
             if self._place.last:
                 self._score(out, ids, sums)
             else:
@@ -134,7 +137,7 @@ class Stage:
             x = inputs[m] = self._receive(step, op, len(self._ids[m])).requires_grad_()
 
         def work() -> torch.Tensor:
-            out = self.part.forward(x, self._views[m])
+            out = self._computed(x, self._views[m])
             return self._score(out, self._ids[m], sums) / max(1, self._trained) if self._place.last else out
 
         out = self._timed(step, op, self._forward_s, work)
@@ -153,6 +156,14 @@ class Stage:
         if x is not None:
             assert x.grad is not None
             self._send(step, op, x.grad)
+
+    def _computed(self, x: Features, view: Block) -> torch.Tensor:
+        with autocast(self._device, self._job.settings.precision):
+            return self.part.forward(x, view).to(self._dtype)
+
+    def _view(self, piece: Microbatch) -> Block:
+        targets = np.arange(len(piece.ids))
+        return Block(piece.adjacency, targets, piece.ids, piece.degree, self._dtype, self._device)
 
     def _timed(self, step: int, op: Op, seconds: float, work: Callable[[], T]) -> T:
         """``work`` on the device; at the borders of bubbles the gate turns."""
@@ -184,12 +195,8 @@ class Stage:
         self._mailbox.wait([label])
         payload = self._mailbox.take(label)
         assert payload is not None
-        return payload.view(self._dtype).view(rows, -1)
+        return payload.view(self._dtype).view(rows, -1).to(self._device)
 
 
 def _key(step: int, op: Op) -> Key:
     return Key(step, 0, op.backward, op.microbatch)
-
-
-def _view(piece: Microbatch, dtype: torch.dtype) -> Block:
-    return Block(piece.adjacency, np.arange(len(piece.ids)), piece.ids, piece.degree, dtype)

@@ -14,6 +14,7 @@ from offramp.unitg.finetune import FineTuner, Progress, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.results import StageRecord
+from offramp.workers.accelerator import open_device
 from offramp.workers.mailbox import Mailbox
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Rank:
         settings = job.settings
         self._job, self.gate = job, Gate()
         self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
-        self.stage = Stage(job, self._mailbox, self.gate)
+        device = open_device(settings.device, group)
+        self.stage = Stage(job, self._mailbox, self.gate, device)
         self.table: EmbeddingTable | None = None
         self.tuner: FineTuner | None = None
         self._lm_mailbox: Mailbox | None = None
@@ -49,15 +51,19 @@ class Rank:
         self._lm_mailbox = group.mailbox(settings.timeout_s, None)
         if job.place.first:
             self.table = EmbeddingTable(len(corpus.labels), width)
+        model = corpus.model(settings, width, job.widths[-1]).to(device)
+        if settings.compile:
+            model.compile_dense()
         self.tuner = FineTuner(
-            corpus.model(settings, width, job.widths[-1]),
-            Texts(torch.from_numpy(corpus.tokens).long(), torch.from_numpy(corpus.labels)),
+            model,
+            Texts(torch.from_numpy(corpus.tokens).long().to(device), torch.from_numpy(corpus.labels).to(device)),
             corpus.batches,
             self._lm_mailbox,
             self.gate,
             lr=settings.lm_lr,
             table=self.table,
             module_s=settings.lm_ms / 1000,
+            precision=settings.precision,
         )
 
     def __enter__(self) -> Self:

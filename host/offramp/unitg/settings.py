@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from offramp.graph.settings import GraphSettings
 from offramp.models import MODELS, expect_model, make_model, model_widths
-from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype, Hidden, LearningRate, Link
+from offramp.train.fields import (
+    MODEL,
+    TRAINING,
+    WORKERS,
+    Compile,
+    Device,
+    Dropout,
+    Dtype,
+    Hidden,
+    LearningRate,
+    Link,
+    Precision,
+)
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
 from offramp_base.settings.error import SettingsError
@@ -62,6 +74,9 @@ class UnitgSettings(GraphSettings):
     lr: LearningRate = 0.01
     dropout: Dropout = 0.0
     dtype: Dtype = "float32"
+    device: Device = "cpu"
+    precision: Precision = "dtype"
+    compile: Compile = False
     mode: Annotated[
         str,
         Field(

@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from offramp.workers import messages
+from offramp.workers.accelerator import to_host
 from offramp_base.listening import Token
 from offramp_base.wire.objects import pack, unpack
 
@@ -36,6 +37,8 @@ class Group:
     size = 1
     token: Token | None = None
     """That workers prove to each other on connections of their own; it never travels over gloo."""
+    of_gpus: dist.ProcessGroup | None = None
+    """NCCL's group, once :meth:`use_nccl` was called."""
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over workers, in place."""
@@ -82,12 +85,69 @@ class Group:
         assert list(send) == list(receive) == [len(rows)]
         return rows
 
+    def use_nccl(self) -> None:
+        """From now on let NCCL carry tensors of GPUs: each worker has one for itself. All workers call it together."""
+
     def close(self) -> None:
         """Leave the group."""
 
 
-class GlooGroup(Group):
+class ProcessGroup(Group):
+    """Ranks that are joined by ``torch.distributed``, whose collectives take tensors of GPUs as well."""
+
+    def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
+        """What travels in place of ``values``, and in which group."""
+        raise NotImplementedError
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise sum over ranks, in place."""
+        self.start_sum(values)()
+        return values
+
+    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
+        travels, group = self._way(values)
+        work = dist.all_reduce(travels, group=group, async_op=True)
+        assert work is not None
+
+        def finish() -> None:
+            work.wait()
+            if travels is not values:
+                values.copy_(travels)
+
+        return finish
+
+    def max(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise maximum over ranks, in place."""
+        travels, group = self._way(values)
+        dist.all_reduce(travels, op=dist.ReduceOp.MAX, group=group)
+        return values if travels is values else values.copy_(travels)
+
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+        """Rows for each rank, in rank order, against the rows from each rank, in rank order."""
+        return self.start_all_to_all(rows, send, receive)()
+
+    def start_all_to_all(
+        self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
+    ) -> Callable[[], torch.Tensor]:
+        """Start an :meth:`all_to_all`; what this returns waits for its rows."""
+        travels, group = self._way(rows.contiguous())
+        received = travels.new_empty((sum(receive), *rows.shape[1:]))
+        work = dist.all_to_all_single(received, travels, list(receive), list(send), group=group, async_op=True)
+        kept = [travels]  # the sender's memory, until it has been sent
+
+        def wait() -> torch.Tensor:
+            work.wait()
+            kept.clear()
+            return received.to(rows.device)
+
+        return wait
+
+
+class GlooGroup(ProcessGroup):
     """One process for each worker, joined by ``torch.distributed`` with the gloo back end.
+
+    Tensors of GPUs travel as pinned copies, or over NCCL once :meth:`use_nccl` was called.
 
     Raises:
         OfframpError: OFFRAMP_TOKEN_FILE names a file that holds no token.
@@ -99,17 +159,15 @@ class GlooGroup(Group):
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
 
-    def sum(self, values: torch.Tensor) -> torch.Tensor:
-        """Element-wise sum over workers, in place."""
-        dist.all_reduce(values)
-        return values
+    def use_nccl(self) -> None:
+        """From now on let NCCL carry tensors of GPUs, where PyTorch has it."""
+        if dist.is_nccl_available():
+            self.of_gpus = dist.new_group(backend="nccl")
 
-    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """Start a :meth:`sum`; it is done when what this returns has been called."""
-        work = dist.all_reduce(values, async_op=True)
-        assert work is not None
-        wait: Callable[[], object] = work.wait
-        return wait
+    def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
+        if values.is_cuda and self.of_gpus is not None:
+            return values, self.of_gpus
+        return to_host(values), None
 
     def introduce(self, row: bytes) -> list[bytes]:
         """What every worker says, in rank order."""
@@ -120,11 +178,6 @@ class GlooGroup(Group):
         from offramp.workers.gloo_mailbox import GlooMailbox
 
         return GlooMailbox(self, timeout_s, link_bps)
-
-    def max(self, values: torch.Tensor) -> torch.Tensor:
-        """Element-wise maximum over workers, in place."""
-        dist.all_reduce(values, op=dist.ReduceOp.MAX)
-        return values
 
     def gather(self, item: Any, kind: Any) -> list[Any] | None:
         """Everyone's ``item``, of type ``kind``, in rank order at rank 0, None elsewhere."""
@@ -143,12 +196,6 @@ class GlooGroup(Group):
         for rank in range(1, self.size):
             messages.send(pack(items[rank], kind), rank)
         return items[0]
-
-    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
-        received = rows.new_empty((sum(receive), *rows.shape[1:]))
-        dist.all_to_all_single(received, rows.contiguous(), list(receive), list(send))
-        return received
 
     def close(self) -> None:
         """Leave the group."""

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from offramp.workers.accelerator import to_host
 from offramp.workers.traffic import Timers, Traffic, count_messages
 from offramp_base.errors import OfframpError
 
@@ -79,9 +80,9 @@ class Mailbox(ABC):
         self.timers.reset()
 
     def post(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        """Send ``payload`` (uint8) to ``peer``; it must not change any more."""
+        """Send ``payload`` (uint8, of a GPU or not) to ``peer``; it must not change any more."""
         count_messages(self.traffic, up=[len(payload)])
-        self._send(peer, key, payload)
+        self._send(peer, key, to_host(payload))
 
     @abstractmethod
     def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None: ...

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from offramp.workers.accelerator import to_host
+
 if TYPE_CHECKING:
     from offramp.workers.group import Group
     from offramp.workers.mailbox import Mailbox
@@ -50,9 +52,10 @@ class LayerwiseSum:
         self._running.append(finish)
 
     def _begin(self, flat: torch.Tensor) -> Callable[[], object]:
-        beside = self._mailbox.start_sum(flat) if self._mailbox is not None else None
+        host = to_host(flat) if self._mailbox is not None else flat
+        beside = self._mailbox.start_sum(host) if self._mailbox is not None else None
         if beside is not None:
-            return beside
+            return lambda: (beside(), flat.copy_(host))
         return self._group.start_sum(flat) if self._overlapped else lambda: self._group.sum(flat)
 
     def finish(self) -> None:

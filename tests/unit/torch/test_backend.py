@@ -44,7 +44,7 @@ def test_unmodified_programs_end_with_gloos_bits_over_100_seeds():
 
 
 def test_every_form_goes_through_an_offload_or_by_gloo():
-    found, heard = run(torch_ranks.forms)
+    found, heard = run(torch_ranks.forms, "cpu")
     assert heard == []
     for dtype in ("torch.float32", "torch.int64"):
         for fault in ("", "decline", "open"):

@@ -9,6 +9,7 @@ import torch
 
 from offramp.models.sparse import self_adjoint
 from offramp.train.codec import ExchangeId
+from offramp.workers.accelerator import to_host
 from offramp.workers.traffic import Timers, Traffic
 from offramp_base.errors import OfframpError
 
@@ -22,9 +23,11 @@ class Propagator(ABC):
         exchange_id: the exchange that runs.
         repeated: exchanges that were repeated because a value saturated.
         repeatable: whether equal features give equal sums; not where rounding is drawn anew.
+        on_device: whether :meth:`exchange` takes rows where they are; otherwise it gets them in main memory.
     """
 
     repeatable = True
+    on_device = False
 
     def __init__(self) -> None:
         self.traffic = Traffic()
@@ -70,8 +73,9 @@ class Propagator(ABC):
 
     def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:
         self.exchange_id = exchange_id
+        y = y.detach()
         with self.timers("communication"):
-            return self.exchange(y.detach())
+            return self.exchange(y) if self.on_device else self.exchange(to_host(y)).to(y.device)
 
     @abstractmethod
     def exchange(self, y: torch.Tensor) -> torch.Tensor:

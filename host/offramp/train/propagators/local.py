@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class LocalPropagator(Propagator):
     """No boundary vertices, no communication: the reference of every other propagator."""
 
+    on_device = True
+
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(0, F)`` to ``(0, F)``."""
         assert not len(y), "a graph on one worker has no boundary"

@@ -39,6 +39,7 @@ class P2pPropagator(Propagator):
         super().__init__()
         self._group = group
         self._codec = codec or ExactCodec()
+        self.on_device = isinstance(self._codec, ExactCodec)
         self._rows = torch.from_numpy(halo.send_rows)
         self._send = halo.send_counts.tolist()
         self._receive = halo.receive_counts.tolist()
@@ -52,6 +53,7 @@ class P2pPropagator(Propagator):
     def _add(self, values: torch.Tensor | npt.NDArray[np.int32]) -> torch.Tensor | npt.NDArray[np.int64]:
         """Sums of what other workers send, in the numbers that this one sends."""
         if isinstance(values, torch.Tensor):
+            self._remote_float = self._remote_float.to(values.device)
             return self._remote_float @ self._all_to_all(values)
         sums: npt.NDArray[np.int64] = self._remote_integer @ self._all_to_all(torch.from_numpy(values)).numpy()
         return sums

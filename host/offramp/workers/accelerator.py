@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a rank computes: in main memory or on a GPU, and how tensors get from one to the other for what travels.
+
+Networks, switches and cards are reached from main memory, so what leaves a GPU leaves by pinned memory, on a stream
+of its own: the copy waits for what was launched before it, and not for what other threads launch meanwhile.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import nullcontext
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from offramp_base.settings.error import SettingsError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from offramp.workers.group import Group
+
+CPU, CUDA = "cpu", "cuda"
+AS_STORED, BFLOAT16 = "dtype", "bfloat16"
+_ROW: Final = 64
+
+
+def open_device(name: str, group: Group) -> torch.device:
+    """The device of this rank; all ranks of ``group`` call it together, with the same name.
+
+    The ranks of a machine take its GPUs in turn and share them where there are fewer. Where each has one for itself,
+    the group's collectives on tensors of GPUs run over NCCL from now on.
+
+    Raises:
+        SettingsError: ``cuda``, and PyTorch finds no GPU on this rank's machine.
+    """
+    if name == CPU:
+        return torch.device(CPU)
+    if not torch.cuda.is_available():
+        raise SettingsError("device", f"rank {group.rank}: PyTorch {torch.__version__} finds no GPU", name)
+    hosts = group.introduce(socket.gethostname().encode()[:_ROW])
+    device = torch.device(CUDA, hosts[: group.rank].count(hosts[group.rank]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    cards = group.introduce(hosts[group.rank] + str(torch.cuda.get_device_properties(device).uuid).encode())
+    if len(set(cards)) == len(cards):
+        group.use_nccl()
+    return device
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
+    """Matrix products in bfloat16 inside, where ``precision`` says so; weights and sums stay as they are."""
+    if precision == AS_STORED:
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)
+
+
+def to_host(values: torch.Tensor) -> torch.Tensor:
+    """``values`` in main memory: the same tensor, or a pinned copy of what is on a GPU."""
+    if not values.is_cuda:
+        return values
+    stream = _copies(values.device)
+    stream.wait_stream(torch.cuda.current_stream(values.device))
+    with torch.cuda.stream(stream):
+        host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values, non_blocking=True)
+    stream.synchronize()
+    return host
+
+
+@cache
+def _copies(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]

@@ -98,3 +98,46 @@ def test_models_of_pyg_have_the_losses_and_gradients_of_one_process(ranks: int) 
     assert {name: far for name, far in found["float64"].items() if not far < 1e-10} == {}
     assert max(found["sylvie"].values()) < 1e-5
     assert found["q8"]["sage"] < 0.1
+
+
+def sharded(group: Any, _: None, report: Callable[[Any], None]) -> dict[str, float]:
+    """DDP and FSDP2 of a model on the GPU over offramp against the same on the processor over gloo."""
+    from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    import torch_ranks
+
+    def trained(kind: str, device: str) -> list[Any]:
+        torch.manual_seed(3)
+        model: Any = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 8)).to(device)
+        if kind == "ddp":
+            model = nn.parallel.DistributedDataParallel(model)
+        else:
+            for layer in (model[0], model[2], model):
+                fully_shard(layer, mesh=init_device_mesh(device, (group.size,)))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        generator = torch.Generator().manual_seed(group.rank)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(8, 16, generator=generator).to(device)).square().mean().backward()
+            optimizer.step()
+        whole = [p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()]
+        return [p.detach().cpu() for p in whole]
+
+    far = {}
+    for kind in ("ddp", "fsdp"):
+        with torch_ranks.backend(group, "gloo"):
+            expected = trained(kind, "cpu")
+        with torch_ranks.backend(group, "offramp", torch_ranks.COUNTING):
+            found = trained(kind, "cuda")
+            carried = torch_ranks.offramp.torch.counters()
+        assert "counting" in carried, carried
+        far[kind] = max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True))
+    return far
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is missing")
+def test_ddp_and_fsdp2_on_a_gpu_by_offloads() -> None:
+    found = run_workers(sharded, [None] * 2, print)
+    assert max(found.values()) < 1e-6, found

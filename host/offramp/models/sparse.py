@@ -24,7 +24,7 @@ def torch_csr(
         matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse (CSR tensor support is in beta|invariant checks are)")
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr).to(index),
             torch.from_numpy(matrix.indices).to(index),

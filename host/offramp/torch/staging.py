@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import torch
-
-from offramp.workers.accelerator import to_host
+from offramp.workers.accelerator import to_host, wait_for
 
 if TYPE_CHECKING:
+    import torch
+
     from offramp.torch.offload import Call
 
 
 def wait_for_device(tensors: Sequence[torch.Tensor]) -> None:
     """Until what the caller's stream has yet to write is there: another thread reads it."""
-    if tensors[0].is_cuda:
-        torch.cuda.current_stream(tensors[0].device).synchronize()
+    wait_for(tensors[0].device)
 
 
 def staged(call: Call, copy: Callable[[torch.Tensor], torch.Tensor] | None = None) -> tuple[Call, Callable[[], None]]:

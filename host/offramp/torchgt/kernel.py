@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SINGLE: Final = 4
 """Bytes of the least numbers that PyTorch's sparse products take."""
 
-warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+warnings.filterwarnings("ignore", "Sparse (CSR tensor support is in beta|invariant checks are)")
 
 
 class PatternTensors:

@@ -34,15 +34,16 @@ def _scores(query, keys, table, buckets, places, there, heads, head, BIASED: tl.
 
 @triton.jit
 def _forward(  # type: ignore[no-untyped-def]
-    q, k, v, table, rows, starts, stops, indices, buckets, out, logsum, tokens, slots, heads, scale,
-    WIDE: tl.constexpr, BIASED: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
+    q, k, v, table, rows, starts, stops, indices, buckets, out, logsum, tokens, slots, heads,
+    WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     slot, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     column = tl.arange(0, BLOCK_D)
     inside = column < D
     row = tl.load(rows + slot).to(tl.int64)
     start, stop = tl.load(starts + slot), tl.load(stops + slot)
-    query = tl.load(q + (head * tokens + row) * D + column, mask=inside, other=0.0).to(WIDE) * scale
+    query = tl.load(q + (head * tokens + row) * D + column, mask=inside, other=0.0).to(WIDE) * SCALE
     most, total = tl.cast(float("-inf"), WIDE), tl.cast(0.0, WIDE)
     mixed = tl.zeros([BLOCK_D], WIDE)
     for at in range(start, stop, BLOCK_N):
@@ -67,8 +68,9 @@ def _forward(  # type: ignore[no-untyped-def]
 @triton.jit
 def _backward_rows(  # type: ignore[no-untyped-def]
     q, k, v, table, d_out, logsum, delta, rows, starts, stops, indices, buckets, d_q, d_table,
-    tokens, slots, heads, scale, entries,
-    WIDE: tl.constexpr, BIASED: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
+    tokens, slots, heads, entries,
+    WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     ENTRIES: tl.constexpr,
 ):  # fmt: skip
     slot, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
@@ -77,7 +79,7 @@ def _backward_rows(  # type: ignore[no-untyped-def]
     entry = tl.arange(0, ENTRIES)
     row = head * tokens + tl.load(rows + slot)
     start, stop = tl.load(starts + slot), tl.load(stops + slot)
-    query = tl.load(q + row * D + column, mask=inside, other=0.0).to(WIDE) * scale
+    query = tl.load(q + row * D + column, mask=inside, other=0.0).to(WIDE) * SCALE
     d_row = tl.load(d_out + row * D + column, mask=inside, other=0.0).to(WIDE)
     log_total, taken = tl.load(logsum + row), tl.load(delta + row)
     d_query = tl.zeros([BLOCK_D], WIDE)
@@ -96,7 +98,7 @@ def _backward_rows(  # type: ignore[no-untyped-def]
         if BIASED:
             bucket = tl.load(buckets + places, mask=there, other=-1)
             by_entry += tl.sum(tl.where(bucket[:, None] == entry[None, :], d_score[:, None], 0.0), 0)
-    tl.store(d_q + (head * slots + slot) * D + column, d_query * scale, mask=inside)
+    tl.store(d_q + (head * slots + slot) * D + column, d_query * SCALE, mask=inside)
     if BIASED:
         tl.store(d_table + (head * slots + slot) * entries + entry, by_entry, mask=entry < entries)
 
@@ -104,8 +106,9 @@ def _backward_rows(  # type: ignore[no-untyped-def]
 @triton.jit
 def _backward_columns(  # type: ignore[no-untyped-def]
     q, k, v, table, d_out, logsum, delta, rows, starts, stops, indices, buckets, d_k, d_v,
-    tokens, slots, heads, scale,
-    WIDE: tl.constexpr, BIASED: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
+    tokens, slots, heads,
+    WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     slot, head = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     column = tl.arange(0, BLOCK_D)
@@ -120,7 +123,7 @@ def _backward_columns(  # type: ignore[no-untyped-def]
         there = places < stop
         other = head * tokens + tl.load(indices + places, mask=there, other=0)
         where, mask = other[:, None] * D + column[None, :], there[:, None] & inside[None, :]
-        queries = tl.load(q + where, mask=mask, other=0.0).to(WIDE) * scale
+        queries = tl.load(q + where, mask=mask, other=0.0).to(WIDE) * SCALE
         d_rows = tl.load(d_out + where, mask=mask, other=0.0).to(WIDE)
         log_total = tl.load(logsum + other, mask=there, other=0.0)
         taken = tl.load(delta + other, mask=there, other=0.0)
@@ -223,6 +226,7 @@ def _launch(
     meta = {
         "WIDE": tl.float64 if q.dtype == torch.float64 else tl.float32,
         "BIASED": table is not None,
+        "SCALE": d**-0.5,  # a number at run time would be a float32
         "D": d,
         "BLOCK_D": block_d,
         "BLOCK_N": block_n,
@@ -235,5 +239,5 @@ def _launch(
     if items.count:
         kernel[items.count, heads](
             *given, *saved, items.rows, items.starts, items.stops, *pairs, *into,
-            tokens, items.count, heads, d**-0.5, *more, **meta,
+            tokens, items.count, heads, *more, **meta,
         )  # fmt: skip

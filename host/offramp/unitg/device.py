@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accelerator that a stage and its language model share: this processor, or one emulated by sleeping."""
+"""The accelerator that a stage and its language model share: this processor, a GPU, or one emulated by sleeping."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _QUANTUM_S = 0.001
@@ -14,8 +14,9 @@ _QUANTUM_S = 0.001
 class Device:
     """Who works beside another on an emulated device progresses half as fast, as on one that is shared."""
 
-    def __init__(self) -> None:
-        self._busy = 0
+    def __init__(self, settle: Callable[[], None] = lambda: None) -> None:
+        """``settle`` waits for what this thread has launched, where launching is not doing."""
+        self._busy, self._settle = 0, settle
         self._lock = threading.Lock()
 
     @contextmanager
@@ -36,6 +37,7 @@ class Device:
     def end(self, start: float, seconds: float) -> None:
         """Work that began at ``start`` of :func:`time.perf_counter` is done once it had ``seconds`` of the device."""
         try:
+            self._settle()
             now = time.perf_counter()
             left = seconds - (now - start) / self._busy
             while left > 0:

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from offramp.unitg.gate import Stopped
 from offramp.unitg.hooks import GateHooks
-from offramp.workers.accelerator import AS_STORED, autocast
+from offramp.workers.accelerator import AS_STORED, autocast, own_stream
 from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
@@ -104,10 +104,11 @@ class FineTuner:
         """Do ``steps`` steps, or say in :attr:`progress` why not; nothing is raised."""
         start = time.perf_counter()
         try:
-            for _ in range(steps):
-                self._step(self.progress.steps)
-                self.progress.steps += 1
-            self._collect(last=True)
+            with own_stream(self._device):
+                for _ in range(steps):
+                    self._step(self.progress.steps)
+                    self.progress.steps += 1
+                self._collect(last=True)
         except Stopped:
             self._leave("the run was over first")
         except Exception as fault:
@@ -130,7 +131,9 @@ class FineTuner:
             rows = torch.from_numpy(batches.learn(step, number, rank))
             embedding, scores = self._read(rows, number)
             loss = functional.cross_entropy(scores, self._texts.labels[rows])
-            torch.autograd.backward(loss / len(exits))
+            with torch.autograd.set_multithreading_enabled(False):  # type: ignore[attr-defined]
+                # In this thread: one that all backward passes of a GPU share must not wait at the gate.
+                torch.autograd.backward(loss / len(exits))
             losses.append(loss.item())
             found.append((rows, embedding.detach().cpu()))
         self._average(step)

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import torch
 
 from offramp.unitg.collaborator import EmbeddingTable
+from offramp.unitg.device import Device
 from offramp.unitg.finetune import FineTuner, Progress, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.results import StageRecord
-from offramp.workers.accelerator import open_device
+from offramp.workers.accelerator import open_device, wait_for
 from offramp.workers.mailbox import Mailbox
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ class Rank:
 
     def __init__(self, group: Group, job: UnitgJob) -> None:
         settings = job.settings
-        self._job, self.gate = job, Gate()
-        self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
         device = open_device(settings.device, group)
+        self._job, self.gate = job, Gate(Device(partial(wait_for, device)))
+        self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
         self.stage = Stage(job, self._mailbox, self.gate, device)
         self.table: EmbeddingTable | None = None
         self.tuner: FineTuner | None = None

@@ -8,7 +8,8 @@ of its own: the copy waits for what was launched before it, and not for what oth
 from __future__ import annotations
 
 import socket
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +54,25 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager[obj
     if precision == AS_STORED:
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)
+
+
+def wait_for(device: torch.device) -> None:
+    """Until what this thread has launched on a GPU is done."""
+    if device.type == CUDA:
+        torch.cuda.current_stream(device).synchronize()
+
+
+@contextmanager
+def own_stream(device: torch.device) -> Iterator[None]:
+    """On a GPU let this thread launch on a stream of its own inside, behind what was launched before."""
+    if device.type != CUDA:
+        yield
+        return
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        yield
+        stream.synchronize()
 
 
 def to_host(values: torch.Tensor) -> torch.Tensor:

@@ -125,9 +125,7 @@ def test_codes_leave_a_gpu_faster_than_floats(bits: int) -> None:
     host, numbers = x.cpu().numpy(), rows.cpu().numpy()
     processor = do_bench(lambda: quantiser.quantise(host, numbers, bits, 5, compact=True, threads=8), rep=500)
     size = len(rows) * columns * 4 / 1e9
-    print(  # noqa: T201
-        f"
-{bits} bits, {size:.2f} GB: quantise {quantise:.3f} ms ({size / quantise * 1000:.0f} GB/s), back {back:.3f} ms;"
-        f" into main memory {leave:.2f} ms, floats {floats:.2f}; eight threads of the processor {processor:.1f} ms"
-    )
+    table = f"{bits} bits, {size:.2f} GB: quantise {quantise:.3f} ms ({size / quantise * 1000:.0f} GB/s), back {back:.3f} ms"
+    leaves = f"into main memory {leave:.2f} ms, floats {floats:.2f}; eight threads of the processor {processor:.1f} ms"
+    print(f"\n{table}; {leaves}")  # noqa: T201
     assert leave < floats

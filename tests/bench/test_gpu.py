@@ -125,7 +125,47 @@ def test_codes_leave_a_gpu_faster_than_floats(bits: int) -> None:
     host, numbers = x.cpu().numpy(), rows.cpu().numpy()
     processor = do_bench(lambda: quantiser.quantise(host, numbers, bits, 5, compact=True, threads=8), rep=500)
     size = len(rows) * columns * 4 / 1e9
-    table = f"{bits} bits, {size:.2f} GB: quantise {quantise:.3f} ms ({size / quantise * 1000:.0f} GB/s), back {back:.3f} ms"
+    rate = size / quantise * 1000
+    table = f"{bits} bits, {size:.2f} GB: quantise {quantise:.3f} ms ({rate:.0f} GB/s), back {back:.3f} ms"
     leaves = f"into main memory {leave:.2f} ms, floats {floats:.2f}; eight threads of the processor {processor:.1f} ms"
     print(f"\n{table}; {leaves}")  # noqa: T201
     assert leave < floats
+
+
+@pytest.mark.parametrize("name", ["GCN", "GraphSAGE", "GAT"])
+def test_a_distributed_model_beside_pyg_on_the_same_gpu(name: str) -> None:
+    pyg = pytest.importorskip("torch_geometric")
+    from torch_geometric.data import Data
+
+    from offramp import gnn
+
+    vertices, edges, width, classes = 200_000, 4_000_000, 128, 40
+    g = torch.Generator().manual_seed(0)
+    data = Data(
+        x=torch.randn(vertices, width, generator=g),
+        y=torch.randint(classes, (vertices,), generator=g),
+        edge_index=torch.randint(vertices, (2, edges), generator=g),
+    )
+
+    def model() -> Any:
+        torch.manual_seed(1)
+        return getattr(pyg.nn, name)(width, 128, 2, classes).to(CUDA)
+
+    part = gnn.partition(data).to(CUDA)
+    whole = data.clone().to("cuda")
+    found = {}
+    for label, made, of in (("PyG", model(), whole), ("offramp.gnn", gnn.distribute(model(), part), part)):
+        optimizer = torch.optim.Adam(made.parameters(), lr=0.01)
+
+        def epoch(made: Any = made, of: Any = of, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(made(of.x, of.edge_index), of.y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        first = float(epoch())
+        found[label] = first, do_bench(epoch, warmup=200, rep=1000, return_mode="median")
+    print(f"\n{name}: " + ", ".join(f"{label} {ms:.1f} ms" for label, (_, ms) in found.items()))  # noqa: T201
+    assert found["PyG"][0] == pytest.approx(found["offramp.gnn"][0], rel=1e-4)
+    assert found["offramp.gnn"][1] < 1.5 * found["PyG"][1]

@@ -117,7 +117,7 @@ class PythonGroup(dist.ProcessGroup):
     def __init__(self, inner: Any, cuda: Any, dispatcher: Dispatcher) -> None:
         # With a store it would be no object that Python may override; the stubs know no other.
         super().__init__(inner.rank(), inner.size())  # type: ignore[call-arg]
-        self._inner, self._dispatcher = inner, dispatcher
+        self._inner, self._cuda, self._dispatcher = inner, cuda, dispatcher
         self._recorder = dispatcher.recorder = _Recorder((dispatcher.settings or NetworkSettings()).history)
         self._numbers, self._ids = itertools.count(1), itertools.count()
         self._name = self._desc = ""
@@ -146,25 +146,23 @@ class PythonGroup(dist.ProcessGroup):
         opts = opts if opts is not None else dist.AllreduceOptions()
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
         return self._run(
-            ("all_reduce", "single"), tensors, tensors, lambda: self._inner.allreduce(tensors, opts), op=opts.reduceOp
+            ("all_reduce", "single"), tensors, tensors, lambda to: to.allreduce(tensors, opts), op=opts.reduceOp
         )
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:  # noqa: D102
         opts = opts if opts is not None else dist.AllreduceCoalescedOptions()
         form = ("all_reduce", "coalesced")
-        return self._run(
-            form, tensors, tensors, lambda: self._inner.allreduce_coalesced(tensors, opts), op=opts.reduceOp
-        )
+        return self._run(form, tensors, tensors, lambda to: to.allreduce_coalesced(tensors, opts), op=opts.reduceOp)
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Any:  # type: ignore[override]  # noqa: D102
         opts = opts if opts is not None else dist.BroadcastOptions()
         form = ("broadcast", "single")
-        return self._run(form, tensors, tensors, lambda: self._inner.broadcast(tensors, opts), peer=opts.rootRank)
+        return self._run(form, tensors, tensors, lambda to: to.broadcast(tensors, opts), peer=opts.rootRank)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:  # noqa: D102
         opts = opts if opts is not None else _c10d.AllgatherOptions()
         every = [t for row in outputs for t in row]
-        return self._run(("all_gather", "list"), every, inputs, lambda: self._inner.allgather(outputs, inputs, opts))
+        return self._run(("all_gather", "list"), every, inputs, lambda to: to.allgather(outputs, inputs, opts))
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:  # type: ignore[override]  # noqa: D102
         opts = opts if opts is not None else dist.ReduceScatterOptions()
@@ -173,7 +171,7 @@ class PythonGroup(dist.ProcessGroup):
             ("reduce_scatter", "list"),
             outputs,
             every,
-            lambda: self._inner.reduce_scatter(outputs, inputs, opts),
+            lambda to: to.reduce_scatter(outputs, inputs, opts),
             op=opts.reduceOp,
         )
 
@@ -183,7 +181,7 @@ class PythonGroup(dist.ProcessGroup):
             ("all_to_all", "single"),
             [output],
             [values],
-            lambda: self._inner.alltoall_base(output, values, into, out, opts),
+            lambda to: to.alltoall_base(output, values, into, out, opts),
             splits=(list(into), list(out)),
         )
 
@@ -191,17 +189,17 @@ class PythonGroup(dist.ProcessGroup):
 
     def send(self, tensors: Any, rank: int, tag: int = 0) -> Any:  # noqa: D102
         form = ("send", "single")
-        call = lambda: self._inner.send(tensors, rank, tag)  # noqa: E731
+        call = lambda to: to.send(tensors, rank, tag)  # noqa: E731
         return self._run(form, [], tensors, call, peer=rank, splits=([], [tag]))
 
     def recv(self, tensors: Any, rank: int, tag: int = 0) -> Any:  # noqa: D102
         form = ("recv", "single")
-        call = lambda: self._inner.recv(tensors, rank, tag)  # noqa: E731
+        call = lambda to: to.recv(tensors, rank, tag)  # noqa: E731
         return self._run(form, tensors, [], call, peer=rank, splits=([], [tag]))
 
     def barrier(self, opts: Any = None) -> Any:  # noqa: D102
         opts = opts if opts is not None else dist.BarrierOptions()
-        return self._run(("barrier", ""), [], [], lambda: self._inner.barrier(opts))
+        return self._run(("barrier", ""), [], [], lambda to: to.barrier(opts))
 
     def abort(self) -> None:
         """End what offloads have not begun."""
@@ -216,7 +214,7 @@ class PythonGroup(dist.ProcessGroup):
         form: tuple[str, str],
         outputs: Sequence[torch.Tensor],
         inputs: Sequence[torch.Tensor],
-        delegate: Callable[[], Any],
+        delegate: Callable[[Any], Any],
         *,
         op: Any = None,
         peer: int = -1,
@@ -233,12 +231,14 @@ class PythonGroup(dist.ProcessGroup):
         record.reduce = str(op.op if hasattr(op, "op") else op).rpartition(".")[2] if op is not None else ""
         self._recorder.begin(record)
         least = self._dispatcher.least(record.kind)
-        if least is not None and size >= least and strided:
+        on_gpu = bool(tensors) and tensors[0].is_cuda
+        staged = on_gpu and self._cuda is None  # gloo's share has to be copied as well
+        if strided and (staged or (least is not None and size >= least)):
             work = _Work(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
             if self._dispatcher.take(work):
                 return _c10d._create_work_from_future(work.future)
         try:
-            made = delegate()
+            made = delegate(self._cuda if on_gpu and self._cuda is not None else self._inner)
         except RuntimeError as error:
             self._recorder.end(record, str(error))
             raise

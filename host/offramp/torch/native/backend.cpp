@@ -5,6 +5,7 @@
 // watch() said, and decides there.
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/version.h>
 
 #include <pybind11/chrono.h>
 #include <pybind11/stl.h>
@@ -22,6 +23,13 @@ using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<Work>;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// PyTorch before 2.12 has no name for it.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12
+constexpr OpType kReduceScatterCoalesced = OpType::REDUCE_SCATTER_TENSOR_COALESCED;
+#else
+constexpr OpType kReduceScatterCoalesced = OpType::_REDUCE_SCATTER_BASE;
+#endif
 
 const char* name_of(const c10d::ReduceOp& op) {
   static const std::array<const char*, 9> names = {
@@ -84,7 +92,7 @@ class Backend : public c10d::Backend {
     }
   }
 
-  void setGroupUid(const std::string& uid) override {
+  void setGroupUid(const std::string& uid) {
     c10d::Backend::setGroupUid(uid);
     inner_->setGroupUid(uid);
     if (cuda_) {
@@ -184,7 +192,7 @@ class Backend : public c10d::Backend {
   WorkPtr reduce_scatter_tensor_coalesced(
       Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) override {
     return run(
-        {"reduce_scatter", "coalesced", "offramp:reduce_scatter", OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs, inputs, opts.timeout, name_of(opts.reduceOp)},
+        {"reduce_scatter", "coalesced", "offramp:reduce_scatter", kReduceScatterCoalesced, outputs, inputs, opts.timeout, name_of(opts.reduceOp)},
         [&](c10d::Backend& to) { return to.reduce_scatter_tensor_coalesced(outputs, inputs, opts); });
   }
 

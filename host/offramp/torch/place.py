@@ -62,7 +62,12 @@ class Place:
         made._set_group_name(name)
         made._set_group_desc(name)
         mapping = {self.ranks[rank]: k for k, rank in enumerate(ranks)}
-        c10d._register_pg_in_world(made, "gloo", store, name, "cpu:gloo", mapping)
+        world, tag = c10d._world, f"ptd:{name}"
+        world.pg_map[made], world.pg_names[made] = ("gloo", store), name
+        world.pg_group_ranks[made], world.pg_backend_config[made] = mapping, "cpu:gloo"
+        world.tags_to_pg.setdefault(tag, []).append(made)
+        world.pg_to_tag[made] = tag
+        c10d._register_process_group(name, made)
         self._groups[label] = made
         return made
 

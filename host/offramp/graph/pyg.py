@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,7 @@ def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
     Raises:
         OfframpError: torch_geometric or the data set is missing, or a vertex has several labels.
     """
-    try:
-        from torch_geometric import datasets
-    except ImportError:
-        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
-    class_name, _, name = spec.removeprefix("pyg:").partition("/")
-    dataset = getattr(datasets, class_name, None)
-    if not inspect.isclass(dataset):
-        raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
-    data = _first(spec, dataset, name)
+    data = _asked(spec, lambda: open_pyg(spec)[0])
     labels = None if data.y is None else data.y.numpy()
     if labels is not None and labels.ndim != 1:
         raise OfframpError(f"{spec}: labels: expected one class a vertex, got shape {labels.shape}")
@@ -50,7 +43,20 @@ def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
     )
 
 
-def _first(spec: str, dataset: Any, name: str) -> Any:
+def open_pyg(spec: str) -> Any:
+    """The data set ``pyg:CLASS`` or ``pyg:CLASS/NAME``; where :func:`read_pyg` has it.
+
+    Raises:
+        OfframpError: torch_geometric or the data set is missing.
+    """
+    try:
+        from torch_geometric import datasets
+    except ImportError:
+        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
+    class_name, _, name = spec.removeprefix("pyg:").partition("/")
+    dataset = getattr(datasets, class_name, None)
+    if not inspect.isclass(dataset):
+        raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
     parameters = inspect.signature(dataset.__init__).parameters
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     arguments: dict[str, Any] = {}
@@ -60,11 +66,16 @@ def _first(spec: str, dataset: Any, name: str) -> Any:
         if not name:
             raise OfframpError(f"{spec}: expected the data set's name, as in {spec}/NAME")
         arguments["name"] = name
+    return _asked(spec, lambda: dataset(**arguments))
+
+
+def _asked(spec: str, ask: Callable[[], Any]) -> Any:
     try:
-        return dataset(**arguments)[0]
+        return ask()
+    except OfframpError:
+        raise
     except Exception as error:
-        reason = first_line(error)
-        raise OfframpError(f"{spec}: torch_geometric cannot load it: {reason}") from error
+        raise OfframpError(f"{spec}: torch_geometric cannot load it: {first_line(error)}") from error
 
 
 def _masks(data: Any) -> tuple[Mask, Mask, Mask] | None:

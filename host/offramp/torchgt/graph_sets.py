@@ -112,6 +112,13 @@ def families(rng: np.random.Generator, place: int, nodes: int = 400, k: int = 5)
 SETS: Final[dict[str, Callable[..., Sample]]] = {"molecules": molecules, "families": families}
 
 
+def scaled(targets: npt.NDArray[np.float64], train: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Targets whose mean over the graphs that train is 0 and whose deviation is 1."""
+    own = targets[train]
+    mean, deviation = (float(own.mean()), float(own.std())) if len(own) else (0.0, 1.0)
+    return (targets - mean) / max(deviation, 1e-9)
+
+
 def _joined(samples: list[Sample], classes: int, split: str, seed: int) -> GraphSet:
     sizes = np.array([n for n, *_ in samples])
     starts = np.cumsum(sizes) - sizes
@@ -122,6 +129,6 @@ def _joined(samples: list[Sample], classes: int, split: str, seed: int) -> Graph
     labels = targets.astype(np.int64) if classes else np.zeros(len(samples), np.int64)
     masks = np.stack(split_vertices(labels, max(1, classes), split, seed))
     if not classes:
-        targets = (targets - targets[masks[0]].mean()) / max(float(targets[masks[0]].std()), 1e-9)
+        targets = scaled(targets, masks[0])
     features: Any = np.eye(int(types.max()) + 1, dtype=np.float32)[types]
     return GraphSet(indptr, indices, features, np.repeat(np.arange(len(samples)), sizes), targets, masks, classes)

@@ -6,20 +6,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from offramp.torchgt.memory_check import check_full, resolved
+from offramp.torchgt.model import GraphTransformer
 from offramp.torchgt.parallel import AllToAll
 from offramp.torchgt.results import Epoch, TorchGtResult
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import Task, load_task
 from offramp.torchgt.trainer import RankJob, Trainer
+from offramp.train.checkpoint import Snapshot, load
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -94,6 +98,29 @@ class Prepared:
         )
 
 
+_OF_A_RUN = (
+    "model", "layers", "hidden", "heads", "attention", "beta", "distance", "positions", "workers", "dtype", "lr",
+    "dropout", "seed", "sequence", "graphs", "epochs",
+)  # fmt: skip
+"""Settings that a checkpoint shares with the run that goes on from it; the learning rate falls over all epochs."""
+
+
+def _facts(task: Task, settings: TorchGtSettings) -> dict[str, Any]:
+    of = settings.as_dict()
+    size = {"graph": task.name, "vertices": task.vertices, "edges": task.edges}
+    return {**size, **{name: of[name] for name in _OF_A_RUN}}
+
+
+def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dict[str, Any]) -> Snapshot | None:
+    if settings.resume is None:
+        return None
+    shapes = [p.shape for p in GraphTransformer(settings, features, classes or 1).parameters()]
+    snapshot = load(Path(settings.resume), known, shapes)
+    if snapshot.epoch >= settings.epochs:
+        raise SettingsError("resume", f"has {snapshot.epoch} epochs, expected {{epochs}} above that", settings.resume)
+    return snapshot
+
+
 def prepare(settings: TorchGtSettings) -> Prepared:
     """Load the task, order and pattern its sequences, and cut them into the ranks' shares.
 
@@ -115,8 +142,10 @@ def prepare(settings: TorchGtSettings) -> Prepared:
         report("sequences", sum(int(s.vertex.sum()) for s in made), task.vertices)
     check_full(settings, max((s.real for s in made if s.all_pairs is None), default=0))
     counts = [int(sequence.masks[0].sum()) for sequence in made]
+    width, known = task.features.shape[1], _facts(task, settings)
+    snapshot = _snapshot(settings, width, task.classes, known)
     jobs = [
-        RankJob(settings, [s.share(rank, ranks) for s in made], counts, task.features.shape[1], task.classes)
+        RankJob(settings, [s.share(rank, ranks) for s in made], counts, width, task.classes, known, snapshot)
         for rank in range(ranks)
     ]
     handed = (ranks - 1) * sum(sequence.pattern_bytes for sequence in made)

@@ -8,7 +8,19 @@ from typing import Annotated, Final, NamedTuple
 
 from offramp.graph.settings import GROUP, SOURCES, GraphSettings
 from offramp.torchgt.reformation import PLACEMENTS
-from offramp.train.fields import MODEL, TRAINING, WORKERS, Compile, Device, Dropout, Dtype, Precision
+from offramp.train.fields import (
+    MODEL,
+    TRAINING,
+    WORKERS,
+    Checkpoint,
+    CheckpointEvery,
+    Compile,
+    Device,
+    Dropout,
+    Dtype,
+    Precision,
+    Resume,
+)
 from offramp_base.registry import Registry
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -20,6 +32,7 @@ AUTO: Final = "auto"
 _BATCH: Final = 16
 _FASTEST: Final = 1e30
 _ATTENTION, _SEQUENCES = "Attention", "Sequences"
+_SETS: Final = "molecules:count=200, families:count=100,nodes=400, pyg:CLASS/NAME, or OGB's folder"
 
 
 class Transformer(NamedTuple):
@@ -54,12 +67,15 @@ class TorchGtSettings(GraphSettings):
     """Settings of a run.
 
     Workers share the tokens of a sequence, and the heads in attention. ``graph`` may be a set of graphs
-    (:mod:`offramp.torchgt.graph_sets`). With ``interleave`` auto, full attention comes periodically in short sequences
-    and is avoided by constructed edges in long ones.
+    (:mod:`offramp.torchgt.graph_sets`, :mod:`offramp.torchgt.graph_files`). With ``interleave`` auto, full attention
+    comes periodically in short sequences and is avoided by constructed edges in long ones. Weights are written to
+    ``checkpoint`` after every so many epochs and the last one; a run goes on from ``resume``, step for step as if it
+    had not ended.
     """
 
     graph: Annotated[
-        str, Field(f"{SOURCES}, or a set of graphs (molecules:count=200, families:count=100,nodes=400)", group=GROUP)
+        str,
+        Field(f"{SOURCES}, or a set of graphs: {_SETS}", group=GROUP),
     ] = "digits"
     workers: Annotated[int, Field("Ranks; they share tokens, and heads in attention", least=1, group=WORKERS)] = 2
     model: Annotated[str, Field("Graph transformer", choices=TRANSFORMERS.names, group=MODEL)] = "graphormer"
@@ -118,6 +134,9 @@ class TorchGtSettings(GraphSettings):
     wire: Annotated[
         str, Field("Numbers in all-to-alls", choices={"dtype": "", "bfloat16": "half of float32"}, group=WORKERS)
     ] = "dtype"
+    checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 10
+    resume: Resume = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.

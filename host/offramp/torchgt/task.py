@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from offramp.graph.csr import IntArray
 from offramp.graph.load import load
 from offramp.torchgt.encodings import laplacian_positions
+from offramp.torchgt.graph_files import read_set
 from offramp.torchgt.graph_sets import SETS, generate_set
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ def load_task(settings: TorchGtSettings) -> Task:
     Raises:
         OfframpError: nothing of that name, or a malformed file.
     """
+    made = read_set(settings.graph, settings.split, settings.seed)
     if settings.graph.partition(":")[0] in SETS:
         made = generate_set(settings.graph, settings.split, settings.seed)
+    if made is not None:
         indptr, indices, features, graph_of = made.indptr, made.indices, made.features, made.graph_of
         name, targets, masks, classes = settings.graph, made.targets, made.masks, made.classes
     else:

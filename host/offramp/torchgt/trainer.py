@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
@@ -18,6 +19,7 @@ from offramp.torchgt.results import Epoch
 from offramp.torchgt.sequence import Sequence, Tokens
 from offramp.torchgt.settings import TorchGtSettings
 from offramp.torchgt.tuner import AutoTuner, ladder
+from offramp.train.checkpoint import Snapshot, save
 from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp_base.wire.objects import sendable
@@ -35,6 +37,8 @@ class RankJob:
         shares: its tokens of each sequence.
         counts: tokens of each sequence that train, over all ranks.
         features, classes: widths of the task; 0 classes: a regression.
+        facts: of the run, for its checkpoints.
+        snapshot: to go on from.
     """
 
     settings: TorchGtSettings
@@ -42,6 +46,8 @@ class RankJob:
     counts: list[int]
     features: int
     classes: int
+    facts: dict[str, Any]
+    snapshot: Snapshot | None = None
 
 
 class Trainer(EpochLoop[Epoch]):
@@ -71,6 +77,30 @@ class Trainer(EpochLoop[Epoch]):
         self.epochs = settings.epochs
         self._steps, self._all_steps = 0, settings.epochs * len(self._trained)
         self._tuner = AutoTuner() if settings.attention == "reformed" and settings.fixed_beta is None else None
+        self._history: list[tuple[float, float]] = []
+        if job.snapshot is not None:
+            self._go_on(job.snapshot)
+
+    def _go_on(self, snapshot: Snapshot) -> None:
+        snapshot.into(self.model, self._adam, len(self._trained))
+        self.done, self._steps = snapshot.epoch, snapshot.epoch * len(self._trained)
+        for loss, seconds in snapshot.history.tolist():
+            self._observe(loss, seconds)
+
+    def _observe(self, loss: float, seconds: float) -> None:
+        self._history.append((loss, seconds))
+        if self._tuner is not None:
+            self._tuner.observe([loss], [seconds])  # the same numbers on all ranks: no broadcast
+
+    def keep(self, number: int) -> None:
+        """Write the checkpoint, where one is due."""
+        settings, last = self._settings, number == self.epochs
+        if (
+            settings.checkpoint is not None
+            and self._group.rank == 0
+            and (last or number % settings.checkpoint_every == 0)
+        ):
+            save(Path(settings.checkpoint), Snapshot.of(number, self.model, self._adam, self._history), self._job.facts)
 
     def epoch(self, number: int) -> Epoch:
         """A step for each sequence that trains, and an evaluation."""
@@ -91,8 +121,7 @@ class Trainer(EpochLoop[Epoch]):
         seconds, communication, reduction = self._group.max(slowest).tolist()
         mean = float(totals[0]) / len(self._trained)
         require_finite(number, mean)
-        if self._tuner is not None:
-            self._tuner.observe([mean], [seconds])  # the same numbers on all ranks: no broadcast
+        self._observe(mean, seconds)
         train, val, test = self.evaluate(beta)
         return Epoch(
             epoch=number,

@@ -36,7 +36,7 @@ class Snapshot:
     Attributes:
         epoch: the last one that is done.
         arrays: parameters, and Adam's two moments of each, in the order of the model's parameters.
-        history: ``(epoch, 2)`` loss and seconds of each epoch, which Sylvie's controller goes by.
+        history: ``(epoch, 2)`` loss and seconds of each epoch, which Sylvie's controller and TorchGT's tuner go by.
     """
 
     epoch: int
@@ -54,14 +54,14 @@ class Snapshot:
             arrays += [t.detach().cpu().numpy() for t in (parameter, *(state[moment] for moment in _MOMENTS))]
         return cls(epoch, arrays, np.array(history, np.float64).reshape(-1, 2))
 
-    def into(self, model: torch.nn.Module, adam: torch.optim.Adam) -> None:
-        """Give a model and its optimiser this state; they were made from the same settings."""
+    def into(self, model: torch.nn.Module, adam: torch.optim.Adam, steps: int = 1) -> None:
+        """Give a model and its optimiser this state, of ``steps`` an epoch; they were made from the same settings."""
         arrays = iter(self.arrays)
         for parameter in model.parameters():
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(next(arrays)))
             moments = {moment: torch.from_numpy(next(arrays).copy()).to(parameter.device) for moment in _MOMENTS}
-            adam.state[parameter] = {"step": torch.tensor(float(self.epoch)), **moments}
+            adam.state[parameter] = {"step": torch.tensor(float(self.epoch * steps)), **moments}
 
 
 def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:

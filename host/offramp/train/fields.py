@@ -28,4 +28,10 @@ Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
 Link = Annotated[
     float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)
 ]
+CHECKPOINTS: Final = "Checkpoints"
+Checkpoint = Annotated[
+    str | None, Field("Write weights to this .npz file, and at the end", written=True, group=CHECKPOINTS)
+]
+CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
+Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
 Partition = Annotated[str, Field("Who gets which vertices", choices=methods)]

@@ -19,6 +19,8 @@ from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.fields import (
     MODEL,
     TRAINING,
+    Checkpoint,
+    CheckpointEvery,
     Device,
     Dropout,
     Dtype,
@@ -27,6 +29,7 @@ from offramp.train.fields import (
     LearningRate,
     Link,
     Precision,
+    Resume,
     Workers,
 )
 from offramp.train.propagators.registry import PROPAGATORS
@@ -39,7 +42,7 @@ PLAIN: Final = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
 EXACT, FIXED = "fp32", "fixed"
 """Codecs with which sums travel, too: as floating-point numbers, or as the integers that a switch would add."""
-EXCHANGE, SWITCH, CHECKPOINTS = "Exchange", "Switch", "Checkpoints"
+EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
 """What becomes of sums over input features, which never change: brought once, or in each epoch."""
 _SWITCH_ONLY = "goes with {propagator} switch only"
@@ -199,11 +202,9 @@ class TrainSettings(GraphSettings):
     duplication: Annotated[
         float, Field("Probability that a link duplicates a packet", key="duplicate", least=0, below=1)
     ] = 0.0
-    checkpoint: Annotated[
-        str | None, Field("Write weights to this .npz file, and at the end", written=True, group=CHECKPOINTS)
-    ] = None
-    checkpoint_every: Annotated[int, Field("Epochs between checkpoints", least=1)] = 10
-    resume: Annotated[str | None, Field("Resume from the checkpoint in this file")] = None
+    checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 10
+    resume: Resume = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of graphs in OGB's files and of PyTorch Geometric, read back and trained on."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from offramp.torchgt.graph_files import read_set
+from offramp.torchgt.run import train
+from offramp.torchgt.task import load_task
+from offramp_base.errors import OfframpError
+
+GRAPHS = 24
+
+
+def write(path: Path, rows: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt") as file:
+        np.savetxt(file, np.asarray(rows), delimiter=",", fmt="%g")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Rings and paths of 4 to 9 atoms, each bond once, told apart by class; OGB's layout."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(4, 10, GRAPHS)
+    rings = np.arange(GRAPHS) % 2
+    bonds = [[(a, a + 1) for a in range(n - 1)] + [(n - 1, 0)] * ring for n, ring in zip(sizes, rings, strict=True)]
+    raw = tmp_path / "raw"
+    write(raw / "num-node-list.csv.gz", sizes)
+    write(raw / "num-edge-list.csv.gz", [len(each) for each in bonds])
+    write(raw / "edge.csv.gz", [pair for each in bonds for pair in each])
+    elements = rng.choice([5, 6, 7], sizes.sum())
+    write(raw / "node-feat.csv.gz", np.stack([elements, rng.standard_normal(sizes.sum())], 1))
+    write(raw / "graph-label.csv.gz", rings)
+    for name, chosen in (("train", range(16)), ("valid", range(16, 20)), ("test", range(20, 24))):
+        write(tmp_path / "split/scaffold" / f"{name}.csv.gz", list(chosen))
+    return tmp_path
+
+
+def test_ogbs_folder_is_a_set_with_its_own_split(folder, settings) -> None:
+    made = read_set(str(folder), None, 0)
+    assert made.classes == 2
+    assert made.targets.tolist() == (np.arange(GRAPHS) % 2).tolist()
+    assert [mask.sum() for mask in made.masks] == [16, 4, 4]
+    assert made.features.shape[1] == 4  # three elements, and a number
+    assert made.features[:, :3].sum() == len(made.features)
+    degrees = np.diff(made.indptr)
+    assert [set(degrees[made.graph_of == g]) for g in (0, 1)] == [{1, 2}, {2}]
+    task = load_task(settings(graph=str(folder)))
+    assert (task.graphs, task.metric) == (GRAPHS, "accuracy")
+
+
+def test_a_graph_transformer_learns_rings_from_paths(folder, settings) -> None:
+    result = train(settings(graph=str(folder), attention="interleaved", epochs=25, workers=1, lr=1e-2))
+    assert result.epochs[-1].loss < 0.3 < result.epochs[0].loss
+
+
+def test_numbers_are_a_regression_and_a_missing_one_is_in_no_part(folder) -> None:
+    targets = np.arange(GRAPHS) + 0.5
+    targets[3] = np.nan
+    write(folder / "raw/graph-label.csv.gz", targets)
+    made = read_set(str(folder), None, 0)
+    assert made.classes == 0
+    assert not made.masks[:, 3].any()
+    assert made.targets[made.masks[0]].mean() == pytest.approx(0)
+    assert sum(read_set(str(folder), "0.5/0.25/0.25", 0).masks).sum() == GRAPHS - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "line"),
+    [
+        ("raw/edge.csv.gz", [[0, 1]], "raw/edge.csv.gz: expected .* pairs"),
+        ("raw/node-feat.csv.gz", [[1.0], [2.0]], "expected features of .* vertices, got 2"),
+        ("raw/graph-label.csv.gz", np.zeros((GRAPHS, 3)), "expected one target for each of 24 graphs"),
+        ("split/scaffold/test.csv.gz", [99], "expected graphs from 0 to 23"),
+    ],
+)
+def test_files_that_do_not_fit_are_one_line(folder, name, rows, line) -> None:
+    write(folder / name, rows)
+    with pytest.raises(OfframpError, match=line):
+        read_set(str(folder), None, 0)
+
+
+def test_ends_beyond_their_graph_and_damaged_files_are_one_line(folder) -> None:
+    with gzip.open(folder / "raw/edge.csv.gz", "rt") as file:
+        pairs = np.loadtxt(file, delimiter=",", dtype=int)
+    pairs[0, 1] = 50
+    write(folder / "raw/edge.csv.gz", pairs)
+    with pytest.raises(OfframpError, match="an end that is no vertex of its graph"):
+        read_set(str(folder), None, 0)
+    (folder / "raw/edge.csv.gz").write_bytes(b"not gzip")
+    with pytest.raises(OfframpError, match=r"raw/edge.csv.gz: "):
+        read_set(str(folder), None, 0)
+
+
+def test_a_set_of_pyg_is_a_set_and_a_graph_of_pyg_is_not(monkeypatch, settings) -> None:
+    pyg = pytest.importorskip("torch_geometric")
+    import torch
+    from torch_geometric.data import Data
+
+    def graph(n: int, target: float) -> Data:
+        ends = torch.arange(n - 1)
+        return Data(
+            x=torch.arange(n).remainder(3)[:, None], edge_index=torch.stack([ends, ends + 1]), y=torch.tensor([target])
+        )
+
+    graphs = [graph(4 + place % 3, float(place % 3)) for place in range(30)]
+    monkeypatch.setattr(
+        pyg.datasets,
+        "Mine",
+        type(
+            "Mine",
+            (),
+            {
+                "__init__": lambda self, root: None,
+                "__len__": lambda self: len(graphs),
+                "__getitem__": lambda self, k: graphs[k],
+            },
+        ),
+        raising=False,
+    )
+    made = read_set("pyg:Mine", None, 0)
+    assert (made.classes, made.features.shape[1], len(made.targets)) == (3, 3, 30)
+    del graphs[1:]
+    assert read_set("pyg:Mine", None, 0) is None

@@ -35,7 +35,7 @@ _UNIT = tl.constexpr(2.0**-16)
 
 
 @triton.jit
-def _down(x):  # type: ignore[no-untyped-def]
+def _down(x):
     """The next bfloat16 value that is not above."""
     word = x.to(tl.uint32, bitcast=True)
     away = ((word & 0xFFFF) != 0) & ((word >> 31) == 1)
@@ -43,7 +43,7 @@ def _down(x):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _fractions(seed, row, column):  # type: ignore[no-untyped-def]
+def _fractions(seed, row, column):
     """What rounds each column of a row; :func:`offramp.sylvie.streams.fractions`."""
     key = seed.to(tl.uint64) + (row.to(tl.uint64) + 1) * _GOLDEN
     key = (key ^ (key >> _SHIFT_0)) * _FACTOR_0
@@ -62,7 +62,7 @@ def _fractions(seed, row, column):  # type: ignore[no-untyped-def]
 
 
 @triton.jit(do_not_specialize=["seed"])
-def _quantise(  # type: ignore[no-untyped-def]
+def _quantise(
     x, stride, rows, columns, row_bytes, packed, least_out, greatest_out, bad_out, seed,
     BITS: tl.constexpr, COMPACT: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -105,7 +105,7 @@ def _quantise(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _dequantise(  # type: ignore[no-untyped-def]
+def _dequantise(
     packed, row_bytes, columns, least_in, greatest_in, out, stride, rows,
     BITS: tl.constexpr, ADDS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip

@@ -86,8 +86,8 @@ class GraphTransformer(nn.Module):
     def compile_dense(self) -> None:
         """Compile what lies between the exchanges of a layer (:meth:`torch.nn.Module.compile`); names stay."""
         for layer in self.layers:
-            for part in (layer.project, layer.out, layer.feed, *layer.norms):
-                part.compile()
+            for name in ("project", "out", "feed"):
+                getattr(layer, name).compile()
 
     @torch.no_grad()
     def _initialise(self, seed: int) -> None:

@@ -24,7 +24,7 @@ _LEAST, _MOST = 16, 64
 
 
 @triton.jit
-def _scores(query, keys, table, buckets, places, there, heads, head, BIASED: tl.constexpr):  # type: ignore[no-untyped-def]
+def _scores(query, keys, table, buckets, places, there, heads, head, BIASED: tl.constexpr):
     score = tl.sum(keys * query[None, :], 1)
     if BIASED:
         bucket = tl.load(buckets + places, mask=there, other=0)
@@ -33,7 +33,7 @@ def _scores(query, keys, table, buckets, places, there, heads, head, BIASED: tl.
 
 
 @triton.jit
-def _forward(  # type: ignore[no-untyped-def]
+def _forward(
     q, k, v, table, rows, starts, stops, indices, buckets, out, logsum, tokens, slots, heads,
     WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -66,7 +66,7 @@ def _forward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _backward_rows(  # type: ignore[no-untyped-def]
+def _backward_rows(
     q, k, v, table, d_out, logsum, delta, rows, starts, stops, indices, buckets, d_q, d_table,
     tokens, slots, heads, entries,
     WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,
@@ -104,7 +104,7 @@ def _backward_rows(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _backward_columns(  # type: ignore[no-untyped-def]
+def _backward_columns(
     q, k, v, table, d_out, logsum, delta, rows, starts, stops, indices, buckets, d_k, d_v,
     tokens, slots, heads,
     WIDE: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr, D: tl.constexpr, BLOCK_D: tl.constexpr,

@@ -131,7 +131,7 @@ class FineTuner:
             rows = torch.from_numpy(batches.learn(step, number, rank))
             embedding, scores = self._read(rows, number)
             loss = functional.cross_entropy(scores, self._texts.labels[rows])
-            with torch.autograd.set_multithreading_enabled(False):  # type: ignore[attr-defined]
+            with torch.autograd.set_multithreading_enabled(False):
                 # In this thread: one that all backward passes of a GPU share must not wait at the gate.
                 torch.autograd.backward(loss / len(exits))
             losses.append(loss.item())

@@ -39,7 +39,7 @@ def test_everything_that_setup_asks_for_is_locked_but_torch() -> None:
     extras = project["optional-dependencies"]
     asked = [
         *project["dependencies"],
-        *(row for name in ("gnn", "kahypar", "leo", "web", "fpga", "dev") for row in extras[name]),
+        *(row for name in ("gnn", "text", "kahypar", "leo", "web", "fpga", "dev") for row in extras[name]),
     ]
     names = {canonicalize_name(Requirement(row).name) for row in asked}
     assert names - locked("requirements.lock").keys() == {"torch"}

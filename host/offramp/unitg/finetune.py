@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from offramp.unitg.collaborator import EmbeddingTable
+    from offramp.unitg.encoder import Encoder
     from offramp.unitg.gate import Gate
     from offramp.unitg.language_model import LanguageModel
     from offramp.unitg.lazy_tuner import Batches
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _PART, _SUM, _ROWS, _GONE = range(4)
 _NEVER = 1 << 62
+_TOGETHER = 256
+"""Texts that are encoded at once when a run has ended."""
 _HOME = 0
 """The rank whose table the graph neural network reads."""
 
@@ -70,7 +73,7 @@ class FineTuner:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: LanguageModel | Encoder,
         texts: Texts,
         batches: Batches,
         mailbox: Mailbox,
@@ -114,6 +117,15 @@ class FineTuner:
         except Exception as fault:
             self._leave(f"{type(fault).__name__}: {' '.join(str(fault).split())}")
         self.progress.seconds += time.perf_counter() - start
+
+    @torch.no_grad()
+    def embeddings(self, width: int) -> torch.Tensor:
+        """``(n, width)`` of all texts by the present weights, each from its vertex's exit; the gate must be open."""
+        rows = torch.zeros(len(self._texts.labels), width)
+        for number, group in enumerate(self._batches.groups):
+            for ids in torch.split(torch.from_numpy(group), _TOGETHER):
+                rows[ids] = self._read(ids, number)[0].cpu()
+        return rows
 
     def _leave(self, why: str) -> None:
         """End early; the others must not wait for this rank."""

@@ -15,26 +15,32 @@ from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups
 from offramp.unitg.microbatches import Microbatch, affinity_split, cut_edges, make_microbatches, random_split
 from offramp.unitg.schedule import Place, split_layers
 from offramp.unitg.settings import UnitgSettings
-from offramp.unitg.text import Tokens, tokenise, vertex_texts
+from offramp.unitg.text import PAD, Tokens, tokenise, vertex_texts
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.unitg.encoder import Encoder
 
 
 @sendable
 @dataclass(frozen=True)
 class Corpus:
-    """All texts as tokens, what the language model learns from them, and in which batches."""
+    """All texts as tokens, what the language model learns from them, and in which batches; ``pad`` fills rows up."""
 
     tokens: Tokens
     vocabulary: int
     labels: npt.NDArray[np.int64]
     batches: Batches
+    pad: int = PAD
 
-    def model(self, settings: UnitgSettings, width: int, classes: int) -> LanguageModel:
+    def model(self, settings: UnitgSettings, width: int, classes: int) -> LanguageModel | Encoder:
         """The language model of the settings, equal on every rank; embeddings of ``width``."""
+        if settings.encoder is not None:
+            from offramp.unitg.encoder import Encoder
+
+            return Encoder(settings.encoder, self.pad, width, classes, settings.seed)
         sizes = (self.vocabulary, settings.lm_length, settings.lm_width, settings.lm_layers, settings.lm_heads)
         return seeded(settings.seed, *sizes, width, classes)
 
@@ -127,7 +133,12 @@ def plan(graph: Graph, settings: UnitgSettings) -> Planned:
 
 def _corpus(graph: Graph, settings: UnitgSettings) -> Corpus:
     texts = vertex_texts(graph, settings.text, settings.lm_length - 1, settings.seed)
-    tokens, vocabulary = tokenise(texts, settings.lm_length)
+    if settings.encoder is not None:
+        from offramp.unitg import encoder
+
+        tokens, vocabulary, pad = encoder.tokenise(settings.encoder, texts, settings.lm_length)
+    else:
+        (tokens, vocabulary), pad = tokenise(texts, settings.lm_length), PAD
     match settings.exits:
         case "centrality":
             groups = centrality_groups(graph.degrees)
@@ -136,4 +147,4 @@ def _corpus(graph: Graph, settings: UnitgSettings) -> Corpus:
         case _:
             groups = [np.zeros(0, np.int64)] * (EXITS - 1) + [np.arange(graph.vertices)]
     batches = Batches(groups, graph.train, settings.lm_batch, settings.stages, settings.seed)
-    return Corpus(tokens, vocabulary, graph.labels, batches)
+    return Corpus(tokens, vocabulary, graph.labels, batches, pad)

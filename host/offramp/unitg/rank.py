@@ -5,19 +5,24 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from offramp.unitg.collaborator import EmbeddingTable
 from offramp.unitg.device import Device
+from offramp.unitg.encoder import Encoder
 from offramp.unitg.finetune import FineTuner, Progress, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.results import StageRecord
 from offramp.workers.accelerator import open_device, wait_for
 from offramp.workers.mailbox import Mailbox
+from offramp_base.ending.files import written
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -103,6 +108,24 @@ class Rank:
         self.gate.again()
         if not self._job.place.first:
             self.gate.resume()
+
+    def save(self) -> None:
+        """Write the embeddings and the encoder, where the settings name places; at rank 0, when the model has ended.
+
+        Raises:
+            SettingsError: a file cannot be written.
+        """
+        settings, tuner = self._job.settings, self.tuner
+        if tuner is None:
+            return
+        if settings.embeddings is not None:
+            try:
+                with written(Path(settings.embeddings)) as file:
+                    np.save(file, tuner.embeddings(self._job.widths[0]).numpy())
+            except OSError as error:
+                raise SettingsError("embeddings", f"cannot be written: {error.strerror}", settings.embeddings) from None
+        if settings.save_encoder is not None and settings.encoder is not None and isinstance(tuner.model, Encoder):
+            tuner.model.save(settings.save_encoder, settings.encoder)
 
     def record(self) -> StageRecord:
         """What was done so far."""

@@ -80,6 +80,8 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
         gnn_seconds = time.perf_counter() - begun
         rank.finish_lm()
         group.sum(torch.zeros(1))
+        if group.rank == 0:
+            rank.save()
         seconds = time.perf_counter() - start
         whole = _shares(group, rank.stage.evaluate_whole(2 * settings.epochs + 2), job)[1:]
         stages = group.gather(rank.record(), StageRecord)

@@ -85,6 +85,16 @@ class UnitgSettings(GraphSettings):
             group=_LM,
         ),
     ] = INTERLEAVED
+    encoder: Annotated[
+        str | None,
+        Field(
+            "Folder of a Hugging Face encoder and its tokenizer, in place of a model of lm_layers, lm_width, lm_heads"
+        ),
+    ] = None
+    embeddings: Annotated[
+        str | None, Field("Write the texts' embeddings here in the end, one row for each vertex (.npy)", written=True)
+    ] = None
+    save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
         Field("Where texts leave it", choices=EXIT_RULES),
@@ -110,6 +120,12 @@ class UnitgSettings(GraphSettings):
             problem = f"expected 1 to {self.stages}, the number of stages (M <= P)"
             raise SettingsError("microbatches", problem, self.microbatches)
         expect_model(self, "pipelined")
+        if self.mode == ALONE:
+            for field in ("encoder", "embeddings", "save_encoder"):
+                if getattr(self, field) is not None:
+                    raise SettingsError(field, "goes with a language model: another {mode}", getattr(self, field))
+        if self.save_encoder is not None and self.encoder is None:
+            raise SettingsError("save_encoder", "goes with {encoder} only", self.save_encoder)
         if self.lm_width % self.lm_heads:
             raise SettingsError("lm_heads", f"expected a divisor of {{lm_width}} {self.lm_width}", self.lm_heads)
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An encoder of Hugging Face in place of the small language model, with the same exits (specification, section 3.4).
+
+It is read from a folder that ``save_pretrained`` wrote, with its tokenizer; nothing is downloaded and no code of the
+folder is run. Its own dropout stays off, so that a run repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from offramp.unitg.hooks import Unit
+from offramp.unitg.language_model import Exit, exit_depths
+from offramp.unitg.text import Tokens
+from offramp_base.errors import first_line
+from offramp_base.settings.error import SettingsError
+
+
+def tokenise(folder: str, texts: list[str], length: int) -> tuple[Tokens, int, int]:
+    """``(n, length)`` tokens, padded; the size of the vocabulary; the token of padding.
+
+    Raises:
+        SettingsError: the folder has no tokenizer, or one without padding.
+    """
+    tokenizer = _read("AutoTokenizer", folder)
+    if tokenizer.pad_token_id is None:
+        raise SettingsError("encoder", "its tokenizer has no token for padding", folder)
+    made = tokenizer(texts, truncation=True, padding="max_length", max_length=length, return_attention_mask=False)
+    return np.asarray(made["input_ids"], np.int32), len(tokenizer), int(tokenizer.pad_token_id)
+
+
+def _read(kind: str, folder: str, **options: Any) -> Any:
+    if not (Path(folder) / "config.json").exists():
+        raise SettingsError("encoder", "expected a folder with config.json, as save_pretrained writes it", folder)
+    try:
+        import transformers
+    except ImportError:
+        raise SettingsError("encoder", "needs the package transformers: pip install 'offramp[text]'", folder) from None
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        read = getattr(transformers, kind).from_pretrained
+        return read(folder, local_files_only=True, trust_remote_code=False, **options)
+    except Exception as error:
+        raise SettingsError("encoder", f"cannot be read: {first_line(error)}", folder) from None
+
+
+class Encoder(nn.Module):
+    """Embeddings of texts by exit, and class scores of these, as :class:`~offramp.unitg.language_model.LanguageModel`.
+
+    Attributes:
+        model: Hugging Face's.
+        depths: layers until each exit.
+
+    Args:
+        folder: of the encoder.
+        pad: token of padding.
+        out: width of the embeddings.
+        classes: of the vertices.
+        seed: of the exits; the encoder's weights are the folder's.
+
+    Raises:
+        SettingsError: no encoder is in the folder, or one whose layers cannot be found.
+    """
+
+    def __init__(self, folder: str, pad: int, out: int, classes: int, seed: int) -> None:
+        super().__init__()
+        self.model = _read("AutoModel", folder, dtype=torch.float32).eval()
+        config, self._pad = self.model.config, pad
+        count = getattr(config, "num_hidden_layers", None)
+        found = [
+            (owner, name, child)
+            for owner in self.model.modules()
+            for name, child in owner.named_children()
+            if isinstance(child, nn.ModuleList) and len(child) == count
+        ]
+        if getattr(config, "is_encoder_decoder", False) or not found:
+            raise SettingsError(
+                "encoder", f"{type(self.model).__name__}: expected an encoder with a list of layers", folder
+            )
+        self._owner: list[tuple[nn.Module, str]] = [found[0][:2]]  # in a list: it is no child of this module
+        self._layers: list[nn.Module] = list(found[0][2])
+        self.depths = exit_depths(len(self._layers))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.exits = nn.ModuleList(Exit(config.hidden_size, out) for _ in self.depths)
+            self.classify = nn.Linear(out, classes)
+
+    def forward(self, tokens: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings ``(b, out)`` of exit ``number`` (from 0) and their class scores; layers behind it do not run."""
+        with self._cut(self.depths[number]):
+            states = self.model(input_ids=tokens, attention_mask=(tokens != self._pad).long()).last_hidden_state
+        embedding = self.exits[number](states)
+        return embedding, self.classify(embedding)
+
+    @contextmanager
+    def _cut(self, depth: int) -> Iterator[None]:
+        """Inside, the encoder has its first layers only."""
+        owner, name = self._owner[0]
+        setattr(owner, name, nn.ModuleList(self._layers[:depth]))
+        try:
+            yield
+        finally:
+            setattr(owner, name, nn.ModuleList(self._layers))
+
+    def units(self) -> Iterator[Unit]:
+        """The modules at whose borders the model can be paused."""
+        yield "embed", self.model.get_input_embeddings(), False
+        for number, layer in enumerate(self._layers, 1):
+            yield f"layer {number}", layer, True
+        for number, each in enumerate(self.exits, 1):
+            yield f"exit {number}", each, True
+
+    def compile_dense(self) -> None:
+        """Compile what each layer does; hooks stay outside, so that the model can be paused as before."""
+        for layer in self._layers:
+            layer.forward = torch.compile(layer.forward)
+
+    def save(self, folder: str, source: str) -> None:
+        """Write encoder and tokenizer as Hugging Face reads them; exits are left out.
+
+        Args:
+            folder: to write to.
+            source: where the tokenizer is.
+
+        Raises:
+            SettingsError: it cannot be written.
+        """
+        try:
+            self.model.save_pretrained(folder)
+            _read("AutoTokenizer", source).save_pretrained(folder)
+        except OSError as error:
+            raise SettingsError("save_encoder", f"cannot be written: {error.strerror or error}", folder) from None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from offramp.gnn.ladies import LadiesLoader
     from offramp.gnn.links import ends, link_edges, negative_pairs
     from offramp.gnn.loader import LinkNeighborLoader, NeighborLoader
+    from offramp.gnn.loggers import TensorBoard, WandB
     from offramp.gnn.module import DistributedModule, distribute, halo_exchange
     from offramp.gnn.parts import Partition, partition
     from offramp.gnn.saint import GraphSAINTEdgeSampler, GraphSAINTNodeSampler, GraphSAINTRandomWalkSampler
@@ -35,6 +36,8 @@ _WHERE = {
     "open_store": "stored",
     "Partition": "parts",
     "Switch": "switched",
+    "TensorBoard": "loggers",
+    "WandB": "loggers",
     "partition": "parts",
 }
 
@@ -49,6 +52,8 @@ __all__ = [
     "NeighborLoader",
     "Partition",
     "Switch",
+    "TensorBoard",
+    "WandB",
     "distribute",
     "ends",
     "global_mean",

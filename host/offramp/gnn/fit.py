@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from offramp.gnn.gradients import global_mean, sum_gradients
+from offramp.gnn.loggers import Log, open_loggers
 from offramp.gnn.metrics import METRICS
 from offramp.gnn.module import distribute
 from offramp.gnn.stored import open_store
@@ -50,6 +51,11 @@ class GnnEpoch:
     lr: float
     seconds: float
 
+    def numbers(self, metric: str) -> dict[str, float]:
+        """What loggers are told, by name; the three scores are a group of curves."""
+        scores = {f"{metric}/{name}": getattr(self, name) for name in ("train", "val", "test")}
+        return {"loss": self.loss, **scores, "lr": self.lr, "seconds": self.seconds}
+
 
 @sendable
 @dataclass(frozen=True)
@@ -75,10 +81,15 @@ def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnR
             switch = stack.enter_context(
                 Switch(job.address, job.ports, memory=job.settings.memory, timeout_s=job.settings.timeout_s)
             )
-        return _train(group, job.settings, switch, report)
+        logs: list[Log] = []
+        if group.rank == 0:
+            logs = stack.enter_context(open_loggers(job.settings, asdict(job.settings)))
+        return _train(group, job.settings, switch, report, logs)
 
 
-def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None]) -> GnnResult:
+def _train(
+    group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None], logs: Sequence[Log]
+) -> GnnResult:
     part = open_store(settings.store)
     torch.manual_seed(settings.seed)
     spec = specification(settings, part)
@@ -99,6 +110,8 @@ def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: C
         epochs.append(epoch)
         if group.rank == 0:
             report(epoch)
+        for log in logs:
+            log(number, epoch.numbers(settings.metric))
         if epoch.val > best[0]:
             best = epoch.val, number, copy.deepcopy(model.state_dict())
         elif settings.patience and number - best[1] >= settings.patience:

@@ -126,8 +126,10 @@ def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
     """What :func:`~offramp.gnn.weights.make_model` needs: the same on all ranks.
 
     Raises:
-        OfframpError: the store has no features, labels, or one of the fields of edges.
+        OfframpError: the store has several types, or no features, labels, or one of the fields of edges.
     """
+    if not part.homogeneous:
+        raise OfframpError(f"{settings.store}: has several types of vertices, expected one; others need their own loop")
     for name in ("x", "y", "train_mask", *settings.edge_fields):
         if not hasattr(part, name):
             raise OfframpError(f"{settings.store}: has no {name}")

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from offramp.gnn.batches import CACHE_BYTES, BatchLoader, only_type
-from offramp.gnn.hops import neighbourhood
+from offramp.gnn.batches import CACHE_BYTES, BatchLoader, only_type, typed_data
+from offramp.gnn.hops import Neighbourhood, neighbourhood
+from offramp.graph.typed import ITS_EDGES, ONE_TYPE
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.gnn.parts import Partition
+    from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
 
 
@@ -26,20 +28,30 @@ class NeighborLoader(BatchLoader):
     own first; ``edge_index`` in their numbers; ``n_id``, ``e_id``, ``input_id`` and ``batch_size``. The model runs on
     it as it is; :func:`offramp.gnn.sum_gradients` adds gradients.
 
+    A batch of a graph of several types has all of this by type, as PyG's ``HeteroData``; ``input_id`` and
+    ``batch_size`` are of the type that was asked for.
+
     Args:
-        part: the rank's part of a graph of one type.
-        num_neighbors: drawn in each hop; -1 for all.
+        part: the rank's part of a graph.
+        num_neighbors: drawn in each hop; -1 for all. In a graph of several types along each type of edges, or for each
+            type its own.
         batch_size: vertices of a batch, on each rank.
-        input_nodes: mask of own vertices, or their local numbers; by default all.
+        input_nodes: mask of own vertices, or their local numbers; by default all. In a graph of several types a type,
+            or a type and one of these.
         shuffle, seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
+
+    Raises:
+        OfframpError: no type in a graph of several, one that it does not have, or numbers of hops that differ.
     """
+
+    takes_types = True
 
     def __init__(
         self,
         part: Partition,
-        num_neighbors: Sequence[int],
+        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]],
         batch_size: int = 1,
-        input_nodes: torch.Tensor | None = None,
+        input_nodes: torch.Tensor | str | tuple[str, torch.Tensor | None] | None = None,
         *,
         shuffle: bool = False,
         seed: int = 0,
@@ -47,9 +59,10 @@ class NeighborLoader(BatchLoader):
         cache_bytes: int = CACHE_BYTES,
         prefetch: int = 2,
     ) -> None:
+        self._type, rows = _typed(part, input_nodes)
         super().__init__(
             part,
-            own_vertices(part, input_nodes),
+            own_vertices(part, rows, self._type),
             batch_size,
             shuffle=shuffle,
             seed=seed,
@@ -57,13 +70,26 @@ class NeighborLoader(BatchLoader):
             cache_bytes=cache_bytes,
             prefetch=prefetch,
         )
-        self._hops = list(num_neighbors)
+        self._hops = _hops(self._samplers, num_neighbors)
 
     def _batch(self, epoch: int, number: int) -> Any:
         chosen = self._chosen(epoch, number)
-        seeds = self._part.n_id.numpy()[chosen]
-        found = neighbourhood(self._sampler, self._numbering, self._hops, seeds, epoch * len(self) + number)
-        return self._data(*found, input_id=chosen, batch_size=len(seeds))
+        seeds = self._part.vertices[self._type].ids.numpy()[chosen]
+        step = epoch * len(self) + number
+        found = neighbourhood(self._samplers, self._numberings, self._hops, (self._type, seeds), step)
+        if self._part.homogeneous:
+            return self._data(*only(found), input_id=chosen, batch_size=len(seeds))
+        vertices: dict[str, dict[str, Any]] = {
+            name: {"num_nodes": len(of), "n_id": torch.from_numpy(of)} for name, of in found.nodes.items()
+        }
+        for key, cache in self.caches.items():
+            vertices[key[0]][key[1]] = cache.rows(found.nodes[key[0]])
+        vertices[self._type] |= {"input_id": torch.from_numpy(chosen), "batch_size": len(seeds)}
+        edges: dict[EdgeType, dict[str, Any]] = {
+            key: {"edge_index": torch.from_numpy(pairs), "e_id": torch.from_numpy(found.edges[key])}
+            for key, pairs in found.pairs.items()
+        }
+        return typed_data(vertices, edges)
 
 
 class LinkNeighborLoader(BatchLoader):
@@ -119,7 +145,7 @@ class LinkNeighborLoader(BatchLoader):
             cache_bytes=cache_bytes,
             prefetch=prefetch,
         )
-        self._hops, self._pairs, self._count = list(num_neighbors), pairs.numpy(), count
+        self._hops, self._pairs, self._count = _hops(self._samplers, num_neighbors), pairs.numpy(), count
         self._ratio, self._labels = neg_sampling_ratio, edge_label
         if edge_label is None and neg_sampling_ratio:
             self._labels = torch.ones(pairs.shape[1])
@@ -135,12 +161,47 @@ class LinkNeighborLoader(BatchLoader):
         if self._labels is not None:
             labels = self._labels[torch.from_numpy(chosen)]
             more["edge_label"] = torch.cat([labels, labels.new_zeros(others, *labels.shape[1:])])
-        return self._data(*neighbourhood(self._sampler, self._numbering, self._hops, seeds, step), **more)
+        found = neighbourhood(self._samplers, self._numberings, self._hops, (ONE_TYPE, seeds), step)
+        return self._data(*only(found), **more)
 
 
-def own_vertices(part: Partition, chosen: torch.Tensor | None) -> IntArray:
-    """Local numbers of own vertices: all, those of a mask, or those that are given."""
-    rows = torch.arange(only_type(part)[0].owned) if chosen is None else chosen
+def only(found: Neighbourhood) -> tuple[IntArray, IntArray, IntArray]:
+    """Vertices, edges in their numbers and the edges' ids of a graph of one type."""
+    return found.nodes[ONE_TYPE], found.pairs[ITS_EDGES], found.edges[ITS_EDGES]
+
+
+def _typed(
+    part: Partition, chosen: torch.Tensor | str | tuple[str, torch.Tensor | None] | None
+) -> tuple[str, torch.Tensor | None]:
+    """The type that batches are made of, and which of its vertices."""
+    if part.homogeneous:
+        if isinstance(chosen, str | tuple):
+            raise OfframpError("input_nodes: expected no type in a graph of one type")
+        return ONE_TYPE, chosen
+    name, rows = (chosen, None) if isinstance(chosen, str) else chosen if isinstance(chosen, tuple) else (None, None)
+    if name not in part.vertices:
+        raise OfframpError(f"input_nodes: expected one of the types {', '.join(part.vertices)}, got {name}")
+    return str(name), rows
+
+
+def _hops(
+    edges: Iterable[EdgeType], given: Sequence[int] | Mapping[EdgeType, Sequence[int]]
+) -> dict[EdgeType, list[int]]:
+    """Neighbours of each hop, by type of edges."""
+    found = {}
+    for key in edges:
+        if isinstance(given, Mapping) and key not in given:
+            raise OfframpError(f"num_neighbors: expected numbers for {' '.join(key)}")
+        found[key] = list(given[key] if isinstance(given, Mapping) else given)
+    if len({len(each) for each in found.values()}) > 1:
+        raise OfframpError("num_neighbors: expected as many hops for each type of edges")
+    return found
+
+
+def own_vertices(part: Partition, chosen: torch.Tensor | None, name: str | None = None) -> IntArray:
+    """Local numbers of own vertices, of a type where there are several: all, those of a mask, or those given."""
+    of = only_type(part)[0] if name is None else part.vertices[name]
+    rows = torch.arange(of.owned) if chosen is None else chosen
     numbers: IntArray = (rows.nonzero().view(-1) if rows.dtype == torch.bool else rows).numpy()
     return numbers
 

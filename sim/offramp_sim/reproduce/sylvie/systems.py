@@ -98,7 +98,7 @@ def _trained_bytes(timed: Timed, full: Timed, *, sampled: bool) -> float:
 @reproduces(
     "sylvie/fig3.9",
     "Convergence of all systems (accuracies of table 3.6)",
-    seconds=70,
+    seconds=90,
     evidence=Evidence.MEASURED,
     options={"partition": ("metis", "hash"), "epochs": (80, 240), "lr": (0.01, 0.003)},
 )

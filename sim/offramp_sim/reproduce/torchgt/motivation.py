@@ -60,9 +60,10 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
         Comparison("better transformer less better network, points", "+7.10", f"{best:+.2f}", turns_at=0)
     )
     note = (
-        "A stochastic block model (published: Flickr), the networks with twice the epochs. In full attention Graphormer, "
-        "which knows of an edge only by a bias of its scores, learns its training vertices by heart; --referee has "
-        "attention along edges. The table's sets of graphs are not shown: no message-passing network here takes them."
+        "A stochastic block model (published: Flickr), the networks with twice the epochs. In full attention "
+        "Graphormer, which knows of an edge only by a bias of its scores, learns its training vertices by heart; "
+        "--referee has attention along edges. The table's sets of graphs are not shown: no message-passing network here "
+        "takes them."
     )
     panel = Curves("test accuracy", "", "%", {"mean of two seeds": (list(means), list(means.values()))}, bars=True)
     return Reproduction([*comparisons], [panel], {"graph": graph, "epochs": epochs, "seed": seed}, note, found)

@@ -62,7 +62,7 @@ def table41(scale: float, seed: int, *, homophily: float = 0.45, attention: str 
     note = (
         "A stochastic block model (published: Flickr), the networks with twice the epochs. In full attention "
         "Graphormer, which knows of an edge only by a bias of its scores, learns its training vertices by heart; "
-        "--referee has attention along edges. The table's sets of graphs are not shown: no message-passing network here "
+        "--referee has attention along edges. Sets of graphs are not shown: no message-passing network here "
         "takes them."
     )
     panel = Curves("test accuracy", "", "%", {"mean of two seeds": (list(means), list(means.values()))}, bars=True)

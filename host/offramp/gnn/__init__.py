@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from offramp.gnn.clusters import ClusterLoader
     from offramp.gnn.gradients import global_mean, sum_gradients
     from offramp.gnn.ladies import LadiesLoader
+    from offramp.gnn.link_loader import LinkNeighborLoader
     from offramp.gnn.links import ends, link_edges, negative_pairs
-    from offramp.gnn.loader import LinkNeighborLoader, NeighborLoader
+    from offramp.gnn.loader import NeighborLoader
     from offramp.gnn.loggers import TensorBoard, WandB
     from offramp.gnn.module import DistributedModule, distribute, halo_exchange
     from offramp.gnn.parts import Partition, partition
@@ -23,7 +24,7 @@ _WHERE = {
     "GraphSAINTNodeSampler": "saint",
     "GraphSAINTRandomWalkSampler": "saint",
     "LadiesLoader": "ladies",
-    "LinkNeighborLoader": "loader",
+    "LinkNeighborLoader": "link_loader",
     "NeighborLoader": "loader",
     "global_mean": "gradients",
     "sum_gradients": "gradients",

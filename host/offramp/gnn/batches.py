@@ -22,6 +22,7 @@ from offramp.splitmix import mix, mix_word
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
+    from offramp.gnn.hops import Neighbourhood
     from offramp.gnn.parts import EdgeSet, Partition, VertexSet
     from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
@@ -156,18 +157,38 @@ class BatchLoader(ABC):
         words: IntArray = (mix(np.arange(count, dtype=np.uint64) ^ np.uint64(key)) >> np.uint64(2)).astype(np.int64)
         return words
 
+    def _batch_of(self, found: Neighbourhood, of: str | EdgeType, **more: Any) -> Any:
+        """A batch of what was drawn; ``more`` are fields of the type ``of``, in a graph of one type of the batch."""
+        if self._part.homogeneous:
+            return self._data(found.nodes[ONE_TYPE], found.pairs[ITS_EDGES], found.edges[ITS_EDGES], **more)
+        vertices: dict[str, dict[str, Any]] = {
+            name: {"num_nodes": len(nodes), "n_id": torch.from_numpy(nodes)} for name, nodes in found.nodes.items()
+        }
+        for key, cache in self.caches.items():
+            vertices[key[0]][key[1]] = cache.rows(found.nodes[key[0]])
+        edges: dict[EdgeType, dict[str, Any]] = {
+            key: {"edge_index": torch.from_numpy(pairs), "e_id": torch.from_numpy(found.edges[key])}
+            for key, pairs in found.pairs.items()
+        }
+        fields = edges[of] if isinstance(of, tuple) else vertices[of]
+        fields |= _tensors(more)
+        return typed_data(vertices, edges)
+
     def _data(self, nodes: IntArray, pairs: IntArray, edges: IntArray, **more: Any) -> Any:
         """A batch of vertices of the whole graph with ``(2, e)`` edges in their numbers, and the edges' ids."""
         fields: dict[str, Any] = {str(name): cache.rows(nodes) for name, cache in self.caches.items()}
-        shared = {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
         return _data(
             num_nodes=len(nodes),
             edge_index=torch.from_numpy(pairs),
             n_id=torch.from_numpy(nodes),
             e_id=torch.from_numpy(edges),
-            **shared,
+            **_tensors(more),
             **fields,
         )
+
+
+def _tensors(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in fields.items()}
 
 
 def only_type(part: Partition) -> tuple[VertexSet, EdgeSet]:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.dgs.sampling import Numbering
@@ -33,7 +35,7 @@ def neighbourhood(
     samplers: Mapping[EdgeType, Sampler],
     numberings: Mapping[str, Numbering],
     hops: Mapping[EdgeType, Sequence[int]],
-    seeds: tuple[str, IntArray],
+    seeds: Mapping[str, IntArray],
     batch: int,
 ) -> Neighbourhood:
     """Neighbours of neighbours, hop by hop; each vertex is expanded once, in the hop after the one that drew it.
@@ -42,11 +44,11 @@ def neighbourhood(
         samplers: of each type of edges; every rank calls this together.
         numberings: of each type of vertices.
         hops: neighbours of each vertex in each hop, -1 for all, by type of edges.
-        seeds: a type, and vertices of it, no one twice.
+        seeds: vertices of some types, no one twice.
         batch: a number that batches do not share.
     """
     none = np.zeros(0, np.int64)
-    nodes = dict.fromkeys(numberings, none) | {seeds[0]: seeds[1]}
+    nodes = dict.fromkeys(numberings, none) | dict(seeds)
     frontier = {name: np.arange(len(of)) for name, of in nodes.items()}
     pairs: dict[EdgeType, list[IntArray]] = {key: [np.zeros((2, 0), np.int64)] for key in samplers}
     edges: dict[EdgeType, list[IntArray]] = {key: [none] for key in samplers}
@@ -65,3 +67,21 @@ def neighbourhood(
         {key: np.concatenate(of, axis=1) for key, of in pairs.items()},
         {key: np.concatenate(of) for key, of in edges.items()},
     )
+
+
+def hops_of(
+    edges: Iterable[EdgeType], given: Sequence[int] | Mapping[EdgeType, Sequence[int]]
+) -> dict[EdgeType, list[int]]:
+    """Neighbours of each hop, by type of edges, from numbers for all of them or for each.
+
+    Raises:
+        OfframpError: a type without numbers, or numbers of hops that differ.
+    """
+    found = {}
+    for key in edges:
+        if isinstance(given, Mapping) and key not in given:
+            raise OfframpError(f"num_neighbors: expected numbers for {' '.join(key)}")
+        found[key] = list(given[key] if isinstance(given, Mapping) else given)
+    if len({len(each) for each in found.values()}) > 1:
+        raise OfframpError("num_neighbors: expected as many hops for each type of edges")
+    return found

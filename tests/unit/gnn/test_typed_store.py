@@ -153,6 +153,47 @@ def test_what_loaders_cannot_do_is_one_line(folder, arguments, message: str) -> 
         gnn.NeighborLoader(part, *arguments)
 
 
+def links(group, folder, report):
+    """Pairs of two types with all neighbours of their ends: scores are those of the whole graph."""
+    data, part = gnn_models.hetero(torch.float64), gnn.open_store(f"{folder}/store-{group.size}")
+    key = "author", "writes", "paper"
+    torch.manual_seed(3)
+    metadata = data.metadata()
+    model = gnn_models.HeteroSage(metadata).double().eval()
+    model.out = torch.nn.Identity()  # embeddings of papers
+    seen, worst = torch.zeros(data[key].edge_index.shape[1]), 0.0
+    with torch.no_grad():
+        whole = model(data.x_dict, data.edge_index_dict)
+        for batch in gnn.LinkNeighborLoader(part, [-1, -1], key, neg_sampling_ratio=0.5, batch_size=8, shuffle=True):
+            pairs, labels = batch[key].edge_label_index, batch[key].edge_label
+            positive = int(labels.sum())
+            assert len(labels) == pairs.shape[1] == positive + (positive + 1) // 2
+            ends = torch.stack([batch["author"].n_id[pairs[0]], batch["paper"].n_id[pairs[1]]])
+            edges = part[key].ids[batch[key].input_id]
+            assert torch.equal(ends[:, :positive], data[key].edge_index[:, edges])
+            seen[edges] += 1
+            if positive:
+                found = model(batch.x_dict, batch.edge_index_dict)[pairs[1]]
+                worst = max(worst, float((found - whole[ends[1]]).abs().max()))
+    assert group.sum(seen).tolist() == [1.0] * len(seen)
+    return float(group.max(torch.tensor(worst)))
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_pairs_of_two_types(folder, ranks: int) -> None:
+    assert run_workers(links, [folder] * ranks, print) < 1e-12
+
+
+def test_pairs_of_no_type_are_refused(folder) -> None:
+    part = gnn.open_store(f"{folder}/store-1")
+    for wrong in (None, torch.zeros(2, 1, dtype=torch.int64), ("editor", "reads", "paper")):
+        with pytest.raises(OfframpError, match=r"edge_label_index: expected one of the types .*author writes paper"):
+            gnn.LinkNeighborLoader(part, [2], wrong)
+    key = "author", "writes", "paper"
+    with pytest.raises(OfframpError, match="edge_label_index: expected vertices from 0 to 24"):
+        gnn.LinkNeighborLoader(part, [2], (key, torch.tensor([[25], [30]])))
+
+
 def test_other_loaders_take_one_type(folder) -> None:
     with pytest.raises(OfframpError, match="mini-batches: expected a graph of one type of vertices"):
-        gnn.LinkNeighborLoader(gnn.open_store(f"{folder}/store-1"), [2])
+        gnn.LadiesLoader(gnn.open_store(f"{folder}/store-1"), [4])

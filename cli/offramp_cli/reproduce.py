@@ -68,11 +68,14 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     each number gets its interval, and whether its sign holds, where it turns, and what is nearest to the paper.
     """
     from offramp_sim.reproduce import catalogue
+    from offramp_sim.reproduce.missing import MISSING
 
     console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
             typer.echo(f"{item.name:22} {item.seconds:4} s  {item.evidence:9}  {item.title}")
+        for name, why in MISSING.items():
+            typer.echo(f"{name:30} missing: {why}")
         return
     items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out

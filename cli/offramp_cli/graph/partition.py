@@ -21,8 +21,8 @@ class GraphPartitionSettings:
     graph: Annotated[
         str,
         Field(
-            "A folder of .npy files, .parquet, PyG's .pt, DGL's .bin, DistDGL's .json, PyG's or OGB's folder, or what "
-            "offramp plan takes",
+            "A folder of .npy files, or of such folders by type, .parquet, PyG's .pt, DGL's .bin, DistDGL's .json, "
+            "PyG's or OGB's folder, or what offramp plan takes",
             position=True,
         ),
     ]
@@ -62,6 +62,9 @@ def partition(settings: GraphPartitionSettings, result: Result) -> None:
         "halo rows": manifest.halo,
         "store": settings.store,
     }
+    if manifest.vertex_types:
+        rows["types of vertices"] = ", ".join(f"{name} {count}" for name, count in manifest.vertex_types.items())
+        rows["types of edges"] = ", ".join(f"{s} {name} {t} {count}" for s, name, t, count in manifest.edge_types)
     rows |= {key.replace("_", " "): value for key, value in manifest.notes.items() if value}
     console.print(show.facts(rows.items()))
     numbers = asdict(manifest)

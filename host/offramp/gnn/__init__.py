@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from offramp.gnn.clusters import ClusterLoader
     from offramp.gnn.gradients import global_mean, sum_gradients
     from offramp.gnn.ladies import LadiesLoader
+    from offramp.gnn.link_loader import LinkNeighborLoader
     from offramp.gnn.links import ends, link_edges, negative_pairs
-    from offramp.gnn.loader import LinkNeighborLoader, NeighborLoader
+    from offramp.gnn.loader import NeighborLoader
+    from offramp.gnn.loggers import TensorBoard, WandB
     from offramp.gnn.module import DistributedModule, distribute, halo_exchange
     from offramp.gnn.parts import Partition, partition
     from offramp.gnn.saint import GraphSAINTEdgeSampler, GraphSAINTNodeSampler, GraphSAINTRandomWalkSampler
@@ -22,7 +24,7 @@ _WHERE = {
     "GraphSAINTNodeSampler": "saint",
     "GraphSAINTRandomWalkSampler": "saint",
     "LadiesLoader": "ladies",
-    "LinkNeighborLoader": "loader",
+    "LinkNeighborLoader": "link_loader",
     "NeighborLoader": "loader",
     "global_mean": "gradients",
     "sum_gradients": "gradients",
@@ -35,6 +37,8 @@ _WHERE = {
     "open_store": "stored",
     "Partition": "parts",
     "Switch": "switched",
+    "TensorBoard": "loggers",
+    "WandB": "loggers",
     "partition": "parts",
 }
 
@@ -49,6 +53,8 @@ __all__ = [
     "NeighborLoader",
     "Partition",
     "Switch",
+    "TensorBoard",
+    "WandB",
     "distribute",
     "ends",
     "global_mean",

@@ -8,7 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -17,11 +17,14 @@ import torch.distributed as dist
 from offramp.dgs.sampling import Numbering
 from offramp.gnn.comm import Alone, Comm
 from offramp.gnn.sampling import RowCache, Sampler
+from offramp.graph.typed import ITS_EDGES, ONE_TYPE
 from offramp.splitmix import mix, mix_word
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
+    from offramp.gnn.hops import Neighbourhood
     from offramp.gnn.parts import EdgeSet, Partition, VertexSet
+    from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
 
 CACHE_BYTES: Final = 256 << 20
@@ -44,9 +47,15 @@ class BatchLoader(ABC):
         cache_bytes: rows of others that are kept, for each field.
         prefetch: batches that a thread makes ahead; 0 makes them in this one.
 
+    Attributes:
+        takes_types: whether the graph may have several types.
+        caches: rows of fields of vertices by the field's name, in a graph of several types by type and name.
+
     Raises:
         OfframpError: a graph of several types, an unknown field, or a batch of nothing.
     """
+
+    takes_types: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -61,24 +70,30 @@ class BatchLoader(ABC):
         prefetch: int,
     ) -> None:
         kind = type(self).__name__
-        only_type(part)
+        if not self.takes_types:
+            only_type(part)
         if batch_size < 1:
             raise OfframpError(f"{kind}: batch_size {batch_size}: expected at least 1")
-        data = part.vertices[""].data
-        names = [n for n, v in data.items() if isinstance(v, torch.Tensor)] if fields is None else list(fields)
-        unknown = [name for name in names if name not in data]
+        tensors = {
+            name: [k for k, v in of.data.items() if isinstance(v, torch.Tensor)] for name, of in part.vertices.items()
+        }
+        unknown = [field for field in fields or () if not any(field in names for names in tensors.values())]
         if unknown:
             raise OfframpError(f"{kind}: the graph has no {unknown[0]}")
         self._part, self._inputs, self._size = part, inputs, batch_size
         self._order = -1, inputs
         self._comm = _channel(part.comm)
         self._seed, self._shuffle, self._prefetch = seed, shuffle, prefetch
-        self._sampler = Sampler(part, self._comm, seed)
-        self.caches = {
-            name: RowCache(part, self._comm, data[name], cache_bytes, part.vertices[""].files.get(name))
-            for name in names
+        self._samplers = {
+            key: Sampler(part, self._comm, seed, key) for key in part.edges if not key[1].endswith("edge_label_index")
         }
-        self._numbering = Numbering(len(part.vertices[""].owner))
+        self.caches = {
+            field if part.homogeneous else (name, field): self._cache(name, field, cache_bytes)
+            for name, names in tensors.items()
+            for field in names
+            if fields is None or field in fields
+        }
+        self._numberings = {name: Numbering(len(of.owner)) for name, of in part.vertices.items()}
         mine = -(-len(inputs) // batch_size)
         self._batches = int(part.comm.max(torch.tensor(float(mine), dtype=torch.float64)))
         self._epoch = 0
@@ -112,6 +127,15 @@ class BatchLoader(ABC):
         finally:
             _drain(ready, thread)
 
+    def _cache(self, name: str, field: str, most_bytes: int) -> RowCache:
+        of = self._part.vertices[name]
+        return RowCache(self._part, self._comm, of.data[field], most_bytes, of.files.get(field), name)
+
+    @property
+    def _sampler(self) -> Sampler:
+        """That of the edges of a graph of one type."""
+        return self._samplers[ITS_EDGES]
+
     @abstractmethod
     def _batch(self, epoch: int, number: int) -> Any:
         """One batch; all ranks make the same one together."""
@@ -133,18 +157,38 @@ class BatchLoader(ABC):
         words: IntArray = (mix(np.arange(count, dtype=np.uint64) ^ np.uint64(key)) >> np.uint64(2)).astype(np.int64)
         return words
 
+    def _batch_of(self, found: Neighbourhood, of: str | EdgeType, **more: Any) -> Any:
+        """A batch of what was drawn; ``more`` are fields of the type ``of``, in a graph of one type of the batch."""
+        if self._part.homogeneous:
+            return self._data(found.nodes[ONE_TYPE], found.pairs[ITS_EDGES], found.edges[ITS_EDGES], **more)
+        vertices: dict[str, dict[str, Any]] = {
+            name: {"num_nodes": len(nodes), "n_id": torch.from_numpy(nodes)} for name, nodes in found.nodes.items()
+        }
+        for key, cache in self.caches.items():
+            vertices[key[0]][key[1]] = cache.rows(found.nodes[key[0]])
+        edges: dict[EdgeType, dict[str, Any]] = {
+            key: {"edge_index": torch.from_numpy(pairs), "e_id": torch.from_numpy(found.edges[key])}
+            for key, pairs in found.pairs.items()
+        }
+        fields = edges[of] if isinstance(of, tuple) else vertices[of]
+        fields |= _tensors(more)
+        return typed_data(vertices, edges)
+
     def _data(self, nodes: IntArray, pairs: IntArray, edges: IntArray, **more: Any) -> Any:
         """A batch of vertices of the whole graph with ``(2, e)`` edges in their numbers, and the edges' ids."""
-        fields: dict[str, Any] = {name: cache.rows(nodes) for name, cache in self.caches.items()}
-        shared = {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
+        fields: dict[str, Any] = {str(name): cache.rows(nodes) for name, cache in self.caches.items()}
         return _data(
             num_nodes=len(nodes),
             edge_index=torch.from_numpy(pairs),
             n_id=torch.from_numpy(nodes),
             e_id=torch.from_numpy(edges),
-            **shared,
+            **_tensors(more),
             **fields,
         )
+
+
+def _tensors(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in fields.items()}
 
 
 def only_type(part: Partition) -> tuple[VertexSet, EdgeSet]:
@@ -155,7 +199,7 @@ def only_type(part: Partition) -> tuple[VertexSet, EdgeSet]:
     """
     if not part.homogeneous:
         raise OfframpError("mini-batches: expected a graph of one type of vertices")
-    return part.vertices[""], part.edges["", "edge_index", ""]
+    return part.vertices[ONE_TYPE], part.edges[ITS_EDGES]
 
 
 def _channel(comm: Comm | Alone) -> Comm | Alone:
@@ -178,3 +222,21 @@ def _data(**fields: Any) -> Any:
     except ImportError:
         return SimpleNamespace(**fields)
     return Data(**fields)
+
+
+def typed_data(of_vertices: dict[str, dict[str, Any]], of_edges: dict[EdgeType, dict[str, Any]]) -> Any:
+    """PyG's ``HeteroData``, or where PyG is missing an object with the same dictionaries, ``x_dict`` and others."""
+    sets: dict[Any, dict[str, Any]] = {**of_vertices, **of_edges}
+    try:
+        from torch_geometric.data import HeteroData
+    except ImportError:
+        found: dict[str, dict[Any, Any]] = {}
+        for key, fields in sets.items():
+            for name, value in fields.items():
+                found.setdefault(f"{name}_dict", {})[key] = value
+        return SimpleNamespace(**found)
+    data = HeteroData()
+    for key, fields in sets.items():
+        for name, value in fields.items():
+            data[key][name] = value
+    return data

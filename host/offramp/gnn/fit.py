@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from offramp.gnn.gradients import global_mean, sum_gradients
+from offramp.gnn.loggers import Log, open_loggers
 from offramp.gnn.metrics import METRICS
 from offramp.gnn.module import distribute
 from offramp.gnn.stored import open_store
@@ -51,6 +52,11 @@ class GnnEpoch:
     lr: float
     seconds: float
 
+    def numbers(self, metric: str) -> dict[str, float]:
+        """What loggers are told, by name; the three scores are a group of curves."""
+        scores = {f"{metric}/{name}": getattr(self, name) for name in ("train", "val", "test")}
+        return {"loss": self.loss, **scores, "lr": self.lr, "seconds": self.seconds}
+
 
 @sendable
 @dataclass(frozen=True)
@@ -76,10 +82,15 @@ def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnR
             switch = stack.enter_context(
                 Switch(job.address, job.ports, memory=job.settings.memory, timeout_s=job.settings.timeout_s)
             )
-        return _train(group, job.settings, switch, report)
+        logs: list[Log] = []
+        if group.rank == 0:
+            logs = stack.enter_context(open_loggers(job.settings, asdict(job.settings)))
+        return _train(group, job.settings, switch, report, logs)
 
 
-def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None]) -> GnnResult:
+def _train(
+    group: Group, settings: GnnSettings, switch: Switch | None, report: Callable[[Any], None], logs: Sequence[Log]
+) -> GnnResult:
     device = open_device(settings.device, group)
     part = open_store(settings.store, group.of_gpus).to(device)
     torch.manual_seed(settings.seed)
@@ -101,6 +112,8 @@ def _train(group: Group, settings: GnnSettings, switch: Switch | None, report: C
         epochs.append(epoch)
         if group.rank == 0:
             report(epoch)
+        for log in logs:
+            log(number, epoch.numbers(settings.metric))
         if epoch.val > best[0]:
             best = epoch.val, number, copy.deepcopy(model.state_dict())
         elif settings.patience and number - best[1] >= settings.patience:
@@ -115,8 +128,10 @@ def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
     """What :func:`~offramp.gnn.weights.make_model` needs: the same on all ranks.
 
     Raises:
-        OfframpError: the store has no features, labels, or one of the fields of edges.
+        OfframpError: the store has several types, or no features, labels, or one of the fields of edges.
     """
+    if not part.homogeneous:
+        raise OfframpError(f"{settings.store}: has several types of vertices, expected one; others need their own loop")
     for name in ("x", "y", "train_mask", *settings.edge_fields):
         if not hasattr(part, name):
             raise OfframpError(f"{settings.store}: has no {name}")

@@ -15,12 +15,14 @@ import torch
 
 from offramp.dgs.sampling import ALL, places, stream_of
 from offramp.graph.source import forget
+from offramp.graph.typed import ITS_EDGES, ONE_TYPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.gnn.comm import Alone, Comm
     from offramp.gnn.parts import Partition
+    from offramp.gnn.whole import EdgeType
     from offramp.graph.csr import IntArray
 
 
@@ -90,13 +92,19 @@ class Requests:
 class Sampler:
     """Draws neighbours of vertices at their owners, without replacement, by DGS's machine code.
 
+    Args:
+        part: of the graph.
+        comm: the ranks.
+        seed: of all draws.
+        key: type of the edges.
+
     A vertex's draw is a function of seed, batch, hop and vertex: the number of ranks does not change it, if edges into
     each vertex are in the same order.
     """
 
-    def __init__(self, part: Partition, comm: Comm | Alone, seed: int) -> None:
-        edges, vertices = part.edges["", "edge_index", ""], part.vertices[""]
-        self._comm, self._seed = comm, seed
+    def __init__(self, part: Partition, comm: Comm | Alone, seed: int, key: EdgeType = ITS_EDGES) -> None:
+        edges, vertices = part.edges[key], part.vertices[key[2]]
+        self._comm, self._seed, self._relation = comm, seed, list(part.edges).index(key)
         self._local = vertices.local
         self.owner: npt.NDArray[np.int32] = vertices.owner.numpy()
         targets, owned = edges.index[1].numpy(), vertices.owned
@@ -112,7 +120,7 @@ class Sampler:
         """``fanout`` neighbours of each vertex, all where there are no more or ``fanout`` is -1."""
         requests = Requests(self._comm, self.owner, ids)
         rows = self._local[requests.asked].astype(np.int64)
-        stream = stream_of(self._seed, 0, batch, hop)
+        stream = stream_of(self._seed, self._relation, batch, hop)
         found = places(self._indptr, rows, requests.asked, ALL if fanout < 0 else fanout, stream)
         at = found.neighbours
         values = np.stack([self._known[self._sources[at]], self._edges[at]], axis=1)
@@ -167,23 +175,33 @@ class RowCache:
         values: ``(n, …)`` rows of the own vertices.
         most_bytes: of rows of others that are kept.
         file: what ``values`` are mapped from. Memory that holds pages of a large one is given back now and then.
+        name: type of the vertices.
 
     Attributes:
         fetched, kept: rows of others that travelled and that did not have to.
     """
 
     def __init__(
-        self, part: Partition, comm: Comm | Alone, values: torch.Tensor, most_bytes: int, file: Any = None
+        self,
+        part: Partition,
+        comm: Comm | Alone,
+        values: torch.Tensor,
+        most_bytes: int,
+        file: Any = None,
+        name: str = ONE_TYPE,
     ) -> None:
-        vertices, edges = part.vertices[""], part.edges["", "edge_index", ""]
+        vertices = part.vertices[name]
         self._comm, self._values, self._touched = comm, values, 0
         self._file = file if file is not None and file.nbytes > _LARGE else None
         self._local = vertices.local
         self._owner: npt.NDArray[np.int32] = vertices.owner.numpy()
         self.fetched = self.kept = 0
         row_bytes = max(1, values[:1].numel() * values.element_size())
-        source = edges.index[0].numpy()
-        uses = np.bincount(source[source >= vertices.owned] - vertices.owned, minlength=vertices.halo.rows)
+        uses = np.zeros(vertices.halo.rows, np.int64)
+        for key, edges in part.edges.items():
+            if key[0] == name and edges.halo is vertices.halo:
+                source = edges.index[0].numpy()
+                uses += np.bincount(source[source >= vertices.owned] - vertices.owned, minlength=len(uses))
         most = np.argsort(-uses, kind="stable")[: most_bytes // row_bytes]
         self._known: IntArray = np.sort(vertices.halo.ids.numpy()[most])
         self._cache = self._fetch(self._known)

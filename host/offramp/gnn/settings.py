@@ -61,6 +61,10 @@ class GnnSettings:
     checkpoint: Annotated[
         str | None, Field("Write the best weights here: .safetensors or .pt", written=True, group="Output")
     ] = None
+    tensorboard: Annotated[
+        str | None, Field("Folder of one run for TensorBoard's curves", written=True, metavar="FOLDER")
+    ] = None
+    wandb: Annotated[str | None, Field("Weights & Biases' project that the run is logged to", metavar="PROJECT")] = None
     timeout_s: Annotated[float, Field("How long a rank may be stopped", above=0)] = 60.0
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ import torch
 from offramp.gnn.comm import Alone, Comm, open_comm
 from offramp.gnn.halo import Halo
 from offramp.gnn.parts import EdgeSet, Partition, VertexSet, count_degrees
-from offramp.graph.store import StoredPart, read_part
+from offramp.graph.store import Manifest, StoredPart, StoredVertices, read_part
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def open_store(path: str | Path, group: dist.ProcessGroup | None = None, *, veri
         part = read_part(Path(path), comm.rank, comm.size, verify=verify)
     except OfframpError as error:
         problem = str(error)
-    mine = f"{problem}\n{part.manifest.files['owner.npy'] if part else ''}"
+    mine = f"{problem}\n{_cut_of(part.manifest) if part else ''}"
     said = [each.decode().split("\n") for each in comm.introduce(mine[:_MOST].encode())]
     wrong = [f"rank {rank}: {line}" for rank, (line, _) in enumerate(said) if line]
     if not wrong and len({owner for _, owner in said}) > 1:
@@ -51,20 +52,29 @@ def open_store(path: str | Path, group: dist.ProcessGroup | None = None, *, veri
     return _partition(comm, part)
 
 
+def _cut_of(manifest: Manifest) -> int:
+    """The same on ranks whose stores are of one partition."""
+    return crc32(repr([manifest.files[manifest.owner_file(name)] for name in manifest.counts]).encode())
+
+
 def _partition(comm: Comm | Alone, part: StoredPart) -> Partition:
-    ids = torch.from_numpy(np.array(part.ids))
-    halo_ids = np.array(part.halo_ids)
-    counts = np.bincount(part.owner[halo_ids], minlength=comm.size).tolist()
+    vertices = {name: _vertices(comm, name, of) for name, of in part.vertices.items()}
+    edges = {}
+    for key, of in part.edges.items():
+        source, target = vertices[key[0]], vertices[key[2]]
+        targets = np.repeat(np.arange(target.owned), np.diff(of.indptr))
+        index = torch.from_numpy(np.stack([np.asarray(of.sources), targets]))
+        columns = {k: _tensor(v) for k, v in of.fields.items()}
+        edges[key] = EdgeSet(key, source, target, source.halo, index, _tensor(of.edge_ids), columns)
+    count_degrees(vertices, edges)
+    return Partition(comm, vertices, edges, {"manifest": part.manifest})
+
+
+def _vertices(comm: Comm | Alone, name: str, of: StoredVertices) -> VertexSet:
+    ids, halo_ids = torch.from_numpy(np.array(of.ids)), np.array(of.halo_ids)
+    counts = np.bincount(of.owner[halo_ids], minlength=comm.size).tolist()
     halo = Halo.agree(comm, ids, torch.from_numpy(halo_ids), counts)
-    rows = {name: _tensor(values) for name, values in part.vertex_fields.items()}
-    vertices = VertexSet("", ids, _tensor(part.owner), halo, rows, part.vertex_fields)
-    targets = np.repeat(np.arange(len(ids)), np.diff(part.indptr))
-    index = torch.from_numpy(np.stack([np.asarray(part.sources), targets]))
-    columns = {k: _tensor(v) for k, v in part.edge_fields.items()}
-    key = "", "edge_index", ""
-    edges = EdgeSet(key, vertices, vertices, halo, index, _tensor(part.edge_ids), columns)
-    count_degrees({"": vertices}, {key: edges})
-    return Partition(comm, {"": vertices}, {key: edges}, {"manifest": part.manifest})
+    return VertexSet(name, ids, _tensor(of.owner), halo, {k: _tensor(v) for k, v in of.fields.items()}, of.fields)
 
 
 def _tensor(values: Any) -> torch.Tensor:

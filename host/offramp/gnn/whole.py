@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from offramp.graph.typed import EdgeType
 from offramp_base.errors import OfframpError
 
-EdgeType = tuple[str, str, str]
+__all__ = ["EdgeType", "WholeGraph", "read_whole"]
 
 
 @dataclass(frozen=True)

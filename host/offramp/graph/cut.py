@@ -11,6 +11,7 @@ import numpy.typing as npt
 from offramp.graph.partition import partition_ends
 from offramp.graph.source import GraphSource
 from offramp.graph.streaming import stream_partition
+from offramp.graph.typed import TypedSource
 from offramp_base.memory import check_memory
 from offramp_base.settings.error import SettingsError
 
@@ -22,12 +23,15 @@ _VERTEX_BYTES: Final = 20
 _EDGE_BYTES: Final = 80
 
 
-def cut(source: GraphSource, parts: int, method: str, refinements: int, seed: int) -> npt.NDArray[np.int32]:
-    """``(n,)`` part of each vertex.
+def cut(
+    graph: GraphSource | TypedSource, parts: int, method: str, refinements: int, seed: int
+) -> npt.NDArray[np.int32]:
+    """``(n,)`` part of each vertex; vertices of several types are cut together, one type after another.
 
     Raises:
         OfframpError: an unknown method, too many parts, or a graph that memory does not hold.
     """
+    source = graph.flat() if isinstance(graph, TypedSource) else graph
     if method == GIVEN:
         if source.owner is None:
             raise SettingsError("method", f"{source.name} is not cut", method)

@@ -17,6 +17,7 @@ import numpy as np
 
 from offramp.graph.csr import rows_of
 from offramp.graph.source import GraphSource, in_memory
+from offramp.graph.typed import EdgeType, TypedSource, typed_in_memory
 from offramp_base.errors import OfframpError
 
 # The marks by which the parts of a file begin.
@@ -58,6 +59,22 @@ class DglGraph:
     targets: Array
     vertex_data: Tensors
     edge_data: Tensors
+
+
+@dataclass(frozen=True)
+class DglTypes:
+    """A graph of any number of types.
+
+    Attributes:
+        counts: vertices of each type.
+        ends: ``(sources, targets)`` of edges by their number, by type.
+        vertex_data, edge_data: arrays with one row for each vertex, or edge, by type.
+    """
+
+    counts: dict[str, int]
+    ends: dict[EdgeType, tuple[Array, Array]]
+    vertex_data: dict[str, Tensors]
+    edge_data: dict[EdgeType, Tensors]
 
 
 class _Malformed(Exception):
@@ -119,12 +136,27 @@ class _Reader:
 
 
 def read_graph(path: Path) -> DglGraph:
-    """The only graph in a file.
+    """The only graph in a file, of one type.
 
     Raises:
         OfframpError: several graphs, several types, or a malformed file.
     """
-    return _read(path, "graph of dgl.save_graphs", _graph)
+    found = read_types(path)
+    if (len(found.counts), len(found.ends)) != (1, 1):
+        many = f"{len(found.counts)} types of vertices and {len(found.ends)} of edges"
+        raise OfframpError(f"{path}: {many}, expected one of each")
+    (count,), (ends,) = found.counts.values(), found.ends.values()
+    (of_vertices,), (of_edges,) = found.vertex_data.values(), found.edge_data.values()
+    return DglGraph(count, *ends, of_vertices, of_edges)
+
+
+def read_types(path: Path) -> DglTypes:
+    """The only graph in a file, of any number of types.
+
+    Raises:
+        OfframpError: several graphs, or a malformed file.
+    """
+    return _read(path, "graph of dgl.save_graphs", _types)
 
 
 def read_tensors(path: Path) -> Tensors:
@@ -142,15 +174,23 @@ def read_tensors(path: Path) -> Tensors:
     return _read(path, "tensors of DGL", tensors)
 
 
-def open_dgl(path: Path) -> GraphSource:
+def open_dgl(path: Path) -> GraphSource | TypedSource:
     """A file of ``dgl.save_graphs`` as a graph.
 
     Raises:
-        OfframpError: as :func:`read_graph`.
+        OfframpError: as :func:`read_types`.
     """
-    graph = read_graph(path)
-    fields, edges = by_pygs_names(graph.vertex_data, graph.edge_data)
-    return in_memory(path.stem, graph.vertices, graph.sources, graph.targets, fields, edges)
+    graph = read_types(path)
+    if (len(graph.counts), len(graph.ends)) == (1, 1):
+        (count,), ((sources, targets),) = graph.counts.values(), graph.ends.values()
+        fields, edges = by_pygs_names(*graph.vertex_data.values(), *graph.edge_data.values())
+        return in_memory(path.stem, count, sources, targets, fields, edges)
+    vertices = {name: by_pygs_names(fields, {})[0] for name, fields in graph.vertex_data.items()}
+    columns = {
+        key: {"edge_index": np.stack(graph.ends[key]).astype(np.int64), **by_pygs_names({}, fields)[1]}
+        for key, fields in graph.edge_data.items()
+    }
+    return typed_in_memory(path.stem, graph.counts, vertices, columns)
 
 
 def by_pygs_names(of_vertices: Tensors, of_edges: Tensors) -> tuple[Tensors, Tensors]:
@@ -169,7 +209,7 @@ def _read(path: Path, what: str, parse: Callable[[_Reader], T]) -> T:
         raise OfframpError(f"{path}: expected a {what}: {error}") from None
 
 
-def _graph(reader: _Reader) -> DglGraph:
+def _types(reader: _Reader) -> DglTypes:
     reader.mark(_GRAPHS, "DGL's mark")
     version, kind, count = (reader.number() for _ in range(3))
     if (version, kind) != (_VERSION, _HETEROGENEOUS):
@@ -179,22 +219,41 @@ def _graph(reader: _Reader) -> DglGraph:
     reader.at = _HEADER
     reader.at = reader.number()
     reader.mark(_GRAPH, "a graph")
-    _meta_graph(reader)
+    kinds, _, from_kind, to_kind = _meta_graph(reader)
     relations = reader.several(lambda: _relation(reader))
-    counts = reader.several(lambda: reader.number("q"))
-    if len(relations) != 1 or len(counts) > 1:
-        raise _Malformed(f"{len(counts)} types of vertices and {len(relations)} of edges, expected one of each")
-    rows, columns, sources, targets = relations[0]
-    if rows != columns:
-        raise _Malformed(f"edges from {rows} vertices to {columns} others, expected one type of vertices")
+    told = reader.several(lambda: reader.number("q"))
     of_vertices, of_edges = reader.several(reader.tensors), reader.several(reader.tensors)
-    return DglGraph(rows, sources, targets, of_vertices[0] if of_vertices else {}, of_edges[0] if of_edges else {})
+    kind_names, names = reader.several(reader.text), reader.several(reader.text)
+    if len(kind_names) != kinds or len(set(kind_names)) != kinds or not len(relations) == len(names) == len(from_kind):
+        raise _Malformed(
+            f"{len(kind_names)} names of {kinds} types of vertices, {len(names)} of {len(relations)} of edges"
+        )
+    counts: dict[str, int] = dict(zip(kind_names, told, strict=False)) if len(told) == kinds else {}
+    ends: dict[EdgeType, tuple[Array, Array]] = {}
+    edge_data: dict[EdgeType, Tensors] = {}
+    for number, (rows, columns, sources, targets) in enumerate(relations):
+        source, target = kind_names[from_kind[number]], kind_names[to_kind[number]]
+        for name, size in ((source, rows), (target, columns)):
+            if counts.setdefault(name, size) != size:
+                raise _Malformed(f"edges at {size} vertices of the type {name!r}, which has {counts[name]}")
+        key = source, names[number], target
+        ends[key] = sources, targets
+        edge_data[key] = of_edges[number] if number < len(of_edges) else {}
+    if len(counts) != kinds or len(ends) != len(relations):
+        raise _Malformed("types of vertices without a number, or edges of one type twice")
+    vertex_data = {
+        name: of_vertices[number] if number < len(of_vertices) else {} for number, name in enumerate(kind_names)
+    }
+    return DglTypes(counts, ends, vertex_data, edge_data)
 
 
-def _meta_graph(reader: _Reader) -> None:
-    """Which types are joined by which; one of each is expected, so it says nothing."""
+def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
+    """Which types of vertices the types of edges join: ``(types, types, from, to)``."""
     reader.mark(_TYPES, "the graph of types")
-    _csr(reader)
+    rows, columns, sources, targets = _csr(reader)
+    if any(len(each) and not 0 <= each.min() <= each.max() < min(rows, columns) for each in (sources, targets)):
+        raise _Malformed("types of edges between types of vertices that there are not")
+    return rows, columns, sources, targets
 
 
 def _relation(reader: _Reader) -> tuple[int, int, Array, Array]:

@@ -19,14 +19,26 @@ from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.dgl import open_dgl
 from offramp.graph.distdgl import open_distdgl
 from offramp.graph.load import load
+from offramp.graph.open_typed import (
+    is_typed_folder,
+    is_typed_ogb,
+    labels_of,
+    mask_name,
+    open_hetero_data,
+    open_typed_folder,
+    open_typed_ogb,
+)
 from offramp.graph.pyg_partition import META, open_pyg_partition
 from offramp.graph.source import CHUNK, GraphSource, in_memory
 from offramp.graph.torch_file import load_torch_file
+from offramp.graph.typed import TypedSource
 from offramp_base.errors import OfframpError, first_line
 
 
-def open_source(spec: str, seed: int = 0) -> GraphSource:
+def open_source(spec: str, seed: int = 0) -> GraphSource | TypedSource:
     """The graph that ``spec`` names: a folder, a file by its suffix, or any other spec of a graph.
+
+    What holds several types of vertices or edges is a :class:`~offramp.graph.typed.TypedSource`.
 
     Raises:
         OfframpError: nothing of that name, or a malformed file.
@@ -42,6 +54,10 @@ def open_source(spec: str, seed: int = 0) -> GraphSource:
         return open_distdgl(path)
     if (path / META).exists():
         return open_pyg_partition(path)
+    if path.is_dir() and is_typed_ogb(path):
+        return open_typed_ogb(path)
+    if path.is_dir() and is_typed_folder(path):
+        return open_typed_folder(path)
     if path.is_dir():
         return _ogb(path) if (path / "raw" / "edge.csv.gz").exists() else _arrays(path)
     graph = load(spec, seed)
@@ -118,19 +134,21 @@ def _columns(table: Any) -> dict[str, Any]:
     return found
 
 
-def _pyg_file(path: Path) -> GraphSource:
-    """A ``Data`` of PyG, or a dictionary of its tensors, that ``torch.save`` wrote; nothing in it is executed."""
+def _pyg_file(path: Path) -> GraphSource | TypedSource:
+    """PyG's ``Data`` or ``HeteroData``, or a dictionary of its tensors, by ``torch.save``; nothing is executed."""
     import torch
 
     safe: list[Any] = []
     with suppress(ImportError):
-        from torch_geometric.data import Data
+        from torch_geometric.data import Data, HeteroData
         from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-        from torch_geometric.data.storage import GlobalStorage
+        from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
-        safe = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
+        safe = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, HeteroData, BaseStorage, EdgeStorage, NodeStorage]
     data = load_torch_file(path, "PyG's Data", safe)
     data = data[0] if isinstance(data, tuple) else data
+    if hasattr(data, "node_types") or (isinstance(data, dict) and any(isinstance(key, tuple) for key in data)):
+        return open_hetero_data(path, data)
     fields = dict(data if isinstance(data, dict) else data.to_dict())
     arrays = {key: value.numpy() for key, value in fields.items() if isinstance(value, torch.Tensor) and value.dim()}
     if "edge_index" not in arrays:
@@ -156,11 +174,11 @@ def _ogb(path: Path) -> GraphSource:
         fields["x"] = table("raw/node-feat.csv.gz", "float32")
     if (path / "raw/node-label.csv.gz").exists():
         labels = table("raw/node-label.csv.gz", "float64")
-        fields["y"] = np.nan_to_num(labels, nan=-1).astype(np.int64).squeeze(1) if labels.shape[1] == 1 else labels
+        fields["y"] = labels_of(labels)
     for split in sorted((path / "split").glob("*/*.csv.gz")):
         mask = np.zeros(count, np.bool_)
         mask[table(str(split.relative_to(path)), "int64").ravel()] = True
-        fields[f"{ {'valid': 'val'}.get(split.name.split('.')[0], split.name.split('.')[0]) }_mask"] = mask
+        fields[f"{mask_name(split)}_mask"] = mask
     of_edges = (
         {"edge_attr": table("raw/edge-feat.csv.gz", "float32")} if (path / "raw/edge-feat.csv.gz").exists() else {}
     )

@@ -5,13 +5,17 @@
 folder of a part has ``ids.npy`` (its vertices, ascending), ``indptr.npy`` and ``sources.npy`` (the edges into them, by
 target; sources in local numbers: own vertices, then the halo), ``edge_ids.npy``, ``halo_ids.npy`` (by owner), and
 ``vertex.NAME.npy`` and ``edge.NAME.npy``, which are mapped into memory.
+
+Of a graph of several types the manifest names the types. ``owner-I.npy`` are the parts of the vertices of type I; in
+the folder of a part ``vertices-I`` has their ``ids``, ``halo_ids`` (sources of edges of any type) and fields, and
+``edges-J`` has ``indptr``, ``sources``, ``edge_ids`` and fields of the edges of type J.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,15 +25,19 @@ from scipy.sparse import issparse
 
 from offramp.graph.csr import IntArray
 from offramp.graph.source import GraphSource, forget
+from offramp.graph.typed import ITS_EDGES, ONE_TYPE, EdgeType, TypedSource, as_typed
 from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 
 FORMAT: Final = "offramp.graph.store/1"
+TYPED: Final = "offramp.graph.store/2"
+"""Of graphs of several types."""
 MANIFEST: Final = "manifest.json"
 _ROWS: Final = 1 << 16
-_EDGE_FILES: Final = ("indptr", "sources", "edge_ids", "ids", "halo_ids")
+_VERTEX_FILES: Final = ("ids", "halo_ids")
+_EDGE_FILES: Final = ("indptr", "sources", "edge_ids")
 _PIECE: Final = 1 << 24
 
 
@@ -46,6 +54,8 @@ class Manifest:
         halo: rows of others that the parts need, together.
         notes: what reading the graph did.
         files: CRC-32 of each file, by its path.
+        vertex_types: vertices of each type; empty where there is one.
+        edge_types: types of sources, names, types of targets, and how many edges; empty where there is one.
     """
 
     format: str
@@ -58,12 +68,45 @@ class Manifest:
     halo: int
     notes: dict[str, Any]
     files: dict[str, int]
+    vertex_types: dict[str, int] = field(default_factory=dict)
+    edge_types: list[tuple[str, str, str, int]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Vertices of each type, also where there is one."""
+        return self.vertex_types or {ONE_TYPE: self.vertices}
+
+    @property
+    def relations(self) -> list[EdgeType]:
+        """Types of edges, also where there is one."""
+        return [(s, name, t) for s, name, t, _ in self.edge_types] or [ITS_EDGES]
+
+    def owner_file(self, name: str) -> str:
+        """Path of the parts of a type's vertices."""
+        return f"owner-{list(self.vertex_types).index(name)}.npy" if self.vertex_types else "owner.npy"
+
+    def vertex_folder(self, part: int, name: str) -> str:
+        """Path of a part's vertices of a type, with a slash at its end."""
+        return f"part-{part}/" + (f"vertices-{list(self.vertex_types).index(name)}/" if self.vertex_types else "")
+
+    def edge_folder(self, part: int, key: EdgeType) -> str:
+        """Path of a part's edges of a type, with a slash at its end."""
+        return f"part-{part}/" + (f"edges-{self.relations.index(key)}/" if self.edge_types else "")
 
 
-def write_store(source: GraphSource, owner: npt.NDArray[np.integer], parts: int, folder: Path, method: str) -> Manifest:
+def write_store(
+    source: GraphSource | TypedSource, owner: npt.NDArray[np.integer], parts: int, folder: Path, method: str
+) -> Manifest:
     """Write a partitioned store; the manifest comes last, so that a folder without one is no store.
 
     Memory: 5 bytes for each vertex, and 40 for each edge of the largest part.
+
+    Args:
+        source: the graph.
+        owner: ``(vertices,)`` part of each vertex; of several types those of one after those of the other.
+        parts: how many.
+        folder: empty, or not there yet.
+        method: for the manifest.
 
     Raises:
         OfframpError: the folder is not empty, or cannot be written.
@@ -71,35 +114,53 @@ def write_store(source: GraphSource, owner: npt.NDArray[np.integer], parts: int,
     if folder.exists() and any(folder.iterdir()):
         raise OfframpError(f"{folder}: expected an empty folder, or none")
     folder.mkdir(parents=True, exist_ok=True)
-    owners: npt.NDArray[np.int32] = np.ascontiguousarray(owner, np.int32)
+    graph = as_typed(source)
+    owners = graph.by_type(np.ascontiguousarray(owner, np.int32))
+    edges = sum(relation.edges for relation in graph.relations.values())
+    shape = sum(graph.counts.values()), edges, parts
+    manifest = Manifest(FORMAT, graph.name, *shape, method, 0, 0, _plain(graph.notes), {})
+    if isinstance(source, TypedSource):
+        names = [(*key, relation.edges) for key, relation in graph.relations.items()]
+        manifest = replace(manifest, format=TYPED, vertex_types=graph.counts, edge_types=names)
     try:
-        np.save(folder / "owner.npy", owners)
-        counts = _spool(source, owners, parts, folder)
+        for name, of in owners.items():
+            np.save(folder / manifest.owner_file(name), of)
+        counts = {key: _spool(graph, key, owners, parts, folder) for key in graph.relations}
         cut = halo = 0
         for part in range(parts):
             report("parts", part, parts)
-            there = _write_part(source, owners, part, counts[part], folder)
+            there = _PartWriter(graph, owners, manifest, part, folder).write({k: of[part] for k, of in counts.items()})
             cut, halo = cut + there[0], halo + there[1]
             report("parts", part + 1, parts)
         files = {str(each.relative_to(folder)): checksum(each) for each in sorted(folder.rglob("*.npy"))}
-        shape = source.vertices, source.edges, parts
-        manifest = Manifest(FORMAT, source.name, *shape, method, cut, halo, _plain(source.notes), files)
-        write_text(folder / MANIFEST, json.dumps(asdict(manifest), indent=1) + "\n")
+        manifest = replace(manifest, cut_edges=cut, halo=halo, files=files)
+        write_text(folder / MANIFEST, json.dumps(_as_json(manifest), indent=1) + "\n")
     except OSError as error:
         raise OfframpError(f"{folder}: cannot be written: {error.strerror}") from None
     return manifest
+
+
+def _as_json(manifest: Manifest) -> dict[str, Any]:
+    """Without types where there is one of each."""
+    return {name: value for name, value in asdict(manifest).items() if value or not name.endswith("_types")}
 
 
 def _plain(notes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in notes.items() if isinstance(value, bool | int | float | str)}
 
 
-def _spool(source: GraphSource, owner: npt.NDArray[np.int32], parts: int, folder: Path) -> list[int]:
-    """Edges by the owners of their targets: (source, target, number) in a file for each part."""
-    counts, start = [0] * parts, 0
-    files = [(folder / f"spool-{part}").open("wb") for part in range(parts)]
+def _spool_file(folder: Path, graph: TypedSource, key: EdgeType, part: int) -> Path:
+    return folder / f"spool-{list(graph.relations).index(key)}-{part}"
+
+
+def _spool(
+    graph: TypedSource, key: EdgeType, owners: dict[str, npt.NDArray[np.int32]], parts: int, folder: Path
+) -> list[int]:
+    """Edges of a type by the owners of their targets: (source, target, number) in a file for each part."""
+    counts, start, owner = [0] * parts, 0, owners[key[2]]
+    files = [_spool_file(folder, graph, key, part).open("wb") for part in range(parts)]
     try:
-        for u, v in source.chunks():
+        for u, v in graph.relations[key].chunks():
             to = owner[v]
             numbers = np.arange(start, start + len(u))
             for part in np.unique(to).tolist():
@@ -107,46 +168,78 @@ def _spool(source: GraphSource, owner: npt.NDArray[np.int32], parts: int, folder
                 files[part].write(np.stack([u[mine], v[mine], numbers[mine]], axis=1).tobytes())
                 counts[part] += int(mine.sum())
             start += len(u)
-            report("edges by owner", start, source.edges)
+            report("edges by owner", start, graph.relations[key].edges)
     finally:
         for file in files:
             file.close()
     return counts
 
 
-def _write_part(
-    source: GraphSource, owner: npt.NDArray[np.int32], part: int, edges: int, folder: Path
-) -> tuple[int, int]:
-    """The files of one part; returns its cut edges and the size of its halo."""
-    into = folder / f"part-{part}"
-    into.mkdir()
-    spool = folder / f"spool-{part}"
-    table = np.fromfile(spool, np.int64).reshape(edges, 3)
-    spool.unlink()
-    order = np.argsort(table[:, 1], kind="stable")
-    ids = np.flatnonzero(owner == part).astype(np.int64)
-    rows = np.searchsorted(ids, table[order, 1])
-    sources, numbers = table[order, 0], table[order, 2]
-    del table, order
-    remote = owner[sources] != part
-    halo = np.unique(sources[remote])
-    by_id = halo
-    by_owner = np.argsort(owner[halo], kind="stable")
-    halo = halo[by_owner]
-    place = np.empty(len(halo), np.int64)
-    place[by_owner] = np.arange(len(halo))
-    local = np.empty(edges, np.int64)
-    local[~remote] = np.searchsorted(ids, sources[~remote])
-    local[remote] = len(ids) + place[np.searchsorted(by_id, sources[remote])]
-    np.save(into / "ids.npy", ids)
-    np.save(into / "halo_ids.npy", halo)
-    np.save(into / "indptr.npy", np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(ids)))]))
-    np.save(into / "sources.npy", local)
-    np.save(into / "edge_ids.npy", numbers)
-    for prefix, fields, chosen in (("vertex", source.vertex_fields, ids), ("edge", source.edge_fields, numbers)):
-        for name, values in fields.items():
-            _copy_rows(values, chosen, into / f"{prefix}.{name}.npy")
-    return int(remote.sum()), len(halo)
+class _PartWriter:
+    """The files of one part: edges of each type, then vertices with the halo of all their edges."""
+
+    def __init__(
+        self,
+        graph: TypedSource,
+        owners: dict[str, npt.NDArray[np.int32]],
+        manifest: Manifest,
+        part: int,
+        folder: Path,
+    ) -> None:
+        self._graph, self._owners, self._manifest = graph, owners, manifest
+        self._part, self._folder = part, folder
+        self._ids = {name: np.flatnonzero(of == part).astype(np.int64) for name, of in owners.items()}
+
+    def write(self, edges: dict[EdgeType, int]) -> tuple[int, int]:
+        """Args: edges: of the part, by type. Returns its cut edges and the size of its halo."""
+        sources = {key: self._write_edges(key, count) for key, count in edges.items()}
+        cut = halo = 0
+        for name in self._graph.counts:
+            there = self._write_vertices(name, {key: of for key, of in sources.items() if key[0] == name})
+            cut, halo = cut + there[0], halo + there[1]
+        return cut, halo
+
+    def _write_edges(self, key: EdgeType, count: int) -> IntArray:
+        """All of the edges but their sources' local numbers; the sources in the whole graph."""
+        into = self._folder / self._manifest.edge_folder(self._part, key)
+        into.mkdir(parents=True, exist_ok=True)
+        spool = _spool_file(self._folder, self._graph, key, self._part)
+        table = np.fromfile(spool, np.int64).reshape(count, 3)
+        spool.unlink()
+        order = np.argsort(table[:, 1], kind="stable")
+        ids = self._ids[key[2]]
+        rows = np.searchsorted(ids, table[order, 1])
+        numbers = table[order, 2]
+        sources: IntArray = table[order, 0]
+        del table, order
+        np.save(into / "indptr.npy", np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(ids)))]))
+        np.save(into / "edge_ids.npy", numbers)
+        for name, values in self._graph.relations[key].fields.items():
+            _copy_rows(values, numbers, into / f"edge.{name}.npy")
+        return sources
+
+    def _write_vertices(self, name: str, sources: dict[EdgeType, IntArray]) -> tuple[int, int]:
+        """Vertices of a type, and local numbers of the sources that are of it."""
+        into = self._folder / self._manifest.vertex_folder(self._part, name)
+        into.mkdir(parents=True, exist_ok=True)
+        ids, owner = self._ids[name], self._owners[name]
+        remote = {key: owner[of] != self._part for key, of in sources.items()}
+        none = np.zeros(0, np.int64)
+        by_id = np.unique(np.concatenate([none, *(of[remote[key]] for key, of in sources.items())]))
+        by_owner = np.argsort(owner[by_id], kind="stable")
+        place = np.empty(len(by_id), np.int64)
+        place[by_owner] = np.arange(len(by_id))
+        for key, of in sources.items():
+            local = np.empty(len(of), np.int64)
+            far = remote[key]
+            local[~far] = np.searchsorted(ids, of[~far])
+            local[far] = len(ids) + place[np.searchsorted(by_id, of[far])]
+            np.save(self._folder / self._manifest.edge_folder(self._part, key) / "sources.npy", local)
+        np.save(into / "ids.npy", ids)
+        np.save(into / "halo_ids.npy", by_id[by_owner])
+        for field_name, values in self._graph.vertex_fields.get(name, {}).items():
+            _copy_rows(values, ids, into / f"vertex.{field_name}.npy")
+        return sum(int(far.sum()) for far in remote.values()), len(by_id)
 
 
 def _copy_rows(values: Any, rows: IntArray, path: Path) -> None:
@@ -179,13 +272,17 @@ def read_manifest(folder: Path) -> Manifest:
     if not (folder / MANIFEST).is_file():
         raise OfframpError(f"{folder}: expected a store of offramp graph partition; it has no {MANIFEST}")
     content = parse_json(read_text(folder / MANIFEST))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise OfframpError(f"{folder / MANIFEST}: expected format {FORMAT}")
+    if not isinstance(content, dict) or content.get("format") not in (FORMAT, TYPED):
+        raise OfframpError(f"{folder / MANIFEST}: expected format {FORMAT} or {TYPED}")
     try:
         manifest = Manifest(**content)
-        whole = all(isinstance(n, int) and n >= 0 for n in (manifest.vertices, manifest.edges, manifest.parts))
+        numbers = manifest.vertices, manifest.edges, manifest.parts, *manifest.vertex_types.values()
+        whole = all(isinstance(n, int) and n >= 0 for n in numbers)
         whole = whole and all(isinstance(c, int) for c in manifest.files.values())
-    except (TypeError, AttributeError):
+        whole = whole and bool(manifest.vertex_types) == (manifest.format == TYPED)
+        ends = {end for s, _, t, _ in manifest.edge_types for end in (s, t)}
+        whole = whole and sum(manifest.counts.values()) == manifest.vertices and ends <= manifest.vertex_types.keys()
+    except (TypeError, AttributeError, ValueError):
         whole = False
     if not whole:
         raise OfframpError(f"{folder / MANIFEST}: damaged")
@@ -193,28 +290,50 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 @dataclass(frozen=True)
-class StoredPart:
-    """One part of a store; arrays are mapped from files.
+class StoredVertices:
+    """A part's vertices of a type; arrays are mapped from files.
 
     Attributes:
-        manifest: of the store.
         owner: ``(N,)`` part of each vertex of the whole graph.
         ids, halo_ids: vertices of the whole graph.
-        indptr: ``(n + 1,)`` edges of each own vertex.
-        sources: ``(E,)`` local numbers.
-        edge_ids: ``(E,)`` edges of the whole graph.
-        vertex_fields, edge_fields: arrays by name.
+        fields: arrays with one row for each own vertex, by name.
     """
 
-    manifest: Manifest
     owner: npt.NDArray[np.int32]
     ids: IntArray
     halo_ids: IntArray
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredEdges:
+    """A part's edges of a type, by target; arrays are mapped from files.
+
+    Attributes:
+        indptr: ``(n + 1,)`` edges of each own vertex.
+        sources: ``(E,)`` local numbers: own vertices, then the halo.
+        edge_ids: ``(E,)`` edges of the whole graph.
+        fields: arrays with one row for each edge, by name.
+    """
+
     indptr: IntArray
     sources: IntArray
     edge_ids: IntArray
-    vertex_fields: dict[str, Any]
-    edge_fields: dict[str, Any]
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """One part of a store.
+
+    Attributes:
+        manifest: of the store.
+        vertices, edges: by type.
+    """
+
+    manifest: Manifest
+    vertices: dict[str, StoredVertices]
+    edges: dict[EdgeType, StoredEdges]
 
 
 def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> StoredPart:
@@ -232,20 +351,27 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     manifest = read_manifest(folder)
     if manifest.parts != parts:
         raise OfframpError(f"{folder}: has {manifest.parts} parts, expected one for each of {parts} ranks")
-    inside = f"part-{part}/"
-    names = ["owner.npy", *(name for name in manifest.files if name.startswith(inside))]
-    missing = [name for name in _EDGE_FILES if f"{inside}{name}.npy" not in names]
-    if missing:
-        raise OfframpError(f"{folder / MANIFEST}: names no {inside}{missing[0]}.npy")
-    arrays = {name.removeprefix(inside).removesuffix(".npy"): _open(folder, name, manifest, verify) for name in names}
-    fields: dict[str, dict[str, Any]] = {"vertex": {}, "edge": {}}
-    for name, values in arrays.items():
-        prefix, dot, short = name.partition(".")
-        if dot and prefix in fields:
-            fields[prefix][short] = values
-    csr = {name: arrays[name] for name in ("owner", *_EDGE_FILES)}
-    found = StoredPart(manifest, **csr, vertex_fields=fields["vertex"], edge_fields=fields["edge"])
-    _check(folder / inside, found)
+
+    def opened(inside: str, needed: tuple[str, ...], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of a folder that are there in any case, and its fields."""
+        missing = [name for name in needed if f"{inside}{name}.npy" not in manifest.files]
+        if missing:
+            raise OfframpError(f"{folder / MANIFEST}: names no {inside}{missing[0]}.npy")
+        beginning = f"{inside}{prefix}."
+        names = [n.removeprefix(beginning).removesuffix(".npy") for n in manifest.files if n.startswith(beginning)]
+        fields = {name: _open(folder, f"{beginning}{name}.npy", manifest, verify) for name in names}
+        return {name: _open(folder, f"{inside}{name}.npy", manifest, verify) for name in needed}, fields
+
+    vertices, edges = {}, {}
+    for name in manifest.counts:
+        arrays, fields = opened(manifest.vertex_folder(part, name), _VERTEX_FILES, "vertex")
+        owner = _open(folder, manifest.owner_file(name), manifest, verify)
+        vertices[name] = StoredVertices(owner, **arrays, fields=fields)
+    for key in manifest.relations:
+        arrays, fields = opened(manifest.edge_folder(part, key), _EDGE_FILES, "edge")
+        edges[key] = StoredEdges(**arrays, fields=fields)
+    found = StoredPart(manifest, vertices, edges)
+    _check(folder / f"part-{part}", found)
     return found
 
 
@@ -260,14 +386,18 @@ def _open(folder: Path, name: str, manifest: Manifest, verify: bool) -> Any:
 
 
 def _check(where: Path, part: StoredPart) -> None:
-    n, edges = len(part.ids), len(part.sources)
-    wrong = (
-        part.owner.shape != (part.manifest.vertices,)
-        or part.indptr.shape != (n + 1,)
-        or int(part.indptr[-1]) != edges
-        or part.edge_ids.shape != (edges,)
-        or any(len(values) != n for values in part.vertex_fields.values())
-        or any(len(values) != edges for values in part.edge_fields.values())
+    fit = all(
+        of.owner.shape == (part.manifest.counts[name],) and all(len(each) == len(of.ids) for each in of.fields.values())
+        for name, of in part.vertices.items()
     )
-    if wrong or (edges and not 0 <= part.sources.min() <= part.sources.max() < n + len(part.halo_ids)):
+    for key, of in part.edges.items():
+        source, target, edges = part.vertices[key[0]], part.vertices[key[2]], len(of.sources)
+        fit = fit and (
+            of.indptr.shape == (len(target.ids) + 1,)
+            and int(of.indptr[-1]) == edges
+            and of.edge_ids.shape == (edges,)
+            and all(len(each) == edges for each in of.fields.values())
+            and (not edges or 0 <= of.sources.min() <= of.sources.max() < len(source.ids) + len(source.halo_ids))
+        )
+    if not fit:
         raise OfframpError(f"{where}: its files do not fit together")

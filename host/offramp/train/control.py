@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from offramp.codecs.base import CODECS, UNCOMPRESSED
 from offramp.codecs.sampled import SampledCodec
 from offramp.g3.schedule import SCHEDULES
+from offramp.sylvie.descent import DescentRule
 from offramp.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Control, Orchestrator
 
 if TYPE_CHECKING:
@@ -30,9 +31,15 @@ class AdaptiveControl:
         history: what was observed: loss and seconds of each epoch.
     """
 
-    def __init__(self, mode: str, bits: int | None = UNCOMPRESSED) -> None:
-        """Args: mode: of :data:`offramp.sylvie.orchestrator.MODES`; bits: of each epoch, None: as Sylvie decides."""
-        self._orchestrator = Orchestrator(Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode))
+    def __init__(self, mode: str, bits: int | None = UNCOMPRESSED, lag: int = DescentRule.lag) -> None:
+        """Args: as they are named.
+
+        mode: of :data:`offramp.sylvie.orchestrator.MODES`.
+        bits: of each epoch, None: as Sylvie decides.
+        lag: epochs over which rates of descent are compared.
+        """
+        control = Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode, lag=lag)
+        self._orchestrator = Orchestrator(control)
         self._bits = bits
         self.history: list[tuple[float, float]] = []
         self._engine: HaloEngine | None = None
@@ -45,7 +52,7 @@ class AdaptiveControl:
         if schedule is None:
             return cls(SYNC)
         mode = ADAPTIVE if schedule.adaptive else ASYNC if schedule.stale else SYNC
-        return cls(mode, CODECS.get(settings.codec).bits)
+        return cls(mode, CODECS.get(settings.codec).bits, settings.descent_lag)
 
     def govern(self, engine: HaloEngine, codec: Coding) -> None:
         """Set what the first epoch runs with, and later what :meth:`observe` decides."""

@@ -16,6 +16,7 @@ from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
+from offramp.sylvie.descent import DescentRule
 from offramp.train.fields import (
     MODEL,
     TRAINING,
@@ -64,9 +65,10 @@ class TrainSettings(GraphSettings):
 
     ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
     :data:`offramp.g3.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
-    default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes; ``link_bps``
-    emulates network cards of that rate. With ``priorities`` messages and sums of weight gradients are coflows of
-    Hermod's end-host scheduler, by its order or first come, first served.
+    default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes. Sylvie's
+    controller compares rates of descent ``descent_lag`` epochs apart. ``link_bps`` emulates network cards of that rate.
+    With ``priorities`` messages and sums of weight gradients are coflows of Hermod's end-host scheduler, by its order
+    or first come, first served.
 
     ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
     add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
@@ -141,6 +143,9 @@ class TrainSettings(GraphSettings):
     bins: Annotated[
         int | None, Field("Bins of each worker's vertices; default: 8, or 1 where nothing overlaps", least=1)
     ] = None
+    descent_lag: Annotated[int, Field("Epochs over which Sylvie compares how fast the loss falls (δ)", least=1)] = (
+        DescentRule.lag
+    )
     bin_memory: Annotated[
         int | None, Field("Memory that two bins of a worker may take, in place of bins: 8MB", least=1, unit=BYTES)
     ] = None
@@ -258,6 +263,7 @@ class TrainSettings(GraphSettings):
             ("priorities", self.priorities is not None),
             ("codec", self.codec not in (EXACT, FIXED) and not self.by_codes),
             ("sample", self.sample < 1),
+            ("descent_lag", self.descent_lag != DescentRule.lag),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
@@ -270,6 +276,8 @@ class TrainSettings(GraphSettings):
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
         if self.codec == FIXED:
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
+        if self.descent_lag != DescentRule.lag and not self.adapts:
+            raise SettingsError("descent_lag", "goes with {schedule} adaptive or {codec} sylvie only", self.descent_lag)
         if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):
@@ -294,6 +302,11 @@ class TrainSettings(GraphSettings):
     def by_halo_features(self) -> bool:
         """Whether neighbours' states travel, not their sums."""
         return self.schedule != PLAIN
+
+    @property
+    def adapts(self) -> bool:
+        """Whether Sylvie's controller decides anything."""
+        return SCHEDULES[self.schedule].adaptive or CODECS.get(self.codec).bits is None
 
     def _check_racks(self) -> None:
         if self.racks == 1 and self.spines != 1:

@@ -105,13 +105,13 @@ class Trainer(EpochLoop[Epoch]):
         with self._timers("reduction"):
             self._sum.finish()
         self._adam.step()
-        if self._settings.dropout or self._settings.sample < 1:
-            scores = self.evaluate()
         seconds = (
             self._clock() - start,
             self._channel.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
+        if self._settings.dropout or self._settings.sample < 1:
+            scores = self.evaluate()
         return self._record(number, float(loss.detach()), scores.detach(), seconds)
 
     @torch.no_grad()

@@ -80,23 +80,24 @@ class ThreadGroup(Group):
 
 
 def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:
-    """``work`` of every rank, in threads; results in rank order, or the first fault."""
+    """``work`` of every rank, in threads; results in rank order, or the fault that came first: others follow of it."""
     slots: list[Any] = [None] * size
     barrier = threading.Barrier(size)
+    faults: list[BaseException] = []
 
     def run(rank: int) -> T:
         group = ThreadGroup(rank, slots, barrier)
         try:
             return work(group)
-        except BaseException:
+        except BaseException as fault:
+            faults.append(fault)
             group.abort()
             raise
 
     with ThreadPoolExecutor(size) as pool:
         futures = [pool.submit(run, rank) for rank in range(size)]
-    faults = [fault for future in futures if (fault := future.exception()) is not None]
-    for fault in sorted(faults, key=lambda f: isinstance(f, threading.BrokenBarrierError)):
-        raise fault
+    if faults:
+        raise faults[0]
     return [future.result() for future in futures]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -111,12 +112,20 @@ def _run(case: Case, threads: int) -> Cost:
         return middle - start, time.process_time() - middle
 
     once(tiny)  # loads libraries and what they keep
-    Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak starts from here
-    before = _memory("VmRSS")
-    forward, backward = np.min([once(case) for _ in range(case.repeat)], 0)
+    times: list[tuple[float, float]] = []
+    peak = peak_bytes(lambda: times.extend(once(case) for _ in range(case.repeat)))
+    forward, backward = np.min(times, 0)
     pattern = patterns[case]
     pairs = case.tokens**2 if pattern is None else pattern.pairs
-    return Cost(float(forward), float(backward), max(0, _memory("VmHWM") - before), pairs)
+    return Cost(float(forward), float(backward), peak, pairs)
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """Largest memory of this process during ``work``, beyond what it had before."""
+    Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak starts from here
+    before = _memory("VmRSS")
+    work()
+    return max(0, _memory("VmHWM") - before)
 
 
 def make_pattern(case: Case) -> Pattern:

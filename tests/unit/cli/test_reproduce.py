@@ -13,14 +13,21 @@ from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import find, items
 from offramp_sim.reproduce.datasets import COPIES, DATASETS, Dataset, sample, without_locality
-from offramp_sim.reproduce.switchgnn.servers import GPU_BYTES_PER_S, GPU_EFFICIENCY, GPU_FLOPS, compute_s
+from offramp_sim.reproduce.gpu import RTX3090
+from offramp_sim.reproduce.missing import MISSING
+from offramp_sim.reproduce.switchgnn.servers import compute_s
 
 
 def test_list_names_every_item_with_its_time():
     lines = CliRunner().invoke(app, ["reproduce", "list"]).output.splitlines()
-    assert [line.split()[0] for line in lines] == [item.name for item in items()]
+    listed, missing = lines[: len(items())], lines[len(items()) :]
+    assert [line.split()[0] for line in listed] == [item.name for item in items()]
+    assert [line.split(" missing: ")[0].rstrip() for line in missing] == list(MISSING)
+    systems = {item.name.split("/")[0] for item in items()}
+    assert not {name.split("/")[0] for name in MISSING} - systems
+    assert not {item.name for item in items()} & MISSING.keys()
     assert {name for name in (item.name for item in items()) if name.startswith("switchgnn/")} == {
-        *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, 11, 12, 15, 16, 17, 18, 19)),
+        *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, *range(11, 20))),
         "switchgnn/table1",
         "switchgnn/improvements",
     }
@@ -33,7 +40,8 @@ def test_list_names_every_item_with_its_time():
     }
     assert {name for name in (item.name for item in items()) if name.startswith("sylvie/")} == {
         "sylvie/accuracy",
-        *(f"sylvie/table3.{n}" for n in (2, 9, 10, 11)),
+        *(f"sylvie/table3.{n}" for n in (2, 6, 7, 8, 9, 10, 11, 12)),
+        *(f"sylvie/fig3.{n}" for n in (1, 5, 9, 10, 11, 13)),
     }
     assert {name for name in (item.name for item in items()) if name.startswith("themis/")} == {
         *(f"themis/fig{n}" for n in (4, 5, 7, 8, 9, 10, 11, 12)),
@@ -107,8 +115,8 @@ def test_improvements_beat_the_published_numbers_and_each_step_helps():
 
 def test_computation_of_the_servers_has_a_closed_form():
     data = Dataset("one", 1000, 5000, 128, 128, 10, 1000)
-    gathered, multiplied = 10_000 * 512 / GPU_BYTES_PER_S, 2 * 1000 * 128 * 128 / GPU_FLOPS
-    assert compute_s(data, 2, 4) == pytest.approx(3 * 2 * (gathered + multiplied) / GPU_EFFICIENCY / 4)
+    gathered, multiplied = 10_000 * 512 / RTX3090.bytes_per_s, 2 * 1000 * 128 * 128 / RTX3090.flops
+    assert compute_s(data, 2, 4) == pytest.approx(3 * 2 * (gathered + multiplied) / RTX3090.efficiency / 4)
 
 
 def test_a_graph_without_locality_has_the_same_copies():

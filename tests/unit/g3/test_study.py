@@ -60,3 +60,24 @@ def test_adaptive_rows_of_the_tables_time_epochs_that_the_controller_has_decided
 
 def _tiny() -> TrainSettings:
     return replace(network.slow_network(0.01, 0), hidden=8, layers=2)
+
+
+def test_an_epoch_s_time_is_without_the_pass_that_scores_it() -> None:
+    """A tenth of the rows takes about a tenth of the time: the exact rows that score an epoch are not in it."""
+    settings = replace(task(0.1, 0), epochs=4, bins=1)
+    graph = generate(settings.graph, None, 0)
+    full, tenth = (
+        np.array([epoch.seconds for epoch in train_here(graph, replace(settings, sample=share)).epochs]) - COMPUTE_S
+        for share in (1.0, 0.1)
+    )
+    assert tenth.mean() / full.mean() == pytest.approx(0.1, abs=0.05)
+
+
+def test_the_controller_decides_once_two_rates_a_lag_apart_are_there() -> None:
+    settings = replace(task(0.1, 0), epochs=8, bins=1, codec="sylvie", schedule="adaptive")
+    graph = generate(settings.graph, None, 0)
+    for lag in (1, 3):
+        epochs = train_here(graph, replace(settings, descent_lag=lag)).epochs
+        undecided = [epoch.epoch for epoch in epochs if (epoch.bits, epoch.stale) == (1, False)]
+        assert undecided[: lag + 2] == list(range(1, lag + 3))
+        assert (epochs[lag + 2].bits, epochs[lag + 2].stale) != (1, False)

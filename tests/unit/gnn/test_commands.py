@@ -156,3 +156,21 @@ def test_metrics_are_sklearns():
         (1 / 2 + 1 / 2.5) / 2
     )
     assert metrics.hits(torch.tensor([1.0, 0.0]), torch.tensor([[0.0, 2.0], [2.0, 1.0]]), 2, Alone()) == 0.5
+
+
+def test_a_graph_of_several_types_is_cut_and_its_classifier_refused(folder, offramp):
+    for name, shape in (("author", (8, 2)), ("paper", (9, 3))):
+        (folder / "typed" / name).mkdir(parents=True)
+        np.save(folder / "typed" / name / "x.npy", np.ones(shape))
+    (folder / "typed" / "author__writes__paper").mkdir()
+    index = np.stack([np.arange(20) % 8, np.arange(20) % 9])
+    np.save(folder / "typed" / "author__writes__paper" / "edge_index.npy", index)
+    done = offramp(folder, "graph partition typed typed-store --parts 2 --json typed.json")
+    assert done.returncode == 0, done.stderr
+    assert "author 8, paper 9" in done.stdout
+    assert "author writes paper 20" in done.stdout
+    manifest = json.loads((folder / "typed.json").read_text())
+    assert manifest["vertex_types"] == {"author": 8, "paper": 9}
+    done = offramp(folder, "gnn train typed-store --model net.py:Net --epochs 1")
+    assert done.returncode == 2
+    assert done.stderr == "typed-store: has several types of vertices, expected one; others need their own loop\n"

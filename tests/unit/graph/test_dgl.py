@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from offramp.graph.cut import cut
-from offramp.graph.dgl import read_graph, read_tensors
+from offramp.graph.dgl import read_graph, read_tensors, read_types
 from offramp.graph.open_source import open_source
 from offramp.graph.source import in_memory
 from offramp_base.errors import OfframpError
@@ -44,6 +44,28 @@ def test_a_graph_in_each_form(form, truth):
     assert np.array_equal(source.edge_fields["edge_w"], truth["w"])
 
 
+def test_a_graph_of_several_types():
+    source = open_source(str(FILES / "types.bin"))
+    with np.load(FILES / "types.npz") as file:
+        types = dict(file)
+    assert source.counts == {"author": 8, "paper": 9, "topic": 4}
+    expected = {
+        ("author", "cites", "author"): types["coauthors"],
+        ("author", "writes", "paper"): types["writes"],
+        ("paper", "cites", "paper"): types["cites"],
+        ("paper", "has", "topic"): types["has"],
+    }
+    assert set(source.relations) == set(expected)
+    for key, pairs in expected.items():
+        assert np.array_equal(np.stack(next(iter(source.relations[key].chunks()))), pairs)
+    for name in ("x", "y", "train_mask"):
+        assert np.array_equal(source.vertex_fields["paper"][name], types[name])
+    assert source.vertex_fields["topic"] == {}
+    assert np.array_equal(source.relations["paper", "cites", "paper"].fields["edge_weight"], types["weight"])
+    with pytest.raises(OfframpError, match=r"types\.bin: 3 types of vertices and 4 of edges, expected one of each"):
+        read_graph(FILES / "types.bin")
+
+
 def test_a_partition_of_distdgl(truth):
     source = open_source(str(FILES / "toy" / "toy.json"))
     vertices, edges = truth["vertex_ids"], truth["edge_ids"]  # what each had been before
@@ -70,10 +92,10 @@ def test_vertices_that_no_memory_holds_are_one_line():
             cut(in_memory("x", 1 << 40, none, none, {}, {}), 2, method, 0, 0)
 
 
-@pytest.mark.parametrize("file", ["coo.bin", "csr.bin", "toy/part0/node_feat.dgl"])
+@pytest.mark.parametrize("file", ["coo.bin", "csr.bin", "types.bin", "toy/part0/node_feat.dgl"])
 def test_damaged_bytes_are_one_line_or_another_graph(file, tmp_path):
     whole, generator = (FILES / file).read_bytes(), np.random.default_rng(0)
-    read = read_tensors if file.endswith("feat.dgl") else read_graph
+    read = read_tensors if file.endswith("feat.dgl") else read_types
     path, said = tmp_path / "x.bin", []
     for turn in range(600):
         data = bytearray(whole)

@@ -15,6 +15,7 @@ from offramp.graph.generate import generate
 from offramp.graph.open_source import open_source
 from offramp.graph.source import CHUNK, in_memory
 from offramp.graph.store import read_manifest, read_part, write_store
+from offramp.graph.typed import ITS_EDGES, ONE_TYPE
 from offramp_base.errors import OfframpError
 
 
@@ -33,16 +34,17 @@ def test_parts_hold_the_graph(tmp_path):
     seen = []
     for part in range(3):
         there = read_part(tmp_path / "s", part, 3)
-        assert np.array_equal(there.ids, np.flatnonzero(owner == part))
-        assert np.array_equal(there.vertex_fields["x"], graph.vertex_fields["x"][there.ids])
-        every = np.concatenate([there.ids, there.halo_ids])
-        targets = there.ids[np.repeat(np.arange(len(there.ids)), np.diff(there.indptr))]
-        assert np.array_equal(every[there.sources], u[there.edge_ids])
-        assert np.array_equal(targets, v[there.edge_ids])
-        assert np.array_equal(there.edge_fields["edge_weight"], graph.edge_fields["edge_weight"][there.edge_ids])
-        assert (owner[there.halo_ids] != part).all()
-        assert (np.diff(owner[there.halo_ids]) >= 0).all()
-        seen.append(there.edge_ids)
+        own, edges = there.vertices[ONE_TYPE], there.edges[ITS_EDGES]
+        assert np.array_equal(own.ids, np.flatnonzero(owner == part))
+        assert np.array_equal(own.fields["x"], graph.vertex_fields["x"][own.ids])
+        every = np.concatenate([own.ids, own.halo_ids])
+        targets = own.ids[np.repeat(np.arange(len(own.ids)), np.diff(edges.indptr))]
+        assert np.array_equal(every[edges.sources], u[edges.edge_ids])
+        assert np.array_equal(targets, v[edges.edge_ids])
+        assert np.array_equal(edges.fields["edge_weight"], graph.edge_fields["edge_weight"][edges.edge_ids])
+        assert (owner[own.halo_ids] != part).all()
+        assert (np.diff(owner[own.halo_ids]) >= 0).all()
+        seen.append(edges.edge_ids)
     assert np.array_equal(np.sort(np.concatenate(seen)), np.arange(len(u)))
     manifest = read_manifest(tmp_path / "s")
     assert manifest.cut_edges == int((owner[u] != owner[v]).sum())

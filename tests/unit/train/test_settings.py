@@ -46,6 +46,12 @@ from offramp_base.errors import OfframpError
         ({"scheme": "q8", "scale": "carried"}, "scheme q8: goes with scale agreed only"),
         ({"scheme": "auto", "plan": "p.npz"}, "scheme auto: goes without plan, which is of the paper's scheme"),
         ({"rates": "r.json"}, "rates: goes with scheme auto only"),
+        ({"descent_lag": 0}, "descent_lag 0: expected at least 1"),
+        (
+            {"descent_lag": 9, "propagator": "p2p", "schedule": "stale"},
+            "descent_lag 9: goes with schedule adaptive or codec sylvie only",
+        ),
+        ({"descent_lag": 9, "propagator": "p2p"}, "descent_lag 9: goes with schedule other than plain"),
         ({"timeout_s": 0.0}, "timeout_s 0: expected more than 0"),
     ],
 )

@@ -26,6 +26,14 @@ GRAPHS: Final = {
 }
 """Stand-ins: the real graphs' numbers of features, and degrees in their order."""
 
+METHODS: Final[dict[str, dict[str, Any]]] = {
+    "random": {"sampler": "random"},
+    "NS-only": {"columns": 1.0},
+    "FS-only": {"node_mask": False},
+    "DGS": {},
+}
+"""What each method of the thesis changes of a run of DGS."""
+
 
 def stand_in(name: str, scale: float, seed: int) -> Graph:
     """A graph with planted communities and a power law of degrees."""

@@ -8,15 +8,10 @@ from typing import Any, Final
 from offramp.graph.generate import generate
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.dgs.runs import GRAPHS, THREADS, stand_in, steady_bytes, traffic
+from offramp_sim.reproduce.dgs.runs import GRAPHS, METHODS, THREADS, stand_in, steady_bytes, traffic
+from offramp_sim.reproduce.dgs.throughput import MODEL, epoch_s
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
-METHODS: Final[dict[str, dict[str, Any]]] = {
-    "random": {"sampler": "random"},
-    "NS-only": {"columns": 1.0},
-    "FS-only": {"node_mask": False},
-    "DGS": {},
-}
 PUBLISHED: Final = {
     "Reddit": (11.030, 9.312, 10.026, 8.377),
     "Ogbn-products": (15.168, 12.962, 14.119, 11.445),
@@ -50,30 +45,6 @@ def table33(scale: float, seed: int) -> Reproduction:
     panel = Curves("bytes of an epoch, GraphSAGE, 8 workers", "", "MB", lines, bars=True)
     settings = {"workers": 8, "fan-out": "10, 10", "columns": 0.85, "epsilon": 0.1, "how": THREADS, "seed": seed}
     return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": data})
-
-
-@reproduces("dgs/fig3.5", "Throughput against workers", seconds=60, evidence=Evidence.SIMULATED)
-def figure35(scale: float, seed: int) -> Reproduction:
-    """Throughput against workers, by the alpha-beta model."""
-    graph, workers = stand_in("Ogbn-products", scale, seed), (2, 4, 8)
-    methods = {"LADIES": {"sampler": "ladies"}, "FastGCN": {"sampler": "fastgcn"}, **METHODS}
-    names = ("LADIES", "random", "FastGCN", "DGS")
-    lines: dict[str, tuple[list[Any], list[float]]] = {name: (list(workers), []) for name in names}
-    for name in counted("samplers", names):
-        for count in workers:
-            last = traffic(graph, seed=seed, workers=count, **methods[name]).epochs[-1].reported
-            seconds = epoch_s(last.vertices, graph.width, last.ledger.total, count)
-            lines[name][1].append(float(graph.train.sum()) / seconds / 1e3)
-    published = {"LADIES": "1.10 to 3.24x", "random": "up to 1.25x", "FastGCN": "up to 1.25x"}
-    comparisons = [
-        Comparison(f"{count} workers: DGS over {name}", shown, f"{lines['DGS'][1][i] / lines[name][1][i]:.2f}x")
-        for name, shown in published.items()
-        for i, count in enumerate(workers)
-    ]
-    panel = Curves("throughput, GraphSAGE", "workers", "thousand vertices a second (model)", lines)
-    note = f"{_MODEL} Sums of probabilities (LADIES) count as bytes alone, without their latency."
-    settings = {"graph": "like Ogbn-products", "how": THREADS, "seed": seed}
-    return Reproduction(comparisons, [panel], settings, note, {"throughput": lines})
 
 
 @reproduces("dgs/fig3.8", "Bytes of an epoch by partition", seconds=60, evidence=Evidence.MEASURED)
@@ -120,24 +91,9 @@ def figure39(scale: float, seed: int) -> Reproduction:
             comparisons.append(
                 Comparison(f"{point} {what}: DGS faster than random", published.get(point), f"{faster:.1f} %")
             )
-    note = f"{_MODEL} Published are Reddit's epoch times on GPUs. Masks also leave fewer vertices to compute."
+    note = f"{MODEL} Published are Reddit's epoch times on GPUs. Masks also leave fewer vertices to compute."
     settings = {"workers": 8, "hidden": 16, "how": THREADS, "seed": seed}
     return Reproduction(comparisons, panels, settings, note, {"seconds": data})
-
-
-VERTEX_S: Final = 20e-6
-FLOPS: Final = 10e12
-RATE_BPS: Final = 10e9
-_MODEL: Final = (
-    "Time is modelled: multiplications of the first layer at 10 Tflop/s and 20 us a sampled vertex, "
-    "then all bytes at 10 Gb/s a worker."
-)
-
-
-def epoch_s(vertices: int, width: int, sent: int, workers: int = 8) -> float:
-    """The alpha-beta model: computation and the bytes of an epoch, shared evenly by the workers."""
-    computing = vertices * (VERTEX_S + 2 * 3 * 2 * 16 * width / FLOPS)
-    return (computing + 8 * sent / RATE_BPS) / workers
 
 
 @reproduces("dgs/table3.5", "What explanations cost", seconds=15, evidence=Evidence.MEASURED)

@@ -3,24 +3,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, Dataset, every
+from offramp_sim.reproduce.gpu import RTX3090
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.host_based import epoch_seconds
-
-GPU_BYTES_PER_S: Final = 936e9
-"""Memory bandwidth of an RTX 3090."""
-
-GPU_FLOPS: Final = 35.6e12
-"""Its single-precision peak."""
-
-GPU_EFFICIENCY: Final = 0.5
-"""Of both that sparse aggregation and dense layers reach: an assumption, the same for all schemes."""
 
 MEMORY_MB: Final = 10
 """Of the switch (section 5.1)."""
@@ -41,17 +32,9 @@ _PUBLISHED: Final = {"bns-gcn": "+54 %", "g3": "+24 %"}
 
 
 def compute_s(data: Dataset, layers: int, workers: int) -> float:
-    """An epoch's computation on one of ``workers`` GPUs: forward, and twice as much backward.
-
-    A layer gathers a feature for each directed edge, and multiplies by its weights what is narrower first.
-    """
+    """An epoch's computation on one of ``workers`` GPUs."""
     widths = [data.features, *([HIDDEN] * (layers - 1)), data.classes]
-    seconds = 0.0
-    for wide, narrow in pairwise(widths):
-        gathered = 2 * data.edges * 4 * min(wide, narrow)
-        multiplied = 2 * data.vertices * wide * narrow
-        seconds += gathered / GPU_BYTES_PER_S + multiplied / GPU_FLOPS
-    return 3 * seconds / GPU_EFFICIENCY / workers
+    return RTX3090.epoch_s(data.vertices, data.edges, widths) / workers
 
 
 def epoch_s(bed: Testbed, label: str, layers: int) -> float:
@@ -125,7 +108,7 @@ def _figure(
     copies = beds["reddit"].boundary.R / beds["reddit"].boundary.B
     note = (
         "Throughput is vertices over the time of an epoch: exchanges at slot level, and computation from a roofline of "
-        f"the RTX 3090 at {GPU_EFFICIENCY:.0%} of its peaks, which stands for the testbed that the paper measured. "
+        f"the RTX 3090 at {RTX3090.efficiency:.0%} of its peaks, which stands for the testbed that the paper measured. "
         f"Share of an epoch of BNS-GCN with 8 workers that is computation: {computing}; no exchange can gain more than "
         "the rest. With few workers a feature has few copies, so that blocks of a 10 MB switch cost more than they "
         f"save (specification section 1): Reddit has {copies:.1f} copies of a boundary vertex here, "

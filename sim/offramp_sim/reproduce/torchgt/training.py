@@ -13,11 +13,12 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 
 _COMMUNITIES: Final = "sbm:n={n},k=10,degree=10,homophily=0.8"
 _EPOCHS: Final = 300
-_HARD: Final = "sbm:n={n},k=10,degree=8,homophily=0.45,features=16"
-_BASE: Final[dict[str, Any]] = {"workers": 1, "split": "0.6/0.2/0.2"}
+HARD: Final = "sbm:n={n},k=10,degree=8,homophily=0.45,features=16"
+BASE: Final[dict[str, Any]] = {"workers": 1, "split": "0.6/0.2/0.2"}
 
 
-def _run(name: str, settings: TorchGtSettings) -> TorchGtResult:
+def run_here(name: str, settings: TorchGtSettings) -> TorchGtResult:
+    """One run, whose epochs are reported under ``name``."""
     from offramp.torchgt.run import train
 
     result = train(settings, lambda epoch: report(name, epoch.epoch, settings.epochs))
@@ -73,9 +74,9 @@ def table45(scale: float, seed: int) -> Reproduction:
         for attention, label in methods.items():
             epochs = max(2, round((3 if attention == "full" else 9) * min(1.0, scale)))
             settings = TorchGtSettings(
-                graphs[graph], model=model, attention=attention, interleave="never", epochs=epochs, seed=seed, **_BASE
+                graphs[graph], model=model, attention=attention, interleave="never", epochs=epochs, seed=seed, **BASE
             )
-            found[attention] = _run(f"{model}, {graph}, {label}", settings)
+            found[attention] = run_here(f"{model}, {graph}, {label}", settings)
             bars[label][0].append(f"{model}, {graph}")
             bars[label][1].append(_epoch_s(found[attention]))
         seconds = {attention: _epoch_s(result) for attention, result in found.items()}
@@ -107,11 +108,11 @@ def table47(scale: float, seed: int) -> Reproduction:
         {"attention": "reformed", "interleave": "never", "wire": "bfloat16"},
         {"attention": "reformed", "interleave": "never"},
     )
-    graph = _HARD.format(n=max(100, round(1000 * scale)))
+    graph = HARD.format(n=max(100, round(1000 * scale)))
     epochs = max(3, round(40 * min(1.0, scale)))
     comparisons, scores = [], []
     for (name, texts), change in counted("methods", list(zip(published.items(), changes, strict=True))):
-        result = _run(name, TorchGtSettings(graph, model="gt", epochs=epochs, seed=seed, **_BASE, **change))
+        result = run_here(name, TorchGtSettings(graph, model="gt", epochs=epochs, seed=seed, **BASE, **change))
         scores.append(result.epochs[-1].test_score)
         ours = f"{_epoch_s(result):.3f} s, {100 * scores[-1]:.2f} %"
         comparisons.append(Comparison(name, f"{texts[0]} (arxiv); {texts[1]} (Amazon)", ours))
@@ -135,7 +136,7 @@ def table48(scale: float, seed: int) -> Reproduction:
         "tuner": (".114 s, 53.81 %", ".093 s, 56.72 %"),
     }
     vertices = max(200, round(2000 * scale))
-    graph = _HARD.format(n=vertices)
+    graph = HARD.format(n=vertices)
     epochs = max(3, round(40 * min(1.0, scale)))
     density = 9 / vertices  # eight neighbours and itself
     comparisons, data = [], {}
@@ -145,9 +146,9 @@ def table48(scale: float, seed: int) -> Reproduction:
         for factor, texts in counted(model, list(published.items())):
             beta = "auto" if factor == "tuner" else f"{min(1.0, float(factor) * density):.6f}"
             settings = TorchGtSettings(
-                graph, model=model, beta=beta, interleave="never", epochs=epochs, lr=5e-3, seed=seed, **_BASE
+                graph, model=model, beta=beta, interleave="never", epochs=epochs, lr=5e-3, seed=seed, **BASE
             )
-            result = _run(f"{model}, {factor}", settings)
+            result = run_here(f"{model}, {factor}", settings)
             times.append(_epoch_s(result))
             scores.append(result.epochs[-1].test_score)
             kept.append(result.epochs[-1].pairs)
@@ -177,9 +178,9 @@ def _convergence(
     for attention in counted("attentions", list(published)):
         evaluate = "full" if attention == in_full else "pattern"
         settings = TorchGtSettings(
-            graph, attention=attention, evaluate=evaluate, epochs=epochs, seed=seed, **_BASE, **changes
+            graph, attention=attention, evaluate=evaluate, epochs=epochs, seed=seed, **BASE, **changes
         )
-        result = _run(attention, settings)
+        result = run_here(attention, settings)
         numbers = [epoch.epoch for epoch in result.epochs]
         lines[attention] = (numbers, [epoch.val_score for epoch in result.epochs])
         losses[attention] = (numbers, [epoch.loss for epoch in result.epochs])
@@ -202,7 +203,7 @@ def figure49(scale: float, seed: int) -> Reproduction:
         "GT on a graph of communities (published: GPH_Slim and GT on ogbn-arxiv). Where neighbours share their class, "
         "topology is itself the better attention."
     )
-    graph = _HARD.format(n=max(100, round(1000 * scale)))
+    graph = HARD.format(n=max(100, round(1000 * scale)))
     return _convergence(graph, scale, seed, published, note, model="gt", epochs=40, period=8)
 
 

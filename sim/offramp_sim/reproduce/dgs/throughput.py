@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DGS's throughput by an alpha-beta model of real messages: figures 3.5 to 3.7 and table 3.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.dgs.runs import METHODS, THREADS, stand_in, traffic
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"link_gbps": (10.0, 1.0, 25.0), "vertex_us": (20.0, 2.0, 50.0)}
+"""Values of :class:`Rates` for a referee."""
+MODEL: Final = (
+    "Time is modelled: multiplications of the first layer at 10 Tflop/s and 20 us a sampled vertex, "
+    "then all bytes at 10 Gb/s a worker."
+)
+_SAMPLERS: Final[dict[str, dict[str, Any]]] = {
+    "LADIES": {"sampler": "ladies"},
+    "random": METHODS["random"],
+    "FastGCN": {"sampler": "fastgcn"},
+    "DGS": {},
+}
+_MATRICES: Final = {"sage": 2, "gcn": 1, "gat": 2}
+"""Of the first layer; attention's two vectors count as one more."""
+_ATTENTION: Final = 1.5
+"""Time of a sampled vertex under attention over that of a mean: an assumption."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the thesis does not say.
+
+    Attributes:
+        link_gbps: of a worker's network card (the thesis's 10).
+        vertex_us: to sample and load a vertex, microseconds.
+        flops: operations per second of a GPU on these layers.
+    """
+
+    link_gbps: float = 10.0
+    vertex_us: float = 20.0
+    flops: float = 10e12
+
+
+def epoch_s(
+    vertices: int, width: int, sent: int, workers: int = 8, model: str = "sage", rates: Rates | None = None
+) -> float:
+    """The alpha-beta model: computation and the bytes of an epoch, shared evenly by the workers."""
+    rates = rates or Rates()
+    heavy = _ATTENTION if model == "gat" else 1.0
+    computing = vertices * (heavy * rates.vertex_us * 1e-6 + 2 * 3 * _MATRICES[model] * 16 * width / rates.flops)
+    return (computing + 8 * sent / (1e9 * rates.link_gbps)) / workers
+
+
+def _throughput(name: str, scale: float, seed: int, rates: Rates, sampler: str, workers: int, model: str) -> float:
+    """Thousands of training vertices per second."""
+    graph = stand_in(name, scale, seed)
+    last = traffic(graph, seed=seed, workers=workers, model=model, **_SAMPLERS[sampler]).epochs[-1].reported
+    seconds = epoch_s(last.vertices, graph.width, last.ledger.total, workers, model, rates)
+    return float(graph.train.sum()) / seconds / 1e3
+
+
+def _scaling(name: str, scale: float, seed: int, rates: Rates) -> Reproduction:
+    """Throughput of GraphSAGE against the number of workers."""
+    workers = (2, 4, 8)
+    lines: dict[str, tuple[list[Any], list[float]]] = {
+        sampler: (list(workers), [_throughput(name, scale, seed, rates, sampler, count, "sage") for count in workers])
+        for sampler in counted("samplers", list(_SAMPLERS))
+    }
+    published = {"LADIES": "1.10 to 3.24x", "random": "up to 1.25x", "FastGCN": "up to 1.25x"}
+    comparisons = [
+        Comparison(f"{count} workers: DGS over {sampler}", shown, f"{lines['DGS'][1][i] / lines[sampler][1][i]:.2f}x")
+        for sampler, shown in published.items()
+        for i, count in enumerate(workers)
+    ]
+    panel = Curves(f"throughput, GraphSAGE, {name}", "workers", "thousand vertices a second (model)", lines)
+    note = (
+        f"{MODEL} Sums of probabilities (LADIES) count as bytes alone, without their latency. GraphSAGE of the "
+        "figure's three models; table 3.2 has all. Published factors are of figures 3.5 to 3.7 together."
+    )
+    settings = {"graph": f"like {name}", "how": THREADS, "seed": seed}
+    return Reproduction([*comparisons], [panel], settings, note, {"throughput": lines})
+
+
+@reproduces(
+    "dgs/fig3.5", "Throughput against workers, Reddit", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
+)
+def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
+    """Reddit: the densest graph, the widest features."""
+    return _scaling("Reddit", scale, seed, Rates(**rates))
+
+
+@reproduces(
+    "dgs/fig3.6", "Throughput against workers, Ogbn-products", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
+)
+def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
+    """Ogbn-products."""
+    return _scaling("Ogbn-products", scale, seed, Rates(**rates))
+
+
+@reproduces(
+    "dgs/fig3.7", "Throughput against workers, Amazon", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
+)
+def figure37(scale: float, seed: int, **rates: float) -> Reproduction:
+    """Amazon, where LADIES is furthest behind."""
+    return _scaling("Amazon", scale, seed, Rates(**rates))
+
+
+@reproduces(
+    "dgs/table3.2", "Throughput of three models, Ogbn-papers", seconds=70, evidence=Evidence.SIMULATED, options=OPTIONS
+)
+def table32(scale: float, seed: int, **rates: float) -> Reproduction:
+    """Eight workers, three models, all samplers."""
+    published = {
+        "sage": {"LADIES": 10.43, "random": 31.42, "FastGCN": 36.72, "DGS": 41.57},
+        "gcn": {"LADIES": 10.46, "random": 30.71, "FastGCN": 39.19, "DGS": 42.00},
+        "gat": {"LADIES": 9.58, "random": 28.38, "FastGCN": 34.76, "DGS": 38.09},
+    }
+    comparisons = []
+    lines: dict[str, tuple[list[Any], list[float]]] = {sampler: ([], []) for sampler in _SAMPLERS}
+    for model, theirs in counted("models", list(published.items())):
+        found = {
+            sampler: _throughput("Ogbn-papers", scale, seed, Rates(**rates), sampler, 8, model)
+            for sampler in _SAMPLERS
+            if not (model == "gat" and sampler == "LADIES")
+        }
+        for sampler, value in found.items():
+            xs, ys = lines[sampler]
+            xs.append(model)
+            ys.append(value)
+        comparisons += [
+            Comparison(
+                f"{model}: DGS over {sampler}",
+                f"{theirs['DGS'] / theirs[sampler]:.2f}x",
+                f"{found['DGS'] / value:.2f}x",
+            )
+            for sampler, value in found.items()
+            if sampler != "DGS"
+        ]
+    panel = Curves("throughput, 8 workers", "", "thousand vertices a second (model)", lines, bars=True)
+    note = (
+        f"{MODEL} A vertex under attention takes {_ATTENTION:g} times as long. Only factors compare: the graph is far "
+        "smaller than the real one. LADIES's sums of probabilities count as bytes alone, of a tensor as long as the "
+        "graph is large. It weighs neighbours, which attention cannot use: no LADIES for GAT."
+    )
+    settings = {"graph": "like Ogbn-papers", "workers": 8, "how": THREADS, "seed": seed}
+    return Reproduction([*comparisons], [panel], settings, note, {"throughput": lines})

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SwitchGNN's eight servers over time: figure 13's loss, and how much of an epoch a GPU computes (figure 14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from offramp.graph.generate import generate
+from offramp.train.settings import TrainSettings
+from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
+from offramp_sim.g3.study import train_here
+from offramp_sim.reproduce.bench import bed_of, origin
+from offramp_sim.reproduce.datasets import DATASETS, every
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.switchgnn.servers import LAYERS, MEMORY_MB, compute_s, epoch_s
+
+_WORKERS: Final = 8
+_SCHEMES: Final = ("bns-gcn", "g3", "switchgnn", "switchgnn, 10 GB", "hybrid")
+_EPOCHS: Final = 100
+
+
+@reproduces("switchgnn/fig13", "Loss over time", seconds=30, evidence=Evidence.SIMULATED, files=True)
+def figure13(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Loss by training here, in float32 and in the switch's integers; times of epochs by simulation."""
+    spec = f"sbm:n={max(200, round(1000 * scale))},k=8,degree=12,features=32,homophily=0.6"
+    settings = TrainSettings(
+        spec, propagator="p2p", workers=4, layers=LAYERS, hidden=32, epochs=max(5, round(_EPOCHS * min(1.0, scale))),
+        seed=seed,
+    )  # fmt: skip
+    graph = generate(spec, None, seed)
+    runs = {
+        codec: train_here(graph, replace(settings, codec=codec)) for codec in counted("training", ("fp32", "fixed"))
+    }
+    loss = {codec: [epoch.loss for epoch in run.epochs] for codec, run in runs.items()}
+    apart = max(abs(a - b) for a, b in zip(*loss.values(), strict=True))
+    points = 100 * (runs["fixed"].test_accuracy - runs["fp32"].test_accuracy)
+    comparisons = [
+        Comparison("largest difference of losses, integers and float32", "none", f"{apart:.1e}", Evidence.MEASURED),
+        Comparison("test accuracy, integers less float32, points", "no loss", f"{points:+.2f}", Evidence.MEASURED),
+    ]
+    panels, data = [], {}
+    for name in DATASETS:
+        bed = bed_of(name, _WORKERS, scale, seed, folder)
+        times = {scheme: epoch_s(bed, scheme, LAYERS) for scheme in _SCHEMES}
+        lines: dict[str, tuple[list[Any], list[float]]] = {
+            scheme: (
+                [seconds * epoch for epoch in range(1, settings.epochs + 1)],
+                loss["fp32" if scheme in ("bns-gcn", "g3") else "fixed"],
+            )
+            for scheme, seconds in times.items()
+        }
+        panels.append(Curves(name, "seconds", "training loss", lines))
+        comparisons += [
+            Comparison(
+                f"{name}: time to a loss, {other} over {scheme}",
+                "SwitchGNN fastest",
+                f"{times[other] / times[scheme]:.2f}x",
+            )
+            for scheme in _SCHEMES[2:]
+            for other in _SCHEMES[:2]
+        ]
+        data[name] = times
+    note = (
+        "All systems compute the same numbers, up to the switch's fixed point, so that the loss over time is the loss "
+        "over epochs, stretched by the time of an epoch: that of figure 11 at eight workers. Losses are of a generated "
+        f"graph that two cores can train, not of the data sets. {origin(*every(scale, seed, folder))}"
+    )
+    shown = {"trained_on": spec, "epochs": settings.epochs, "workers": _WORKERS, "memory_mb": MEMORY_MB, "seed": seed}
+    return Reproduction(comparisons, panels, shown, note, {"epoch_s": data, "loss": loss})
+
+
+@reproduces(
+    "switchgnn/fig14", "Share of an epoch that a GPU computes", seconds=20, evidence=Evidence.SIMULATED, files=True
+)
+def figure14(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Computation over the time of an epoch, by scheme."""
+    shares: dict[str, tuple[list[Any], list[float]]] = {scheme: ([], []) for scheme in _SCHEMES}
+    comparisons = []
+    for name, data in DATASETS.items():
+        bed = bed_of(name, _WORKERS, scale, seed, folder)
+        computing = compute_s(data, LAYERS, _WORKERS)
+        for scheme, (names, values) in shares.items():
+            names.append(name)
+            values.append(100 * computing / epoch_s(bed, scheme, LAYERS))
+        comparisons += [
+            Comparison(f"{name}: {scheme} over {other}", "more", f"{shares[scheme][1][-1] / shares[other][1][-1]:.2f}x")
+            for scheme in _SCHEMES[2:]
+            for other in _SCHEMES[:2]
+        ]
+    note = (
+        "A GPU computes a part of the time; what of its units that keeps busy, second by second, which the figure "
+        "shows for one worker, needs the GPU. Every scheme computes the same, so the shares are the inverse of epochs. "
+        f"{origin(*every(scale, seed, folder))}"
+    )
+    panel = Curves("GPU computes", "", "% of an epoch", shares, bars=True)
+    return Reproduction(comparisons, [panel], {"workers": _WORKERS, "layers": LAYERS, "seed": seed}, note, dict(shares))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sylvie and other systems on servers of eight GPUs, by simulation: figures 3.1 and 3.13, tables 3.7, 3.8 and 3.12."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.reproduce.sylvie.bed import ETHERNET, INFINIBAND, NOTE, OPTIONS, SYSTEMS, Bed, Conditions, Spent
+
+_SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
+
+
+@reproduces("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=10, evidence=Evidence.SIMULATED, options=OPTIONS)
+def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
+    """Communication, computation and the sum of gradients in an epoch of vanilla training, one server."""
+    conditions = Conditions(**open_)
+    found = {}
+    for name in counted("data sets", ("reddit", "yelp", "products")):
+        found[name] = conditions.bed(name, 1, ETHERNET, scale, seed).epoch(conditions.of("DGL"))
+    shares = {name: 100 * spent.communication / spent.total for name, spent in found.items()}
+    comparisons = [
+        Comparison("largest share of communication", "89.23 %", f"{max(shares.values()):.1f} %", turns_at=50.0),
+        *(Comparison(f"{name}: communication", None, f"{share:.1f} %") for name, share in shares.items()),
+        *(
+            Comparison(f"{name}: sum of gradients", "a very small portion", f"{100 * s.gradients / s.total:.2f} %")
+            for name, s in found.items()
+        ),
+    ]
+    parts = {
+        part: (list(found), [1e3 * getattr(spent, part) for spent in found.values()])
+        for part in ("communication", "computation", "gradients")
+    }
+    panel = Curves("an epoch of GraphSAGE, 8 GPUs", "", "ms", parts, bars=True, stacked=True)
+    return Reproduction(comparisons, [panel], _shown(scale, seed), NOTE, {n: s._asdict() for n, s in found.items()})
+
+
+@reproduces("sylvie/table3.7", "Epoch time on A100 servers", seconds=20, evidence=Evidence.SIMULATED, options=OPTIONS)
+def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
+    """All systems with NVLink and InfiniBand: products on two servers, papers on four."""
+    published = {
+        ("products", 2): {"PipeGCN": "1.36x", "BNS-GCN": "2.54x", "Sylvie in step": "4.30x", "Sylvie, stale": "4.30x"},
+        ("papers", 4): {"PipeGCN": "1.37x", "BNS-GCN": "8.10x", "Sylvie in step": "13.08x", "Sylvie, stale": "13.08x"},
+    }
+    conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
+    for (name, servers), factors in counted("data sets", list(published.items())):
+        found = _systems(conditions, conditions.bed(name, servers, INFINIBAND, scale, seed))
+        where = f"{name}, {servers} servers"
+        comparisons += _factors(where, found, factors)
+        less = 100 * (1 - found["Sylvie in step"].communication / found["DGL"].communication)
+        comparisons.append(
+            Comparison(f"{where}: communication that Sylvie saves", "95 %" * (servers == 4) or "87 %", f"{less:.1f} %")
+        )
+        panels.append(_bars(where, found))
+        data[where] = {system: spent._asdict() for system, spent in found.items()}
+    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
+
+
+@reproduces("sylvie/table3.8", "Throughput on one server", seconds=20, evidence=Evidence.SIMULATED, options=OPTIONS)
+def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
+    """All systems on one server of RTX 3090, GraphSAGE."""
+    published = {
+        "yelp": {"PipeGCN": "1.08x", "BNS-GCN": "3.10x", "Sylvie in step": "4.02x", "Sylvie, stale": "4.02x"},
+        "products": {"PipeGCN": "1.05x", "BNS-GCN": "3.07x", "Sylvie in step": "4.40x", "Sylvie, stale": "4.40x"},
+        "amazon": {"PipeGCN": "0.97x", "BNS-GCN": "6.93x", "Sylvie in step": "7.78x", "Sylvie, stale": "7.78x"},
+    }
+    conditions, comparisons, panels, data = Conditions(**open_), [], [], {}
+    for name, factors in counted("data sets", list(published.items())):
+        found = _systems(conditions, conditions.bed(name, 1, ETHERNET, scale, seed))
+        comparisons += _factors(name, found, factors)
+        panels.append(_bars(name, found))
+        data[name] = {system: spent._asdict() for system, spent in found.items()}
+    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
+
+
+@reproduces(
+    "sylvie/table3.12", "Epoch time on one to three A100 servers", seconds=20, evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)  # fmt: skip
+def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
+    """GraphSAGE on products, DGL and Sylvie, servers added."""
+    conditions, comparisons = Conditions(**open_), []
+    gains: dict[str, list[float]] = {system: [] for system in _SYLVIE}
+    parts: dict[str, tuple[list[Any], list[float]]] = {part: ([], []) for part in ("communication", "computation")}
+    for servers, published in counted("servers", [(1, "2.8x"), (2, "4.3x"), (3, "4.9x")]):
+        bed = conditions.bed("products", servers, INFINIBAND, scale, seed)
+        found = _systems(conditions, bed)
+        comparisons += _factors(f"{servers} of 8 GPUs", found, dict.fromkeys(_SYLVIE, published))
+        for system in _SYLVIE:
+            gains[system].append(found["DGL"].total / found[system].total)
+        for system in ("DGL", "Sylvie in step"):
+            for part, (xs, ys) in parts.items():
+                xs.append(f"{system}, {servers}")
+                ys.append(1e3 * getattr(found[system], part))
+    more = gains["Sylvie in step"][-1] / gains["Sylvie in step"][0]
+    comparisons.append(Comparison("gain with 3 servers over that with 1", "1.75x", f"{more:.2f}x"))
+    panels = [
+        Curves("an epoch", "", "ms", parts, bars=True, stacked=True),
+        Curves("over DGL", "servers", "times", {system: ([1, 2, 3], gain) for system, gain in gains.items()}),
+    ]
+    return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, {"gains": gains})
+
+
+@reproduces(
+    "sylvie/fig3.13", "Throughput on one to four servers", seconds=30, evidence=Evidence.SIMULATED, options=OPTIONS
+)
+def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
+    """GraphSAGE on Amazon over Ethernet, servers added, over DGL."""
+    conditions, counts = Conditions(**open_), [1, 2, 3, 4]
+    lines: dict[str, tuple[list[Any], list[float]]] = {system: (counts, []) for system in SYSTEMS if system != "DGL"}
+    for servers in counted("servers", counts):
+        found = _systems(conditions, conditions.bed("amazon", servers, ETHERNET, scale, seed))
+        for system, (_, gains) in lines.items():
+            gains.append(found["DGL"].total / found[system].total)
+    published = {"PipeGCN": "about 1x", "BNS-GCN": "9.08x (2 servers)", **dict.fromkeys(_SYLVIE, "13.70x (2 servers)")}
+    comparisons = [
+        Comparison(f"{system} over DGL, {servers} servers", published[system] if servers == 2 else None, f"{gain:.2f}x")
+        for system, (_, gains) in lines.items()
+        for servers, gain in zip(counts, gains, strict=True)
+    ]
+    steps = lines["Sylvie in step"][1]
+    comparisons.append(
+        Comparison("gain with 4 servers over that with 1", "greater than 1x", f"{steps[-1] / steps[0]:.2f}x")
+    )
+    note = f"{NOTE} The figure has no numbers in the text; those of two servers are table 3.6's."
+    panel = Curves("throughput over DGL", "servers", "times", lines)
+    return Reproduction(comparisons, [panel], _shown(scale, seed), note, {"gains": lines})
+
+
+def _systems(conditions: Conditions, bed: Bed) -> dict[str, Spent]:
+    return {name: bed.epoch(conditions.of(name)) for name in SYSTEMS}
+
+
+def _factors(where: str, found: dict[str, Spent], published: dict[str, str]) -> list[Comparison]:
+    return [
+        Comparison(f"{where}: {system} over DGL", factor, f"{found['DGL'].total / found[system].total:.2f}x")
+        for system, factor in published.items()
+    ]
+
+
+def _bars(title: str, found: dict[str, Spent]) -> Curves:
+    lines = {
+        "communication alone": (list(found), [1e3 * spent.communication for spent in found.values()]),
+        "computation alone": (list(found), [1e3 * spent.computation for spent in found.values()]),
+        "epoch": (list(found), [1e3 * spent.total for spent in found.values()]),
+    }
+    return Curves(title, "", "ms", lines, bars=True)
+
+
+def _shown(scale: float, seed: int) -> dict[str, Any]:
+    return {"model": "GraphSAGE", "scale": scale, "seed": seed}

@@ -126,9 +126,11 @@ def _count(where: str, told: Any, arrays: dict[str, Any]) -> int:
         OfframpError: nothing says it.
     """
     if told is not None:
+        if np.ndim(told):
+            raise OfframpError(f"{where}: num_nodes: expected a number, got shape {np.shape(told)}")
         return int(told)
     rows = arrays.get("x", next(iter(arrays.values()), None))
-    if rows is None:
+    if rows is None or not rows.ndim:
         raise OfframpError(f"{where}: expected x or num_nodes, for the number of vertices")
     return len(rows)
 

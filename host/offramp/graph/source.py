@@ -59,8 +59,9 @@ def in_memory(
     """
     for fields, rows, what in ((vertex_fields, vertices, "vertex"), (edge_fields, len(sources), "edge")):
         for key, values in fields.items():
-            if values.shape[0] != rows:
-                raise OfframpError(f"{name}: {key}: expected {rows} rows, one for each {what}, got {values.shape[0]}")
+            if values.shape[:1] != (rows,):
+                got = values.shape[0] if values.shape else "a number"
+                raise OfframpError(f"{name}: {key}: expected {rows} rows, one for each {what}, got {got}")
 
     def chunks() -> Iterator[tuple[IntArray, IntArray]]:
         for start in range(0, len(sources), CHUNK):

@@ -161,7 +161,16 @@ def test_folders_by_type(tmp_path) -> None:
     for key, columns in edges.items():
         assert np.array_equal(pairs(again, key), columns["edge_index"])
     assert np.array_equal(again.vertex_fields["paper"]["x"], vertices["paper"]["x"])
+    np.save(tmp_path / "author" / "year.npy", np.int64(3))
+    with pytest.raises(OfframpError, match="year: expected 40 rows, one for each vertex, got a number"):
+        open_source(str(tmp_path))
+    np.save(tmp_path / "author" / "num_nodes.npy", np.zeros(2))
+    with pytest.raises(OfframpError, match=r"author: num_nodes: expected a number, got shape \(2,\)"):
+        open_source(str(tmp_path))
     (tmp_path / "author" / "num_nodes.npy").unlink()
+    with pytest.raises(OfframpError, match="author: expected x or num_nodes, for the number of vertices"):
+        open_source(str(tmp_path))
+    (tmp_path / "author" / "year.npy").unlink()
     np.save(tmp_path / "author" / "x.npy", np.zeros((2, 1)))
     with pytest.raises(OfframpError, match="expected vertices author from 0 to 1"):
         open_source(str(tmp_path))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
+from offramp.switchgnn.wire import LANES, SHORT_FRAME_BYTES, frame_bytes
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
@@ -148,6 +148,8 @@ def simulate(
     load_control(machine, topology, flows, control, framing.header, framing.payload)
     load_watch(machine, topology, watch)
     if plan is not None:
+        for context in machine.contexts:
+            context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
         _begin_exchange(machine, topology, protocol)
     if not machine.run(until_ps, wait_for_flows=plan is None):
         now = max(context.now for context in machine.contexts)
@@ -202,7 +204,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         context.host_count, context.leaf_count = topology.hosts, topology.leaves
         context.header, context.payload = framing.header, framing.payload
         context.retry_ps, context.spray = framing.retry_ps, spray
-        context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+        context.short_bytes = wire_bytes(SHORT_FRAME_BYTES)
         context.notices, context.watched = len(topology.source), at.NOTHING
         context.lanes = topology.lanes
         if links.mark_all_bytes is not None:

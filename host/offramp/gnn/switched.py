@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from offramp.gnn.comm import Alone, Comm
     from offramp.gnn.halo import ExchangeKey, Halo
-    from offramp.nic.worker import NicWorker
-    from offramp.switchgnn.worker import Worker
+    from offramp.train.worker_link import AnyWorker
     from offramp_base.transport.faulty import Faults
 
 
@@ -74,7 +73,7 @@ class Switch:
         target: str = "v1model",
         faults: Faults | None = None,
     ) -> None:
-        self.worker: Worker | NicWorker | None = None
+        self.worker: AnyWorker | None = None
         self.fabric: SwitchFabric | None = None
         self._address, self._ports, self._memory, self._timeout_s = address, ports, memory, timeout_s
         self._target, self._faults = target, faults

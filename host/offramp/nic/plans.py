@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's share of SwitchGNN's plans as the agent reads it (``smartnic/lib/switchgnn/plan.hpp``).
 
-32-bit little-endian numbers: magic, plans; for each plan chunks, segments of a packet at most, rows, blocks; for each
+32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks, segments of a packet at most; for each
 block its id, then lists, each behind its length.
 """
 
@@ -37,7 +37,7 @@ def write(shares: Shares) -> bytes:
     """The text of :func:`share`."""
     parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
     for plan, boundary, blocks in shares:
-        parts.append(np.array([plan.chunks, plan.lanes // LANES, len(boundary), len(blocks)]))
+        parts.append(np.array([plan.chunks, len(boundary), len(blocks), plan.lanes // LANES]))
         for block in blocks:
             parts.append(np.array([block.block_id]))
             parts += [part for each in _lists(block) for part in (np.array([len(each)]), each)]

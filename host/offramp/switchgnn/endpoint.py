@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from offramp.graph.csr import IntArray
 from offramp.switchgnn.local_block import boundary_of, local_block
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
@@ -99,17 +100,9 @@ class Endpoint:
         """
         if not self.finished:
             raise OfframpError(f"worker {self.index}: an exchange is still running")
-        if not 0 <= plan_index < len(self.plans):
-            raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self.plans) - 1}")
-        most, n = self.plans[plan_index].width, len(self.boundaries[plan_index])
-        if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
-            raise OfframpError(
-                f"worker {self.index}: values: expected {n} rows of at most {most} features, got shape {values.shape}"
-            )
-        if values.dtype != np.int32:
-            raise OfframpError(f"worker {self.index}: values: expected int32, got {values.dtype}")
+        require_values(self.index, self.plans, self.boundaries, plan_index, values)
         self._values = np.ascontiguousarray(values)
-        self._sums = np.zeros((n, values.shape[1]), np.int64)
+        self._sums = np.zeros(values.shape, np.int64)
         self._plan = plan_index
         for batch in self._ahead:
             self._count_payload(self.stats.down, batch)
@@ -350,3 +343,22 @@ class Endpoint:
         }
         self._control = build_frames(self.index, fields, 1)
         self._said.append(self._control)
+
+
+def require_values(
+    worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
+) -> None:
+    """Refuse what is no exchange of a worker whose rows of each plan are ``boundaries``.
+
+    Raises:
+        OfframpError: no such plan, or an array of another shape or type.
+    """
+    if not 0 <= plan_index < len(plans):
+        raise OfframpError(f"worker {worker}: plan {plan_index}: expected 0 to {len(plans) - 1}")
+    most, n = plans[plan_index].width, len(boundaries[plan_index])
+    if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
+        raise OfframpError(
+            f"worker {worker}: values: expected {n} rows of at most {most} features, got shape {values.shape}"
+        )
+    if values.dtype != np.int32:
+        raise OfframpError(f"worker {worker}: values: expected int32, got {values.dtype}")

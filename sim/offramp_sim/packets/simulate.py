@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.wire import LANES, SHORT_FRAME_BYTES, frame_bytes
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
@@ -148,8 +148,6 @@ def simulate(
     load_control(machine, topology, flows, control, framing.header, framing.payload)
     load_watch(machine, topology, watch)
     if plan is not None:
-        for context in machine.contexts:
-            context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
         _begin_exchange(machine, topology, protocol)
     if not machine.run(until_ps, wait_for_flows=plan is None):
         now = max(context.now for context in machine.contexts)

@@ -8,6 +8,7 @@ namespace offramp::switchgnn {
 namespace {
 
 constexpr std::size_t most_early = 1 << 16;  // frames; those beyond count as lost
+constexpr std::size_t most_shown = 5;        // missing vertices that an error names
 constexpr Time soft = 4;                     // repeats that cost the switch little come this much earlier than FETCH
 
 }  // namespace
@@ -366,9 +367,15 @@ void Endpoint::count(LinkCounts& link, std::size_t length, std::uint8_t chunk, b
 
 std::string Endpoint::state() const {
     const std::string where = "block " + std::to_string(block_id_) + ", round " + std::to_string(round_);
-    if (reception_)
-        return where + ": " + std::to_string(reception_->missing_vertices()) + " of " +
-               std::to_string(block().vertices.size()) + " results are missing";
+    if (reception_) {
+        const Numbers missing = reception_->missing_vertices();
+        std::string some;
+        for (std::size_t i = 0; i < std::min(missing.size(), most_shown); ++i)
+            some += (i == 0 ? "" : ", ") + std::to_string(missing[i]);
+        if (missing.size() > most_shown) some += ", …";
+        return where + ": " + std::to_string(missing.size()) + " of " + std::to_string(block().vertices.size()) +
+               " results are missing (of vertices " + some + ")";
+    }
     if (strayed_)
         return "round " + std::to_string(round_) + ": the switch is in round " + std::to_string(stray_round_) +
                ", so this worker was restarted, or the switch's program was not pushed anew for this job";

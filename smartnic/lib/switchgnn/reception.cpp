@@ -184,11 +184,11 @@ void Reception::finished_since(std::vector<Packet>& to) {
     news_.clear();
 }
 
-std::size_t Reception::missing_vertices() const {
-    std::size_t found = 0;
+Numbers Reception::missing_vertices() const {
+    Numbers found;
     for (std::size_t v = 0; v < block_.vertices.size(); ++v) {
         const auto* first = finished_.data() + v * chunks_;
-        found += std::find(first, first + chunks_, 0) != first + chunks_;
+        if (std::find(first, first + chunks_, 0) != first + chunks_) found.push_back(block_.vertices[v]);
     }
     return found;
 }

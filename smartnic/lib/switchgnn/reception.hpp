@@ -40,7 +40,8 @@ class Reception {
     // What was completed since the last call, as ACKs.
     void finished_since(std::vector<Packet>& to);
 
-    [[nodiscard]] std::size_t missing_vertices() const;
+    // Vertices with an incomplete chunk, ascending.
+    [[nodiscard]] Numbers missing_vertices() const;
 
   private:
     bool accept_result(const Packet& packet);

@@ -18,6 +18,7 @@ from offramp.nic import plans
 from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
 from offramp.switchgnn.stats import Link, WorkerStats
+from offramp_base.transport import framing
 from offramp_base.wire import ethernet
 from offramp_base.wire.structures import Structure
 
@@ -99,6 +100,13 @@ def switchgnn_hpp() -> str:
     body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
     text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, segments of 32 lanes (offramp.switchgnn.wire)."
     return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>", "", '"field.hpp"'])
+
+
+def framing_hpp() -> str:
+    """Sizes of messages of many frames."""
+    body = cpp.constants({"message_bytes": framing.MESSAGE_BYTES, "most_message": framing.MAX_MESSAGE}, "u64")
+    text = "Messages of many frames on a Unix socket (offramp_base.transport.framing)."
+    return cpp.file(text, "offramp::framing", body, ["<cstdint>"])
 
 
 def ethernet_hpp() -> str:
@@ -217,6 +225,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "smartnic/lib/formats/control.hpp": control_hpp,
     "smartnic/lib/formats/device.hpp": device_hpp,
     "smartnic/lib/formats/ethernet.hpp": ethernet_hpp,
+    "smartnic/lib/formats/framing.hpp": framing_hpp,
     "smartnic/lib/formats/functions.hpp": functions_hpp,
     "smartnic/lib/formats/queue.hpp": queue_hpp,
     "smartnic/lib/formats/stats.hpp": stats_hpp,

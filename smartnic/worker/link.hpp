@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "bytes.hpp"
+#include "formats/framing.hpp"
 
 namespace offramp {
 
@@ -52,8 +53,8 @@ class Link {
     static constexpr std::size_t longest = 1024;
 
   private:
-    static constexpr std::size_t message_bytes = 64 << 10, most_frames = message_bytes / 50;
-    static constexpr std::size_t most_message = 4 + message_bytes + (16 << 10);
+    static constexpr std::size_t message_bytes = framing::message_bytes, most_message = framing::most_message;
+    static constexpr std::size_t most_frames = message_bytes / 50;
 
     Outcome next_message();
     [[nodiscard]] bool adds_up(std::size_t size);

@@ -79,7 +79,7 @@ class Ports:
 def _received(host: socket.socket) -> bytes:
     try:
         return host.recv(1 << 20)
-    except ConnectionResetError:
+    except OSError:
         return b""
 
 

@@ -18,6 +18,7 @@ from offramp.nic import plans
 from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
 from offramp.switchgnn.stats import Link, WorkerStats
+from offramp_base.transport import framing
 from offramp_base.wire import ethernet
 from offramp_base.wire.structures import Structure
 
@@ -87,15 +88,25 @@ def switchgnn_hpp() -> str:
     """SwitchGNN's packet with the headers in front of it."""
     body = cpp.header(switchgnn.SWITCHGNN, "header")
     sizes = {"prefix_bytes": switchgnn.PREFIX_BYTES, "short_bytes": switchgnn.SHORT_FRAME_BYTES}
-    body += cpp.constants(sizes | {"lanes": switchgnn.LANES, "data_bytes": switchgnn.DATA_FRAME_BYTES}, "u64")
+    longest = switchgnn.frame_bytes(switchgnn.MOST_SEGMENTS)
+    payload = {"lanes": switchgnn.LANES, "most_segments": switchgnn.MOST_SEGMENTS}
+    body += cpp.comment("A payload has one to four segments of 32 lanes.") + cpp.constants(payload, "u64")
+    body += cpp.constants(sizes | {"data_bytes": switchgnn.DATA_FRAME_BYTES, "most_bytes": longest}, "u64")
     body += cpp.comment("By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.")
     body += cpp.enumeration("Kind", _values(switchgnn.Kind), "u8")
     hosts = {"switch_ip": switchgnn.SWITCH_IP, "first_ip": switchgnn.worker_ip(0)}
     names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": plans.MAGIC}
     body += cpp.constants(names | hosts)
     body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
-    text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, 32 lanes of int32 (offramp.switchgnn.wire)."
+    text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, segments of 32 lanes (offramp.switchgnn.wire)."
     return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>", "", '"field.hpp"'])
+
+
+def framing_hpp() -> str:
+    """Sizes of messages of many frames."""
+    body = cpp.constants({"message_bytes": framing.MESSAGE_BYTES, "most_message": framing.MAX_MESSAGE}, "u64")
+    text = "Messages of many frames on a Unix socket (offramp_base.transport.framing)."
+    return cpp.file(text, "offramp::framing", body, ["<cstdint>"])
 
 
 def ethernet_hpp() -> str:
@@ -169,7 +180,7 @@ def ipv4_p4() -> str:
 def switchgnn_p4() -> str:
     """SwitchGNN's header and payload, and who is who."""
     body = p4.header(switchgnn.SWITCHGNN, switchgnn.MEANING)
-    body += p4.header(switchgnn.PAYLOAD, "A 128-byte slice of a feature: 32 lanes of int32, two's complement.")
+    body += p4.header(switchgnn.PAYLOAD, "A segment of a payload, 128 bytes: 32 lanes of int32, two's complement.")
     for each in (
         p4.constant("IP_PROTOCOL_SWITCHGNN", 8, switchgnn.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
         p4.constant("NO_ID", 32, switchgnn.NO_ID),
@@ -214,6 +225,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "smartnic/lib/formats/control.hpp": control_hpp,
     "smartnic/lib/formats/device.hpp": device_hpp,
     "smartnic/lib/formats/ethernet.hpp": ethernet_hpp,
+    "smartnic/lib/formats/framing.hpp": framing_hpp,
     "smartnic/lib/formats/functions.hpp": functions_hpp,
     "smartnic/lib/formats/queue.hpp": queue_hpp,
     "smartnic/lib/formats/stats.hpp": stats_hpp,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import user_cache
+from offramp_base.private_folder import check_owned, check_way, user_cache
 
+TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
+"""Commands that a build needs, and the Debian packages that they are in."""
 _SOURCES: Final = (".c", ".cpp", ".h", ".hpp", ".cmake", ".in", ".service")
 
 
@@ -49,6 +52,47 @@ def run_cmake(root: Path, folder: Path, options: Sequence[str] = (), target: str
     _forget_other_sources(root, folder)
     _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(folder), *options])
     _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
+
+
+def build_once(root: Path, folder: Path, options: Sequence[str] = ()) -> None:
+    """Build the sources under ``root`` in ``folder`` unless that is done, by whichever process comes first.
+
+    Raises:
+        OfframpError: it does not build; the first fault.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            run_cmake(root, folder, options)
+            (folder / "complete").touch()
+
+
+def require_tools(what: str) -> None:
+    """Refuse to build ``what`` where a tool for it is missing.
+
+    Raises:
+        OfframpError: names the Debian packages.
+    """
+    if lacking := missing_tools():
+        raise OfframpError(f"building {what} needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
+
+
+def missing_tools() -> list[str]:
+    """Debian packages that a build lacks."""
+    return [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+
+
+def own_file(path: Path) -> Path:
+    """The file of a build in the user's cache.
+
+    Raises:
+        OfframpError: it, or a folder on the way to it, is not this user's alone to write.
+    """
+    check_owned(path.parent, folder=True)
+    check_way(path.parent)
+    check_owned(path.resolve(), folder=False)
+    return path
 
 
 def _forget_other_sources(root: Path, folder: Path) -> None:

@@ -10,6 +10,7 @@
 //     0       0       1     RESEND: the answer, src_id for dst_id alone; with payload
 //     1       0       0     ACK: src_id is complete
 //     1       1       0     DONE (to the switch), GO (to a worker)
+// A payload has ``more`` segments of 32 lanes behind its first.
 header switchgnn_t {
     bit<32> src_id;
     bit<32> dst_id;
@@ -19,13 +20,13 @@ header switchgnn_t {
     bit<1>  is_fetch;
     bit<1>  ecn;
     bit<1>  resend;
-    bit<2>  reserved;
+    bit<2>  more;
     bit<2>  level;
     bit<8>  chunk_id;
     bit<16> round;
 }
 
-// A 128-byte slice of a feature: 32 lanes of int32, two's complement.
+// A segment of a payload, 128 bytes: 32 lanes of int32, two's complement.
 header payload_t {
     bit<32> lane0;
     bit<32> lane1;

@@ -14,7 +14,7 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
     register<bit<32>>(AGGREGATORS) state;  // round (16 bits), contributions still missing or DEAD (16 bits)
     const bit<16> DEAD = 0x8000;
     Congestion() congestion;
-    Lanes() lanes;
+    EACH_SEGMENT(SEGMENT_LANES)
 
     apply {
         bit<32> entry;
@@ -57,7 +57,7 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
             congestion.apply(hdr, meta);
         }
         state.write(meta.index, entry);
-        lanes.apply(hdr, meta);
+        EACH_SEGMENT(APPLY_LANES)
     }
 }
 

@@ -7,18 +7,21 @@
 #include "../include/ipv4.p4"
 #include "../include/switchgnn.p4"
 #include "sizes.p4"
+#include "each_segment.p4"
 
 // Number of outcomes.
-#define OUTCOMES 23
+#define OUTCOMES 24
 
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
+
+#define SEGMENT_HEADER(lanes, payload) payload_t payload;
 
 struct headers_t {
     ethernet_t  ethernet;
     ipv4_t      ipv4;
     switchgnn_t switchgnn;
-    payload_t   payload;
+    EACH_SEGMENT(SEGMENT_HEADER)
 }
 
 // What a pass of a packet came to: exactly one of these, counted once.
@@ -45,7 +48,8 @@ enum bit<8> outcome_t {
     ACKNOWLEDGED  = 19,  // ACK: multicast to the owners of the vertex's neighbours
     RELAYED       = 20,  // passed on by a spine
     RESUMED       = 21,  // DONE to a switch that lost its registers: its round goes on
-    STRANGER      = 22   // from a port that may not send it
+    STRANGER      = 22,  // from a port that may not send it
+    HARVESTED     = 23   // a sum fetched its upper lanes and left as RESULT (Tofino)
 }
 
 #endif

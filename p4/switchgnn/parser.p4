@@ -19,12 +19,14 @@ parser SwitchGnnParser(packet_in packet,
 #include "states.p4"
 }
 
+#define EMIT(lanes, payload) packet.emit(hdr.payload);
+
 control SwitchGnnDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.switchgnn);
-        packet.emit(hdr.payload);
+        EACH_SEGMENT(EMIT)
     }
 }
 

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_SIZES_P4
 #define OFFRAMP_SWITCHGNN_SIZES_P4
-// Each may be set with -D. One aggregator holds 128 bytes.
+// Each may be set with -D.
+
+// Segments of 32 lanes of an aggregator, and of a packet at most: 1, as the paper has it, 2 or 4; a Tofino has no 4.
+#ifndef SEGMENTS
+#define SEGMENTS 1
+#endif
+
 #ifndef AGGREGATORS
-#define AGGREGATORS 32768
+#define AGGREGATORS (32768 / SEGMENTS)
 #endif
 
 // Aggregators whose partial sums of other racks are told apart; 1 where there is one switch.

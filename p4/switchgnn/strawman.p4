@@ -9,7 +9,7 @@
 // however many vertices there need it. Ports of workers are below 256.
 control Strawman(inout headers_t hdr, inout metadata_t meta) {
     Pool() pool;
-    Lanes() lanes;
+    EACH_SEGMENT(SEGMENT_LANES)
 
     apply {
         bool refused;
@@ -25,7 +25,7 @@ control Strawman(inout headers_t hdr, inout metadata_t meta) {
                 meta.outcome = outcome_t.SHARED;
             }
         } else {
-            lanes.apply(hdr, meta);
+            EACH_SEGMENT(APPLY_LANES)
             if (meta.reply == 1) {
                 hdr.switchgnn.src_id = NO_ID;
                 hdr.switchgnn.dst_id = meta.dst_id;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // SwitchGNN (Li et al., USENIX ATC 2025) for Tofino: what v1model.p4 does, in 12 stages of one pipe.
 // Each pass of a packet accesses each register at most once.
+// Two segments of 32 lanes cost no stage more than one.
+#ifndef SEGMENTS
+#define SEGMENTS 2
+#endif
+
 // Of the first pipe; pipe n has 128 n + 68. All workers' ports are in the pipe that it belongs to.
 #ifndef RECIRCULATION_PORT
 #define RECIRCULATION_PORT 68

@@ -74,10 +74,10 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& why) 
     }
     const auto& plan = endpoint_.plans()[asked.plan];
     const std::uint64_t cells = std::uint64_t{plan.boundary} * asked.width;
-    const bool fits = asked.width > 0 && asked.width <= plan.chunks * switchgnn::lanes && asked.sums % 8 == 0 &&
+    const bool fits = asked.width > 0 && asked.width <= plan.chunks * plan.chunk_lanes() && asked.sums % 8 == 0 &&
                       asked.scratch % 8 == 0 && region.holds(asked.values, cells * 4) &&
                       region.holds(asked.sums, cells * 8) &&
-                      region.holds(asked.scratch, plan.cells() * switchgnn::lanes * 8);
+                      region.holds(asked.scratch, plan.cells() * plan.chunk_lanes() * 8);
     if (!fits) {
         why = "exchange: a width or memory that does not fit the plan";
         return false;
@@ -142,7 +142,7 @@ bool Transport::send(Time now) {
 
 // The next frame, once, twice or not at all; its length.
 std::size_t Transport::send_with_faults() {
-    std::byte frame[switchgnn::data_bytes];
+    std::byte frame[switchgnn::most_bytes];
     const std::size_t length = endpoint_.outgoing(frame);
     for (int copies = length == 0 ? 0 : chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
         if (chance(asked_.loss)) continue;

@@ -32,6 +32,7 @@ Plan plan() {
     block.source_ids = block.remote_ids = Ids(block.sources);
     Plan made;
     made.chunks = 2;
+    made.segments = 2;
     made.boundary = 2;
     made.blocks = {block, block};
     made.blocks[1].id = 4;
@@ -41,11 +42,11 @@ Plan plan() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> values(2 * 40 * 4);
-    std::vector<std::int64_t> sums(2 * 40), scratch(2 * 2 * 2 * lanes);
+    std::vector<std::byte> values(2 * 100 * 4);
+    std::vector<std::int64_t> sums(2 * 100), scratch(2 * 2 * 2 * 2 * lanes);
     std::uint64_t journal = 0;
     Endpoint endpoint(0, {plan()}, {1000, 8000, (size & 1) != 0, (size & 1) != 0}, &journal);
-    std::byte out[data_bytes];
+    std::byte out[most_bytes];
     Time now = 0;
     endpoint.start();
     bool begun = false;
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::size_t length = std::min<std::size_t>(std::to_integer<std::size_t>(left[0]), left.size() - 1);
         std::vector<std::byte> frame(left.begin() + 1, left.begin() + 1 + static_cast<std::ptrdiff_t>(length));
         if (length % 2 == 0 && length >= 16) {
-            std::vector<std::byte> whole(data_bytes);
+            std::vector<std::byte> whole(most_bytes);
             build(whole.data(), 0, {});
             std::copy_n(frame.begin(), std::min<std::size_t>(length, 144), whole.begin() + prefix_bytes);
             frame = std::move(whole);
@@ -68,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         if (endpoint.finished() && !endpoint.waiting()) {
             if (begun) endpoint.collect();
-            begun = endpoint.begin({0, 40, 1, values.data(), sums.data(), scratch.data()});
+            begun = endpoint.begin({0, 100, 1, values.data(), sums.data(), scratch.data()});
         }
     }
     return 0;

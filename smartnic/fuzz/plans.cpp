@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t most_cells = 1024;
 
 void hear(Endpoint& endpoint, const Packet& packet) {
-    std::byte frame[data_bytes] = {};
+    std::byte frame[most_bytes] = {};
     endpoint.incoming({frame, build(frame, 0, packet)});
 }
 
@@ -26,7 +26,7 @@ void go(Endpoint& endpoint, std::uint16_t round) {
 
 // The worker hears its own frames and everything that it asks for, until nothing is left to say.
 void echo(Endpoint& endpoint, Time now) {
-    std::byte frame[data_bytes];
+    std::byte frame[most_bytes];
     for (std::uint64_t sent = 0; sent < 4 * most_cells; ++sent) {
         const std::size_t length = endpoint.outgoing(frame);
         if (length == 0) break;
@@ -38,9 +38,9 @@ void echo(Endpoint& endpoint, Time now) {
 void work(const std::vector<Plan>& plans, std::uint32_t number) {
     const Plan& plan = plans[number];
     if (plan.cells() > most_cells || plan.boundary > most_cells || plan.blocks.size() > 64) return;
-    const std::uint32_t width = plan.chunks * static_cast<std::uint32_t>(lanes) - number % 2;
+    const std::uint32_t width = plan.chunks * static_cast<std::uint32_t>(plan.chunk_lanes()) - number % 2;
     std::vector<std::byte> values(std::size_t{plan.boundary} * width * 4);
-    std::vector<std::int64_t> sums(std::size_t{plan.boundary} * width), scratch(plan.cells() * lanes);
+    std::vector<std::int64_t> sums(std::size_t{plan.boundary} * width), scratch(plan.cells() * plan.chunk_lanes());
     std::uint64_t journal = 0;
     Endpoint endpoint(0, plans, {1000, 8000, number % 2 == 0, number % 2 == 0}, &journal);
     endpoint.start();
@@ -58,6 +58,7 @@ void work(const std::vector<Plan>& plans, std::uint32_t number) {
                 result.block = block.id;
                 result.count = static_cast<std::uint16_t>(block.need[v]);
                 result.chunk = static_cast<std::uint8_t>(chunk);
+                result.segments = plan.segments_of(width, chunk);
                 result.round = round;
                 hear(endpoint, result);
             }

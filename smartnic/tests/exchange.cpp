@@ -62,7 +62,7 @@ class Lab {
                 std::exit(1);
             }
             w.sums.resize(w.expected.size());
-            w.scratch.resize(w.plans[0].cells() * lanes + 1);
+            w.scratch.resize(w.plans[0].cells() * w.plans[0].chunk_lanes() + 1);
             all.push_back(w.plans);
         }
         switch_ = std::make_unique<testing::Switch>(all);
@@ -106,7 +106,7 @@ class Lab {
     }
 
     bool step(Worker& w) {
-        std::byte frame[data_bytes];
+        std::byte frame[most_bytes];
         for (int burst = 0; burst < 4; ++burst) {
             const std::size_t length = w.endpoint->outgoing(frame);
             if (length == 0) {

@@ -39,7 +39,7 @@ void Switch::upload(const Packet& packet, std::vector<Frame>& out) {
         if (sum.dead) continue;
         if (sum.fresh) sum.left = need_[{packet.block, vertex}];
         sum.fresh = false;
-        for (std::size_t i = 0; i < lanes; ++i)
+        for (std::size_t i = 0; i < packet.segments * lanes; ++i)
             sum.sum[i] =
                 static_cast<std::int32_t>(static_cast<std::uint32_t>(sum.sum[i]) + load_be32(packet.payload + 4 * i));
         if (--sum.left != 0) continue;
@@ -47,9 +47,9 @@ void Switch::upload(const Packet& packet, std::vector<Frame>& out) {
         result.src = no_id;
         result.dst = vertex;
         result.count = static_cast<std::uint16_t>(need_[{packet.block, vertex}]);
-        Frame frame{owner_[{packet.block, vertex}], std::vector<std::byte>(data_bytes)};
+        Frame frame{owner_[{packet.block, vertex}], std::vector<std::byte>(frame_bytes(packet.segments))};
         build(frame.bytes.data(), 0, result);
-        for (std::size_t i = 0; i < lanes; ++i)
+        for (std::size_t i = 0; i < packet.segments * lanes; ++i)
             store_be32(frame.bytes.data() + short_bytes + 4 * i, static_cast<std::uint32_t>(sum.sum[i]));
         out.push_back(std::move(frame));
     }

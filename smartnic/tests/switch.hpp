@@ -28,7 +28,7 @@ class Switch {
     struct Aggregator {
         std::uint32_t left = 0;
         bool fresh = true, dead = false;
-        std::array<std::int32_t, lanes> sum{};
+        std::array<std::int32_t, most_segments * lanes> sum{};
     };
     using Key = std::tuple<std::uint16_t, std::uint32_t, std::uint8_t>;  // block, vertex, chunk
 

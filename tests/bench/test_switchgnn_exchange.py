@@ -11,18 +11,17 @@ import multiprocessing
 import os
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from offramp.switchgnn.rate import RateControl
-from offramp.switchgnn.worker import Worker
 from offramp.train.fabric import SwitchEndpoint, SwitchFabric
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
-from offramp_base.transport import open_io
+from offramp.train.worker_link import open_worker
 from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = pytest.mark.bench
@@ -47,7 +46,7 @@ def test_exchanges_of_an_epoch() -> None:
     barrier, answers = context.Barrier(WORKERS + 1), context.Queue()
 
     def work(rank: int, link: str) -> None:
-        worker = Worker(rank, plans, open_io(link), 60.0, rate=RateControl())
+        worker = open_worker(rank, plans, link, ExitStack(), 60.0)
         worker.start()
         rng = np.random.default_rng(rank)
         values = {

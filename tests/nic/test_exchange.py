@@ -44,10 +44,13 @@ EMULATED_S = 300.0
 @pytest.mark.parametrize(
     ("faults", "restarts"), [(0.0, 0), (0.05, 0), (0.2, 0), (0.05, 200)], ids=["clean", "faults", "many", "killed"]
 )
-def test_lockstep(programs: Path, tmp_path: Path, faults: float, restarts: int, limit: int) -> None:
+@pytest.mark.parametrize(("lanes", "width"), [(32, 40), (64, 40), (64, 100), (128, 300)])
+def test_lockstep(
+    programs: Path, tmp_path: Path, faults: float, restarts: int, limit: int, lanes: int, width: int
+) -> None:
     """With one block all vertices are in no other: their sums go straight to their rows."""
     for seed in range(4):
-        write_job(tmp_path / "job", *job_of(seed, workers=2 + seed, limit=limit))
+        write_job(tmp_path / "job", *job_of(seed, 2 + seed, width, limit, lanes))
         command = [programs / "offramp-nic-exchange", tmp_path / "job", seed, faults, faults, restarts]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

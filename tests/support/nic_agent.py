@@ -20,6 +20,7 @@ from offramp.nic import plans
 from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
+from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_p4.bench.namespace import in_namespace
 from offramp_sim.nic.links import ends
@@ -148,10 +149,10 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
                 file.write(struct.pack("<I", len(part)) + part)
 
 
-def job_of(seed: int, workers: int = 4, width: int = 40, limit: int = 12) -> tuple[Job, np.ndarray]:
+def job_of(seed: int, workers: int = 4, width: int = 40, limit: int = 12, lanes: int = LANES) -> tuple[Job, np.ndarray]:
     """A small job of blocks of at most so many vertices, and features for it; where links are cards, on all of them."""
     links = len(os.environ.get("OFFRAMP_NIC_LINKS", "").split())
     workers = min(workers, links or workers)
-    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=limit, features=(width,))
+    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=limit, features=(width,), lanes=lanes)
     x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
     return job, x

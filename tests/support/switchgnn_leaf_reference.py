@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from offramp.switchgnn.leaf_spine import MAX_LEAVES, ROOT, LeafSpine
 from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
-    DATA_FRAME_BYTES,
     LEAF_IP,
     LEVEL_LEAF,
     NO_ID,
@@ -21,8 +18,8 @@ from offramp.switchgnn.wire import (
     next_round,
 )
 from offramp_base.wire.ethernet import ETHERNET, IPV4, ipv4_checksum
-from offramp_sim.switchgnn.frames import Header, kind_of, reply
-from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
+from offramp_sim.switchgnn.frames import Header, kind_of, payload_end, reply
+from offramp_sim.switchgnn.reference import Output, ReferenceSwitch, lanes_of
 
 
 class ReferenceLeaf(ReferenceSwitch):
@@ -120,14 +117,14 @@ class ReferenceLeaf(ReferenceSwitch):
     def _add(
         self, frame: bytes, header: Header, block: BlockPlan, chunks: int, v: int, need: int, weight: int, level: int
     ) -> Output:
-        lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
+        lanes = lanes_of(frame, header)
         done = self._contribute(v * chunks + header["chunk_id"], need, lanes, header["ecn"], weight)
         if done is None:
             return []
         total, ecn = done
         vertex = int(block.vertices[v])
         fields = {"src_id": NO_ID, "dst_id": vertex, "count": need, "ecn": ecn, "level": level}
-        rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
+        rest = total.astype(">i4").tobytes() + frame[payload_end(header) :]
         return [(self._channel(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
 
     def _forward(self, frame: bytes, header: Header, outcome: Disposition) -> Output:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
-MESSAGE_BYTES = 64 << 10
-"""Frames are gathered up to this size, which a default socket buffer holds several times."""
+MESSAGE_BYTES = 192 << 10
+"""Frames are gathered up to this size: each message costs both ends a system call, and wakes whoever waits for it."""
 MAX_FRAME = 16 << 10
 """Longest frame a link carries, bytes."""
 MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME

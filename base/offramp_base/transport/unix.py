@@ -52,12 +52,15 @@ class UnixIO:
     The switch holds back when a host does not read, so :meth:`send` reads while it waits: two ends that send
     at the same time never wait for each other.
 
+    Attributes:
+        name: for messages.
+
     Raises:
         OfframpError: nobody listens at ``path``.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._name = f"unix:{check_path(path)}"
+        self.name = f"unix:{check_path(path)}"
         self.stats = LinkStats()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -66,7 +69,7 @@ class UnixIO:
             self._socket.connect(str(path))
         except OSError as error:
             self._socket.close()
-            raise OfframpError(f"{self._name}: {error.strerror}; is the switch running?") from None
+            raise OfframpError(f"{self.name}: {error.strerror}; is the switch running?") from None
         self._socket.setblocking(False)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
@@ -93,11 +96,15 @@ class UnixIO:
             self._wait(select.POLLIN, timeout_s)
         self._drain()
         if not self._arrived and self._closed:
-            raise OfframpError(f"{self._name}: the switch closed the link")
+            raise OfframpError(f"{self.name}: the switch closed the link")
         batch = PacketBatch.concatenate(self._arrived)
         self._arrived.clear()
         self.stats.received += len(batch)
         return batch
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for code that moves frames by itself."""
+        return self._socket.fileno()
 
     def close(self) -> None:
         """Release the link."""
@@ -110,7 +117,7 @@ class UnixIO:
             if self._drain():
                 deadline = time.monotonic() + STALL_S
             elif time.monotonic() > deadline:
-                raise OfframpError(f"{self._name}: the switch took no frame for {STALL_S:g} s")
+                raise OfframpError(f"{self.name}: the switch took no frame for {STALL_S:g} s")
 
     def _try_send(self, message: Message) -> bool:
         try:
@@ -118,7 +125,7 @@ class UnixIO:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise OfframpError(f"{self._name}: {error.strerror}") from None
+            raise OfframpError(f"{self.name}: {error.strerror}") from None
 
     def _wait(self, events: int, timeout_s: float) -> None:
         # A link whose other end is gone stays readable: waiting for it would spin.

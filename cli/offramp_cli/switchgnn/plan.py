@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from offramp.switchgnn.planner import Option, Planner
 
 
+def _lanes() -> list[str]:
+    from offramp.switchgnn.chunks import WIDTHS
+
+    return [str(lanes) for lanes in WIDTHS]
+
+
 @dataclass(frozen=True)
 class PlanSettings:
     """What is planned."""
@@ -46,6 +52,13 @@ class PlanSettings:
         str,
         Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
     ] = "paper"
+    lanes: Annotated[
+        str,
+        Field(
+            "Lanes of 32 bits of an aggregator, and of a packet at most; 32 as the paper has it",
+            choices=_lanes,
+        ),
+    ] = "32"
     compare: Annotated[bool | None, Field("Compare all schemes; by default up to 200,000 cut edges")] = None
     rates: Annotated[Path | None, Field("JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions")] = (
         None
@@ -74,9 +87,9 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     from offramp.graph.partition import partition as give_owners
     from offramp.graph.partition_file import write_partition
     from offramp.graph.racks import cross_rack as copies_between
+    from offramp.switchgnn.chunks import chunks_for
     from offramp.switchgnn.cost import Rates, load_rates
     from offramp.switchgnn.leaf_spine import cross_rack, even_racks
-    from offramp.switchgnn.plan import chunks_for
     from offramp.switchgnn.plan_file import save_plan
     from offramp.switchgnn.planner import Planner
     from offramp.switchgnn.scheme import Scheme, parse_scheme
@@ -87,13 +100,14 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     parse_scheme(settings.scheme)  # what is wrong is said before the work
     if outputs.calibrate is not None and not settings.measure:
         raise SettingsError("calibrate", "goes with {measure} only", str(outputs.calibrate))
+    lanes = int(settings.lanes)
     given_rates = load_rates(settings.rates) if settings.rates is not None else Rates()
     network = even_racks(workers, racks) if racks != 1 else None
     with stages(console) as stage:
         stage("loading the graph")
         data = load(settings.graph, seed)
         features = data.width if settings.width is None else settings.width
-        chunks_for(features)
+        chunks_for(features, lanes)
         stage("partitioning the graph")
         owner = give_owners(data, workers, partition, seed, racks)
         if outputs.save_partition is not None:
@@ -101,7 +115,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         stage("finding the boundary")
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
-        planner = Planner(boundary, settings.memory, settings.order, seed, given_rates)
+        planner = Planner(boundary, settings.memory, settings.order, seed, given_rates, lanes)
         paper = planner.option(Scheme(), features)
     made = paper.made.plan
     numbers = {
@@ -128,7 +142,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
     """What was asked for, ready for JSON."""
-    names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme")
+    names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
     given = {name: getattr(settings, name) for name in names}
     return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
 
@@ -179,7 +193,7 @@ def summarise(graph: Graph, boundary: Boundary, paper: Option, width: int, rates
     seconds = {"p2p": predict(p2p_of(paper.made), rates).seconds, "switchgnn": paper.prediction.seconds}
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
-        "unlimited": asdict(unlimited_volume(boundary, width)),
+        "unlimited": asdict(unlimited_volume(boundary, width, made.lanes)),
         "switchgnn": asdict(plan_volume(made, width)),
     }
     sizes = np.array([len(block.vertices) for block in made.blocks])
@@ -192,6 +206,7 @@ def summarise(graph: Graph, boundary: Boundary, paper: Option, width: int, rates
         "C": boundary.C,
         "R": boundary.R,
         "r": boundary.R / boundary.B if boundary.B else 0.0,
+        "lanes": made.lanes,
         "chunks": made.chunks,
         "aggregators": made.aggregators,
         "aggregators_peak": made.aggregators_peak,
@@ -273,7 +288,8 @@ def _verdict(numbers: dict[str, Any]) -> str:
         )
     even = host * numbers["S"] // switch
     reason = (
-        "even unlimited memory would not help: packets of 128 bytes cost more than the copies that they save"
+        f"even unlimited memory would not help: packets of {4 * numbers['lanes']} bytes cost more than the copies that "
+        "they save"
         if volumes["unlimited"]["wire_bytes"] >= host
         else "more memory makes fewer blocks and so fewer uploads"
     )

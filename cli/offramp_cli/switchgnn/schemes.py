@@ -28,7 +28,8 @@ def compare(console: Console, planner: Planner, schemes: Sequence[Scheme], width
     """
     from rich.progress import Progress
 
-    schemes = [s for s in schemes if not s.chunk_major or s.slices(width) > 1]  # a single slice is as without
+    # A single slice is as without.
+    schemes = [s for s in schemes if not s.chunk_major or s.slices(width, planner.lanes) > 1]
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("comparing schemes", total=len(schemes))
         return planner.options(schemes, width, lambda _: progress.advance(task))

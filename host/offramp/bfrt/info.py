@@ -97,6 +97,11 @@ class BfrtInfo:
             raise _unknown("BF-RT table", name, self._tables)
         return self._tables[name]
 
+    @property
+    def names(self) -> list[str]:
+        """Names of all tables, counters and registers among them."""
+        return list(self._tables)
+
     def __contains__(self, name: object) -> bool:
         return name in self._tables
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.gnn.halo import ExchangeKey, Halo
-    from offramp.nic.worker import NicWorker
-    from offramp.switchgnn.worker import Worker
+    from offramp.train.worker_link import AnyWorker
 
 
 @dataclass(eq=False)
@@ -60,14 +59,14 @@ class Route:
         own = np.unique(halo.send_rows.cpu().numpy())
         return cls(halo, copies, own, len(own) + np.searchsorted(np.sort(mine), mine))
 
-    def fetch(self, worker: Worker | NicWorker, x: torch.Tensor) -> torch.Tensor:
+    def fetch(self, worker: AnyWorker, x: torch.Tensor) -> torch.Tensor:
         """``(n, F)`` float32 own rows to the ``(h, F)`` rows of others, bit by bit."""
         values = self._rows(x.shape[1])
         values[: len(self.own)] = x.numpy()[self.own].view(np.int32)
         sums = self._exchange(worker, values, back=0)[self.place]
         return torch.from_numpy(sums.astype(np.int32).view(np.float32))
 
-    def give_back(self, worker: Worker | NicWorker, gradient: torch.Tensor, key: ExchangeKey) -> torch.Tensor:
+    def give_back(self, worker: AnyWorker, gradient: torch.Tensor, key: ExchangeKey) -> torch.Tensor:
         """``(h, F)`` float32 gradients of others' rows to ``(n, F)`` sums of what ranks have for own rows.
 
         Raises:
@@ -88,7 +87,7 @@ class Route:
     def _rows(self, features: int) -> npt.NDArray[np.int32]:
         return np.zeros((len(self.own) + len(self.place), features), np.int32)
 
-    def _exchange(self, worker: Worker | NicWorker, values: npt.NDArray[np.int32], back: int) -> npt.NDArray[Any]:
+    def _exchange(self, worker: AnyWorker, values: npt.NDArray[np.int32], back: int) -> npt.NDArray[Any]:
         """In as many pieces as the plan that suits best takes."""
         features = values.shape[1]
         width, plan = next((each for each in self.plans if each[0] >= features), self.plans[-1])

@@ -17,11 +17,12 @@ import torch
 from offramp.gnn.exchanges import PlainExchange
 from offramp.gnn.route import Route
 from offramp.gnn.settings import SWITCH_MEMORY
+from offramp.switchgnn.chunks import MAX_CHUNKS, aggregator_bytes, lanes_for
 from offramp.switchgnn.multicast import multicast_plan
 from offramp.switchgnn.pairwise import pairwise_plan
-from offramp.switchgnn.plan import AGGREGATOR_BYTES, MAX_CHUNKS, Plan, require_ids
+from offramp.switchgnn.plan import Plan, require_ids
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.wire import LANES
+from offramp.switchgnn.target import TARGETS
 from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 from offramp.train.worker_link import open_worker
 from offramp.workers.messages import MOST_ROW
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 
     from offramp.gnn.comm import Alone, Comm
     from offramp.gnn.halo import ExchangeKey, Halo
-    from offramp.nic.worker import NicWorker
-    from offramp.switchgnn.worker import Worker
+    from offramp.train.worker_link import AnyWorker
     from offramp_base.transport.faulty import Faults
 
 
@@ -73,7 +73,7 @@ class Switch:
         target: str = "v1model",
         faults: Faults | None = None,
     ) -> None:
-        self.worker: Worker | NicWorker | None = None
+        self.worker: AnyWorker | None = None
         self.fabric: SwitchFabric | None = None
         self._address, self._ports, self._memory, self._timeout_s = address, ports, memory, timeout_s
         self._target, self._faults = target, faults
@@ -140,7 +140,7 @@ class Switch:
             try:
                 endpoint = SwitchEndpoint(self._address, ports)
                 self.fabric = self._stack.enter_context(SwitchFabric(endpoint, "switch", self._target))
-                self.fabric.load(plans, self._memory // AGGREGATOR_BYTES)
+                self.fabric.load(plans, self._memory // aggregator_bytes(plans[0].lanes))
             except OfframpError as error:
                 problem = str(error)
         if told := comm.introduce(problem.encode()[:MOST_ROW])[0]:
@@ -160,7 +160,8 @@ class Switch:
 
     def _plans(self) -> list[Plan]:
         """Two for each halo and number of packets: there, and back."""
-        most = min(MAX_CHUNKS, self._memory // AGGREGATOR_BYTES)
+        lanes = lanes_for((width for each in self._widths.values() for width in each), TARGETS[self._target].lanes)
+        most = min(MAX_CHUNKS, self._memory // aggregator_bytes(lanes))
         plans: list[Plan] = []
         blocks = ids = 0
         for halo, widths in self._widths.items():
@@ -168,10 +169,10 @@ class Switch:
             if not route.copies.R:
                 continue
             self._routes[halo] = route
-            for chunks in sorted({min(-(-width // LANES), most) for width in widths}):
-                route.plans.append((chunks * LANES, len(plans)))
+            for chunks in sorted({min(-(-width // lanes), most) for width in widths}):
+                route.plans.append((chunks * lanes, len(plans)))
                 for plan_of in (multicast_plan, pairwise_plan):
-                    plan = plan_of(route.copies, chunks, self._memory, first_block_id=blocks)
+                    plan = plan_of(route.copies, chunks, self._memory, first_block_id=blocks, lanes=lanes)
                     # The switch knows a vertex's port by its id alone.
                     each = [replace(block, vertices=block.vertices + ids) for block in plan.blocks]
                     plans.append(replace(plan, blocks=each))

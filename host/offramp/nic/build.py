@@ -114,7 +114,7 @@ class Variant:
 
 def cache_folder(variant: str = "release") -> Path:
     """Where a build of these sources is kept."""
-    return kept_folder("nic", source_root(), variant, without=("ports", "store"))
+    return kept_folder("nic", source_root(), variant, without=("ports", "store", "worker"))
 
 
 def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's share of SwitchGNN's plans as the agent reads it (``smartnic/lib/switchgnn/plan.hpp``).
 
-32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks; for each block its id, then lists, each
-behind its length.
+32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks, segments of a packet at most; for each
+block its id, then lists, each behind its length.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.local_block import LocalBlock, boundary_of, local_block
 from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.wire import LANES
 
-MAGIC: Final = 0x31504753  # "SGP1"
+MAGIC: Final = 0x32504753  # "SGP2"
 Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
 """For each plan its rows (boundary vertices of the worker, ascending) and its blocks."""
-LANES_BYTES: Final = 32 * 8
-"""Of scratch memory for each vertex and chunk of all blocks."""
 
 
 def share(
@@ -38,7 +37,7 @@ def write(shares: Shares) -> bytes:
     """The text of :func:`share`."""
     parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
     for plan, boundary, blocks in shares:
-        parts.append(np.array([plan.chunks, len(boundary), len(blocks)]))
+        parts.append(np.array([plan.chunks, len(boundary), len(blocks), plan.lanes // LANES]))
         for block in blocks:
             parts.append(np.array([block.block_id]))
             parts += [part for each in _lists(block) for part in (np.array([len(each)]), each)]
@@ -47,9 +46,7 @@ def write(shares: Shares) -> bytes:
 
 def scratch_bytes(shares: Shares) -> int:
     """Memory for the sums of all blocks of the largest plan."""
-    return (
-        max((sum(len(b.vertices) for b in blocks) * plan.chunks for plan, _, blocks in shares), default=0) * LANES_BYTES
-    )
+    return max((8 * plan.width * sum(len(b.vertices) for b in blocks) for plan, _, blocks in shares), default=0)
 
 
 def _lists(block: LocalBlock) -> tuple[IntArray, ...]:

@@ -25,7 +25,6 @@ from offramp.nic.rings import Rings, Submission
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import Link, WorkerStats
-from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.sealed_memory import SharedMemory
@@ -138,7 +137,7 @@ class NicWorker:
         """
         if not 0 <= plan_index < len(self._plans):
             raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self._plans) - 1}")
-        n, most = len(self.boundaries[plan_index]), self._plans[plan_index].chunks * LANES
+        n, most = len(self.boundaries[plan_index]), self._plans[plan_index].width
         if values.dtype != np.int32 or values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
             raise OfframpError(
                 f"worker {self.index}: values: expected {n} rows of at most {most} int32 features, got "
@@ -161,7 +160,7 @@ class NicWorker:
 
     def _lay_out(self, text: bytes, shares: plan_text.Shares) -> None:
         """Offsets in one region: rings, journal, message, answer, plans, values, sums, scratch."""
-        cells = max((len(rows) * plan.chunks * LANES for plan, rows, _ in shares), default=0)
+        cells = max((len(rows) * plan.width for plan, rows, _ in shares), default=0)
         sizes = [wire.queue_bytes(_ENTRIES), 64, 64, _ANSWER, len(text), 4 * cells, 8 * cells]
         sizes.append(plan_text.scratch_bytes(shares))
         places = [0]

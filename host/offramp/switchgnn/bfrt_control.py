@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from offramp.bfrt.session import BfrtSession
 from offramp.switchgnn import barrier, guard, origin, telemetry
 from offramp.switchgnn.barrier import Groups
-from offramp.switchgnn.control import NEXT_PASS_SESSION, entries_for
+from offramp.switchgnn.control import NEXT_PASS_SESSION, entries_for, require_lanes
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.rows import require_room
 from offramp.switchgnn.target import TNA
@@ -37,6 +37,7 @@ class SwitchGnnBfrt:
         """
         session, target = self._session, self.target
         rows, groups = entries_for(session.info, plans, ports, target, acks=acks)
+        require_lanes(plans, session.info.names)
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.rows import Rows, require_room
 from offramp.switchgnn.target import V1MODEL, Names, Target, target_of
 from offramp.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
+from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
@@ -47,11 +48,12 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
     Programs that repair no loss have no table for the last.
 
     Raises:
-        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
-            can address.
+        OfframpError: as :func:`check_plans`, :meth:`Target.check_ports` and :meth:`Target.check_lanes`, or more
+            aggregators than the target can address.
     """
     check_plans(plans, ports)
     target.check_ports(ports)
+    target.check_lanes(plans)
     if target.aggregators is not None:
         require_room("aggregators", target.slots(plans), target.aggregators)
     return [
@@ -102,6 +104,7 @@ def sizes_for(
     """
     slots = target.slots(plans)
     sizes = {
+        "SEGMENTS": max((plan.lanes for plan in plans), default=LANES) // LANES,
         "AGGREGATORS": slots if capacity is None else capacity,
         "VERTICES": slots,
         "PARTIALS": slots if leaves else 1,
@@ -112,6 +115,20 @@ def sizes_for(
         "RECIRCULATION_PORT": target.recirculation_port,
     }
     return {macro: max(size, 1) for macro, size in sizes.items()}
+
+
+def require_lanes(plans: Sequence[Plan], registers: Iterable[str]) -> None:
+    """Refuse plans whose packets have more lanes than the aggregators of the program with these registers.
+
+    Raises:
+        OfframpError: such a plan; where the names do not tell how many lanes there are, none is refused.
+    """
+    names = list(registers)
+    pairs = sum(name.endswith(".val0.pairs") for name in names)  # Tofino's, a lane of each segment in one register
+    has = LANES * (2 * pairs + sum(name.endswith((".val0", ".val0.sums")) for name in names))
+    wanted = max((plan.lanes for plan in plans), default=0)
+    if has and wanted > has:
+        raise OfframpError(f"plans: for aggregators of {wanted} lanes, those of the switch program have {has}")
 
 
 class SwitchGnnControl:
@@ -150,6 +167,7 @@ class SwitchGnnControl:
         target = self.target
         session = self._session
         rows, groups = entries_for(session.index.tables, plans, ports, target, acks=acks)
+        require_lanes(plans, session.index.registers.by_name)
         self._require_room(rows, target.slots(plans))
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
@@ -169,6 +187,7 @@ class SwitchGnnControl:
         target = self.target
         if PLACE not in self._session.index.tables:
             raise OfframpError(f"{target.name}: the switch program is for one switch only, not for leaves and spines")
+        require_lanes(plans, self._session.index.registers.by_name)
         self._require_room(entries.rows, target.slots(plans))
         action, params = entries.place
         if action == LEAF:

@@ -13,7 +13,6 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import BlockPlan
 from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp.switchgnn.timing import MOST_PACKETS, block_slots, hosts_bytes, served_slots
-from offramp.switchgnn.volume import PACKET_WIRE_BYTES
 from offramp_base.documents import is_number, parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
@@ -108,7 +107,7 @@ class Prediction:
 def predict(made: SchemePlan, rates: Rates) -> Prediction:
     """Time of one exchange: first what hosts send each other, then block after block."""
     plan, workers = made.plan, made.boundary.workers
-    slot_s = PACKET_WIRE_BYTES * 8 / rates.link_bps
+    slot_s = made.packet_bytes * 8 / rates.link_bps
     switch_s = 0.0
     for block in plan.blocks:
         sends, gets = loads(block, workers)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from offramp.graph.csr import IntArray
 from offramp.switchgnn.local_block import boundary_of, local_block
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
@@ -17,7 +18,6 @@ from offramp.switchgnn.stats import Link, WorkerStats
 from offramp.switchgnn.transmission import Transmission
 from offramp.switchgnn.uploads import Uploads
 from offramp.switchgnn.wire import (
-    LANES,
     NO_ID,
     Kind,
     Parsed,
@@ -100,22 +100,13 @@ class Endpoint:
         """
         if not self.finished:
             raise OfframpError(f"worker {self.index}: an exchange is still running")
-        if not 0 <= plan_index < len(self.plans):
-            raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self.plans) - 1}")
-        chunks, n = self.plans[plan_index].chunks, len(self.boundaries[plan_index])
-        if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= chunks * LANES:
-            raise OfframpError(
-                f"worker {self.index}: values: expected {n} rows of at most {chunks * LANES} features, "
-                f"got shape {values.shape}"
-            )
-        if values.dtype != np.int32:
-            raise OfframpError(f"worker {self.index}: values: expected int32, got {values.dtype}")
+        require_values(self.index, self.plans, self.boundaries, plan_index, values)
         self._values = np.ascontiguousarray(values)
-        self._sums = np.zeros((n, values.shape[1]), np.int64)
-        for batch in self._ahead:
-            self.stats.down.count_payload(batch, values.shape[1])
-        self._ahead = []
+        self._sums = np.zeros(values.shape, np.int64)
         self._plan = plan_index
+        for batch in self._ahead:
+            self._count_payload(self.stats.down, batch)
+        self._ahead = []
         self._todo = list(range(len(self._blocks[plan_index])))
         if not self.waiting:
             self._next_block()
@@ -138,7 +129,7 @@ class Endpoint:
             batch, self._replies = batch.select(slice(limit)), [rest] if len(rest) else []
         elif self._uploads:
             batch, features = self._uploads.take(limit)
-            self.stats.up.add_data(len(batch), features)
+            self.stats.up.add_data(batch, features)
             return batch
         else:
             self._first_pass = False
@@ -146,7 +137,7 @@ class Endpoint:
                 return self._control
             batch, self._control = self._control, PacketBatch.empty()
         self.stats.up.count(batch)
-        self.stats.up.count_payload(batch, self._sums.shape[1])
+        self._count_payload(self.stats.up, batch)
         return batch
 
     def incoming(self, batch: PacketBatch) -> None:
@@ -155,7 +146,7 @@ class Endpoint:
             return
         reception = self._reception
         if reception is not None and not self.waiting and (features := reception.take(batch)) >= 0:
-            self.stats.down.add_data(len(batch), features)
+            self.stats.down.add_data(batch, features)
             self.progress += len(batch)
             self._look_at(reception)
             return
@@ -163,7 +154,7 @@ class Endpoint:
         if self.finished:
             self._ahead.append(batch)  # of the next exchange, if of any: how wide it is, begin() will say
         else:
-            self.stats.down.count_payload(batch, self._sums.shape[1])
+            self._count_payload(self.stats.down, batch)
         packets = parse_frames(batch)
         self.stats.foreign += packets.foreign
         self.stats.truncated += packets.truncated
@@ -274,6 +265,9 @@ class Endpoint:
         if self._reception is not None and data.any():
             self._collect(self._reception, packets.select(data))
 
+    def _count_payload(self, link: Link, batch: PacketBatch) -> None:
+        link.count_payload(batch, self._sums.shape[1], self.plans[self._plan].lanes)
+
     def _reply(self, batch: PacketBatch) -> None:
         if len(batch):
             self._replies.append(batch)
@@ -302,8 +296,9 @@ class Endpoint:
         plan = self.plans[self._plan]
         block = self._blocks[self._plan][self._todo.pop(0)]
         self._block_id = block.block_id
-        reception = self._reception = Reception(block, plan.chunks, self.round, self._sums, self.stats)
-        self._transmission = Transmission(self.index, block, self._values, plan.chunks, self.round, self.stats)
+        shape = plan.chunks, plan.lanes
+        reception = self._reception = Reception(block, *shape, self.round, self._sums, self.stats)
+        self._transmission = Transmission(self.index, block, self._values, *shape, self.round, self.stats)
         self._uploads = self._transmission.uploads()
         self._first_pass = True
         early, self._early = self._early, []
@@ -348,3 +343,22 @@ class Endpoint:
         }
         self._control = build_frames(self.index, fields, 1)
         self._said.append(self._control)
+
+
+def require_values(
+    worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
+) -> None:
+    """Refuse what is no exchange of a worker whose rows of each plan are ``boundaries``.
+
+    Raises:
+        OfframpError: no such plan, or an array of another shape or type.
+    """
+    if not 0 <= plan_index < len(plans):
+        raise OfframpError(f"worker {worker}: plan {plan_index}: expected 0 to {len(plans) - 1}")
+    most, n = plans[plan_index].width, len(boundaries[plan_index])
+    if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= most:
+        raise OfframpError(
+            f"worker {worker}: values: expected {n} rows of at most {most} features, got shape {values.shape}"
+        )
+    if values.dtype != np.int32:
+        raise OfframpError(f"worker {worker}: values: expected int32, got {values.dtype}")

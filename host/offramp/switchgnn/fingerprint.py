@@ -10,7 +10,8 @@ import numpy as np
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, rows_of
-from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan
+from offramp.switchgnn.chunks import aggregator_bytes
+from offramp.switchgnn.plan import Plan
 from offramp_base.settings.error import SettingsError
 
 _SHOWN = 12
@@ -40,7 +41,7 @@ def job_fingerprint(plans: Sequence[Plan]) -> str:
     """SHA-256 of everything in the plans that workers and switch must agree on, in hexadecimal."""
     parts: list[IntArray] = []
     for plan in plans:
-        parts.append(np.array([plan.workers, plan.chunks, plan.aggregators, len(plan.blocks)]))
+        parts.append(np.array([plan.workers, plan.chunks, plan.lanes, plan.aggregators, len(plan.blocks)]))
         for block in plan.blocks:
             parts += [np.array([block.block_id, len(block.vertices)]), block.vertices, block.indptr, block.neighbours]
             parts += [block.owner.astype(np.int64), block.order]
@@ -53,7 +54,7 @@ def require_fit(file: str, plan: Plan, boundary: Boundary, memory_bytes: int) ->
     Raises:
         SettingsError: of the field ``plan``; says what differs.
     """
-    aggregators = memory_bytes // AGGREGATOR_BYTES
+    aggregators = memory_bytes // aggregator_bytes(plan.lanes)
     if plan.aggregators != aggregators:
         made_for = f"made for a switch of {plan.aggregators} aggregators, expected {aggregators} ({memory_bytes} B)"
         raise SettingsError("plan", made_for, file)

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, rows_of
+from offramp.switchgnn.chunks import vector_wire_bytes
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.volume import PACKET_WIRE_BYTES
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 
 Mask = npt.NDArray[np.bool_]
@@ -25,7 +25,7 @@ MAX_ARCS = 1_000_000
 _UNCUTTABLE = 2**30
 
 
-def selections(boundary: Boundary, plan: Plan, slices: int, lanes: int) -> Iterator[Mask]:
+def selections(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
     """``(R,)`` masks over ``boundary.copies``, among them the best: those that hosts send themselves.
 
     A copy of a vertex for a worker is saved when all contributions behind it go through the switch, which takes the
@@ -33,10 +33,10 @@ def selections(boundary: Boundary, plan: Plan, slices: int, lanes: int) -> Itera
     what to send back so that the copies saved are worth most beyond their cost is a maximum closure, a minimum cut.
     """
     host = round(2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES))
-    packet = plan.chunks * slices * PACKET_WIRE_BYTES
+    switch = vector_wire_bytes(lanes, plan.lanes)
     arcs = sum(len(block.neighbours) for block in plan.blocks) + plan.uploads + plan.results + boundary.R
     if arcs <= MAX_ARCS:
-        yield _closure(boundary, plan, host, packet)
+        yield _closure(boundary, plan, host, switch)
         return
     for level in range(1, plan.levels):
         hosted = np.zeros(boundary.R, np.bool_)
@@ -46,12 +46,11 @@ def selections(boundary: Boundary, plan: Plan, slices: int, lanes: int) -> Itera
         yield hosted
 
 
-def selections_of_partials(boundary: Boundary, slices: int, chunks: int, lanes: int) -> Iterator[Mask]:
+def selections_of_partials(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
     """The same for partial sums: a destination of few workers is not worth its result."""
     r = np.repeat(boundary.r, boundary.r)
     host = 2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES)
-    packet = chunks * slices * PACKET_WIRE_BYTES
-    yield r * host <= (r + 1) * packet
+    yield r * host <= (r + 1) * vector_wire_bytes(lanes, plan.lanes)
 
 
 def copies_behind(boundary: Boundary, block: BlockPlan) -> IntArray:
@@ -94,7 +93,7 @@ def _restricted(block: BlockPlan, keep: Mask) -> BlockPlan:
     )
 
 
-def _closure(boundary: Boundary, plan: Plan, host: int, packet: int) -> Mask:
+def _closure(boundary: Boundary, plan: Plan, host: int, switch: int) -> Mask:
     """Copies that are worth less than the uploads and results that would save them."""
     copy, upload, result = [], [], []
     first = 0
@@ -111,7 +110,7 @@ def _closure(boundary: Boundary, plan: Plan, host: int, packet: int) -> Mask:
     used = np.unique(items)
     tails = np.concatenate([np.full(boundary.R, source), pairs[:, 0], boundary.R + used])
     heads = np.concatenate([np.arange(boundary.R), pairs[:, 1], np.full(len(used), sink)])
-    capacity = np.repeat([host, _UNCUTTABLE, packet], [boundary.R, len(pairs), len(used)]).astype(np.int32)
+    capacity = np.repeat([host, _UNCUTTABLE, switch], [boundary.R, len(pairs), len(used)]).astype(np.int32)
     network = coo_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
     residual = network - maximum_flow(csr_array(network), source, sink).flow
     residual.data[residual.data < 0] = 0

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, IP_PROTOCOL, LANES, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN
+from offramp.switchgnn.wire import IP_PROTOCOL, LANES, MOST_SEGMENTS, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Ints, Words, copy, inlined, native
@@ -40,15 +40,19 @@ _IPV4: Final = ETHER_TYPE_IPV4
 _VERSION: Final = 0x45
 _OURS: Final = IP_PROTOCOL
 _HEAD: Final = SHORT_FRAME_BYTES
-_FRAME: Final = DATA_FRAME_BYTES
-_LANES: Final = LANES
+_SEGMENT: Final = LANES
+"""Lanes of a segment of the payload."""
+_MORE: Final = SWITCHGNN.by_name["more"].shift
+"""Where the byte with the flags says how many segments follow the first."""
+_MOST_MORE: Final = MOST_SEGMENTS - 1
 _NOBODY: Final = 0xFFFF_FFFF
 
 
 class Features(Record):
     """What a worker uploads in one round; ``k`` vertices of a block, ``n`` rows of ``features`` int32.
 
-    Vertices, rows and fan-outs are ``(k,)``; ``head`` is a frame up to its payload, right but for vertex, count, chunk.
+    Vertices, rows and fan-outs are ``(k,)``; ``heads`` are frames up to their payload, of one segment, of two and so
+    on, right but for vertex, count and chunk. A chunk has ``lanes`` features, a frame ``stride`` bytes at most.
     """
 
     vertices: Words
@@ -57,7 +61,9 @@ class Features(Record):
     values: Ints
     features: int
     chunks: int
-    head: Bytes
+    lanes: int
+    stride: int
+    heads: Bytes
 
 
 class Sums(Record):
@@ -70,6 +76,7 @@ class Sums(Record):
     sums: Words
     features: int
     chunks: int
+    lanes: int
     finished: Bytes
     marked: Bytes
     block_id: int
@@ -98,37 +105,47 @@ def _half(at: Bytes) -> int:
 
 
 @inlined
-def _width(features: int, chunk: int) -> int:
+def _width(features: int, chunk: int, lanes: int) -> int:
     """Features in a chunk."""
-    width = features - chunk * _LANES
-    if width > _LANES:
-        return _LANES
+    width = features - chunk * lanes
+    if width > lanes:
+        return lanes
     if width < 0:
         return 0
     return width
 
 
+@inlined
+def _segments(width: int) -> int:
+    """Segments of the packet of a chunk with so many features."""
+    if width == 0:
+        return 1
+    return (width + _SEGMENT - 1) // _SEGMENT
+
+
 @native
-def build_uploads(given: Features, cells: Words, count: int, frames: Bytes) -> int:
-    """Write the frame of each of ``cells``; returns the features in them, without the zeros behind."""
+def build_uploads(given: Features, cells: Words, count: int, frames: Bytes, lengths: Ints) -> int:
+    """Write the frame of each of ``cells``, and its length; returns the features in them, without the zeros behind."""
     carried = 0
     for i in range(count):
-        frame = frames + i * _FRAME
+        frame = frames + i * given.stride
         vertex = cells[i] // given.chunks
         chunk = cells[i] % given.chunks
-        copy(frame, given.head, _HEAD)
+        width = _width(given.features, chunk, given.lanes)
+        segments = _segments(width)
+        copy(frame, given.heads + (segments - 1) * _HEAD, _HEAD)
         _put(frame + _SRC_ID, given.vertices[vertex])
         fan_out = given.fan_out[vertex]
         frame[_COUNT] = fan_out >> 8
         frame[_COUNT + 1] = fan_out
         frame[_CHUNK_ID] = chunk
-        width = _width(given.features, chunk)
-        values = given.values + (given.rows[vertex] * given.features + chunk * _LANES)
+        values = given.values + (given.rows[vertex] * given.features + chunk * given.lanes)
         lanes = frame + _HEAD
         for lane in range(width):
             _put(lanes + 4 * lane, values[lane])
-        for lane in range(width, _LANES):
+        for lane in range(width, segments * _SEGMENT):
             _put(lanes + 4 * lane, 0)
+        lengths[i] = _HEAD + 4 * segments * _SEGMENT
         carried += width
     return carried
 
@@ -152,7 +169,7 @@ def _find(ids: Words, count: int, wanted: int) -> int:
 @inlined
 def _cell(given: Sums, frame: Bytes, length: int) -> int:
     """The cell that a frame is the first RESULT of; -1 for any other frame."""
-    if length != _FRAME or _half(frame + _ETHER_TYPE) != _IPV4 or frame[_IP] != _VERSION:
+    if length < _HEAD or _half(frame + _ETHER_TYPE) != _IPV4 or frame[_IP] != _VERSION:
         return -1
     if (_half(frame + _FRAGMENT) & 0x1FFF) != 0 or frame[_PROTOCOL] != _OURS:
         return -1
@@ -162,6 +179,9 @@ def _cell(given: Sums, frame: Bytes, length: int) -> int:
         return -1
     chunk = frame[_CHUNK_ID]
     if chunk >= given.chunks:
+        return -1
+    segments = _segments(_width(given.features, chunk, given.lanes))
+    if (frame[_FLAGS] >> _MORE & _MOST_MORE) != segments - 1 or length != _HEAD + 4 * segments * _SEGMENT:
         return -1
     vertex = _find(given.vertices, given.count, _word(frame + _DST_ID))
     if vertex < 0 or given.need[vertex] != _half(frame + _COUNT):
@@ -191,8 +211,8 @@ def take_results(given: Sums, frames: Bytes, stride: int, lengths: Ints, count: 
         frame = frames + i * stride
         cell = given.cells[i]
         chunk = cell % given.chunks
-        width = _width(given.features, chunk)
-        sums = given.sums + (given.rows[cell // given.chunks] * given.features + chunk * _LANES)
+        width = _width(given.features, chunk, given.lanes)
+        sums = given.sums + (given.rows[cell // given.chunks] * given.features + chunk * given.lanes)
         lanes = frame + _HEAD
         for lane in range(width):
             number = _word(lanes + 4 * lane)

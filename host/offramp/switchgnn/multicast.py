@@ -14,9 +14,10 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.copies import Copies
 from offramp.switchgnn.pairwise import in_turns, partial_ids, sums_in
 from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
+from offramp.switchgnn.wire import LANES
 
 
-def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_id: int = 0) -> Plan:
+def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_id: int = 0, lanes: int = LANES) -> Plan:
     """Blocks of as many copies as fit ``memory_bytes``, by vertices that take turns among their owners.
 
     A vertex whose copies are in two blocks is uploaded in both.
@@ -26,11 +27,12 @@ def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_i
         chunks: packets of a row.
         memory_bytes: of the aggregators.
         first_block_id: Block_id of the first block.
+        lanes: of an aggregator.
 
     Raises:
         OfframpError: memory for no copy, more blocks than there are Block_ids, ids beyond 32 bits.
     """
-    aggregators, limit = sums_in(memory_bytes, chunks)
+    aggregators, limit = sums_in(memory_bytes, chunks, lanes)
     require_ids(len(copies.owner) + copies.R)
     count = -(-copies.R // limit)
     require_blocks(count, first_block_id)
@@ -38,7 +40,8 @@ def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_i
     by_place = np.argsort(place[copies.copies[:, 0]], kind="stable")
     parts = np.split(by_place, np.arange(1, count) * limit) if count else []
     blocks = [_block(first_block_id + i, copies, part) for i, part in enumerate(parts)]
-    return Plan(copies.workers, chunks, aggregators, blocks, copies.R, copies.B, copies.C, first_block_id)
+    counts = copies.R, copies.B, copies.C
+    return Plan(copies.workers, chunks, aggregators, blocks, *counts, first_block_id, lanes)
 
 
 def _block(block_id: int, copies: Copies, part: IntArray) -> BlockPlan:

@@ -8,8 +8,10 @@ import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
+from offramp.switchgnn.chunks import aggregator_bytes
 from offramp.switchgnn.copies import Copies
-from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, require_blocks, require_ids
+from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
+from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
 
 
@@ -27,6 +29,7 @@ def pairwise_plan(
     memory_bytes: int,
     through: npt.NDArray[np.bool_] | None = None,
     first_block_id: int = 0,
+    lanes: int = LANES,
 ) -> Plan:
     """Blocks of as many destinations as fit ``memory_bytes``, for the partial sums that ``through`` picks.
 
@@ -41,11 +44,12 @@ def pairwise_plan(
         memory_bytes: of the aggregators.
         through: ``(R,)`` which of ``boundary.copies`` go through the switch; None: all.
         first_block_id: Block_id of the first block.
+        lanes: of an aggregator.
 
     Raises:
         OfframpError: memory for no destination, more blocks than there are Block_ids, ids beyond 32 bits.
     """
-    aggregators, limit = sums_in(memory_bytes, chunks)
+    aggregators, limit = sums_in(memory_bytes, chunks, lanes)
     require_ids(len(boundary.owner) + boundary.R)
     pairs = np.arange(boundary.R) if through is None else np.flatnonzero(through)
     ids, (vertex, sender) = partial_ids(boundary)[pairs], boundary.copies[pairs].T
@@ -58,21 +62,22 @@ def pairwise_plan(
         _block(first_block_id + i, boundary, ids[part], vertex[part], sender[part])
         for i, part in enumerate(np.split(by_place, starts) if count else [])
     ]
-    return Plan(boundary.workers, chunks, aggregators, blocks, boundary.R, boundary.B, boundary.C, first_block_id)
+    counts = boundary.R, boundary.B, boundary.C
+    return Plan(boundary.workers, chunks, aggregators, blocks, *counts, first_block_id, lanes)
 
 
-def sums_in(memory_bytes: int, chunks: int) -> tuple[int, int]:
+def sums_in(memory_bytes: int, chunks: int, lanes: int = LANES) -> tuple[int, int]:
     """Aggregators in so much memory, and how many sums of ``chunks`` packets they hold.
 
     Raises:
         OfframpError: not one.
     """
-    aggregators = memory_bytes // AGGREGATOR_BYTES
+    aggregators = memory_bytes // aggregator_bytes(lanes)
     if aggregators < chunks:
         raise SettingsError(
             "memory",
             f"holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
-            f"expected at least {chunks * AGGREGATOR_BYTES} B",
+            f"expected at least {chunks * aggregator_bytes(lanes)} B",
             f"{memory_bytes} B",
         )
     return aggregators, aggregators // chunks

@@ -16,31 +16,20 @@ from offramp.graph.blocks import plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, transposed
 from offramp.graph.order import order_ranks
-from offramp.switchgnn.wire import LANES, NO_ID, PAYLOAD
+from offramp.switchgnn.chunks import MAX_CHUNKS, aggregator_bytes
+from offramp.switchgnn.wire import LANES, NO_ID
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
-AGGREGATOR_BYTES = PAYLOAD.size
-"""An aggregator holds the payload of one packet."""
+AGGREGATOR_BYTES = aggregator_bytes(LANES)
+"""Of the paper's aggregator."""
 
-MAX_CHUNKS = 255
 MAX_NEED = 0x7FFF
 """Contributions that an aggregator's ``left`` register can count: bit 15 marks DEAD (section 5.2)."""
 
 MAX_BLOCKS = 1 << 16
-
-
-def chunks_for(features: int) -> int:
-    """128-byte packets that carry a vertex of ``features`` int32 lanes (specification section 3.2).
-
-    Raises:
-        OfframpError: fewer than 1 or more than 8160 features.
-    """
-    if not 1 <= features <= MAX_CHUNKS * LANES:
-        raise OfframpError(f"features {features}: expected 1 to {MAX_CHUNKS * LANES}")
-    return -(-features // LANES)
 
 
 @sendable
@@ -125,12 +114,13 @@ class Plan:
     Attributes:
         workers: number of workers.
         chunks: packets for each vertex feature.
-        aggregators: aggregators of the switch, of 128 bytes each.
+        aggregators: aggregators of the switch.
         blocks: in the order in which they run; Block_ids are consecutive.
         R: host-based multicast volume in feature vectors, for comparison.
         B: boundary vertices.
         C: undirected cut edges.
         first_block_id: Block_id of the first block.
+        lanes: of an aggregator, which a packet carries at most.
     """
 
     workers: int
@@ -141,6 +131,7 @@ class Plan:
     B: int
     C: int
     first_block_id: int = 0
+    lanes: int = LANES
 
     @cached_property
     def uploads(self) -> int:
@@ -166,6 +157,11 @@ class Plan:
     def recirculations(self) -> int:
         """Passes beyond an upload's first."""
         return self.passes - self.packets
+
+    @property
+    def width(self) -> int:
+        """Features of the widest vector that the plan carries."""
+        return self.chunks * self.lanes
 
     @property
     def levels(self) -> int:
@@ -213,11 +209,12 @@ def make_plan(
     *,
     balanced: bool = False,
     binned: bool = False,
+    lanes: int = LANES,
 ) -> Plan:
     """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
 
     ``balanced`` also shares each block's uploads out among the workers (:mod:`offramp.graph.balance`); ``binned`` cuts
-    them along G3's bins (:mod:`offramp.graph.bin_blocks`).
+    them along G3's bins (:mod:`offramp.graph.bin_blocks`). Aggregators have ``lanes`` lanes each.
 
     Raises:
         OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than there are
@@ -225,10 +222,10 @@ def make_plan(
     """
     if not 1 <= chunks <= MAX_CHUNKS:
         raise OfframpError(f"chunks {chunks}: expected 1 to {MAX_CHUNKS}")
-    aggregators = memory_bytes // AGGREGATOR_BYTES
+    aggregators = memory_bytes // aggregator_bytes(lanes)
     limit = aggregators // chunks
     if limit < 2:
-        least = 2 * chunks * AGGREGATOR_BYTES
+        least = 2 * chunks * aggregator_bytes(lanes)
         raise SettingsError(
             "memory",
             f"holds {max(aggregators, 0)} aggregators; an edge needs {chunks} at each end, expected at least {least} B",
@@ -249,4 +246,5 @@ def make_plan(
         ranks = order_ranks(indptr, neighbours, order, seed + block_id)
         owner = boundary.owner[block.vertices]
         plans.append(BlockPlan(block_id, block.vertices, owner, indptr, neighbours, ranks, block.level))
-    return Plan(boundary.workers, chunks, aggregators, plans, boundary.R, boundary.B, boundary.C, first_block_id)
+    counts = boundary.R, boundary.B, boundary.C
+    return Plan(boundary.workers, chunks, aggregators, plans, *counts, first_block_id, lanes)

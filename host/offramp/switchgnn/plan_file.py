@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
-from offramp.switchgnn.plan import MAX_BLOCKS, MAX_CHUNKS, MAX_NEED, BlockPlan, Plan
+from offramp.switchgnn.chunks import MAX_CHUNKS, WIDTHS
+from offramp.switchgnn.plan import MAX_BLOCKS, MAX_NEED, BlockPlan, Plan
 from offramp_base.archive import open_archive
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
 
-_SCALARS = ("workers", "chunks", "aggregators", "R", "B", "C", "first_block_id")
+_SCALARS = ("workers", "chunks", "aggregators", "R", "B", "C", "first_block_id", "lanes")
 _PER_VERTEX = ("vertices", "owner", "need", "order")
 
 
@@ -86,6 +87,8 @@ def _check_header(path: Path, header: dict[str, int], sizes: IntArray, level: In
     ):
         if not least <= header[name] <= most:
             raise _wrong(path, name, f"{least} to {most}, got {header[name]}")
+    if header["lanes"] not in WIDTHS:
+        raise _wrong(path, "lanes", f"{', '.join(map(str, WIDTHS))}, got {header['lanes']}")
     if not 0 <= header["first_block_id"] <= MAX_BLOCKS - len(sizes):
         raise _wrong(path, "first_block_id", f"0 to {MAX_BLOCKS - len(sizes)}, got {header['first_block_id']}")
     limit = header["aggregators"] // header["chunks"]

@@ -11,6 +11,7 @@ from offramp.switchgnn.cost import Prediction, Rates, predict
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import Scheme
 from offramp.switchgnn.scheme_plan import SchemePlan, base_plan, plan_scheme
+from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
@@ -32,6 +33,7 @@ class Planner:
         order: of the uploads of vertices.
         seed: of what is random.
         rates: of links, switch and hosts.
+        lanes: of an aggregator.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Planner:
         order: str = "gamr",
         seed: int = 0,
         rates: Rates | None = None,
+        lanes: int = LANES,
     ) -> None:
         self.boundary = boundary
         self.rates = rates or Rates()
         self._memory_bytes = memory_bytes
         self._order = order
         self._seed = seed
+        self.lanes = lanes
         self._bases: dict[tuple[bool, bool, bool, int], Plan] = {}
 
     def option(self, scheme: Scheme, features: int) -> Option:
@@ -55,10 +59,12 @@ class Planner:
         Raises:
             OfframpError: memory too small, vectors too long, or contributions that quantised values cannot hold.
         """
-        chunks = scheme.chunks_a_round(features)
+        chunks = scheme.chunks_a_round(features, self.lanes)
         key = scheme.pairwise, scheme.balanced, scheme.binned, chunks
         if key not in self._bases:
-            self._bases[key] = base_plan(self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed)
+            self._bases[key] = base_plan(
+                self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed, lanes=self.lanes
+            )
         require_fan_in(self.boundary, scheme)
         base = self._bases[key]
         made = plan_scheme(
@@ -70,6 +76,7 @@ class Planner:
             self._seed,
             base=base,
             cost=lambda one: predict(one, self.rates).seconds,
+            lanes=self.lanes,
         )
         return Option(made, predict(made, self.rates))
 

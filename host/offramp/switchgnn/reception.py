@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
+from offramp.switchgnn.chunks import chunk_widths, segments_for
 from offramp.switchgnn.kernels import Sums, filled, kernels
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES, NO_ID, Kind, Parsed
+from offramp.switchgnn.wire import NO_ID, Kind, Lanes, Parsed
 from offramp_base.wire.batch import PacketBatch
 
 Mask = npt.NDArray[np.bool_]
@@ -29,20 +30,23 @@ class Reception:
     Args:
         block: the worker's share.
         chunks: packets of a sum.
+        lanes: features of a packet at most.
         round_: the round.
         sums: ``(n, F)`` int64, all boundary vertices of the worker, to which what is complete is added.
         stats: counts what came.
     """
 
     def __init__(
-        self, block: LocalBlock, chunks: int, round_: int, sums: npt.NDArray[np.int64], stats: WorkerStats
+        self, block: LocalBlock, chunks: int, lanes: int, round_: int, sums: npt.NDArray[np.int64], stats: WorkerStats
     ) -> None:
         self.block = block
         self._chunks = chunks
+        self._lanes = lanes
+        self._segments = segments_for(chunk_widths(sums.shape[1], chunks, lanes))  # of each chunk
         self._sums = sums
         self._stats = stats
         cells = len(block.vertices) * chunks
-        self._sum = np.zeros((cells, LANES), np.int64)  # of features that came unaggregated
+        self._sum = np.zeros((cells, lanes), np.int64)  # of features that came unaggregated
         self._finished = np.repeat(block.need == 0, chunks)
         self._released = np.zeros(len(block.ways.vertex) * chunks, np.bool_)  # by way
         self._unreleased = np.repeat(block.ways.count, chunks)  # ways of each cell
@@ -118,7 +122,7 @@ class Reception:
             The features in them, without the zeros behind; -1, and nothing has changed, for any other batch.
         """
         data, n = batch.data, len(batch)
-        if self._take is None or n > len(self._cells) or data.shape[1] < DATA_FRAME_BYTES or data.strides[1] != 1:
+        if self._take is None or n > len(self._cells) or data.strides[1] != 1:
             return -1
         lengths = np.ascontiguousarray(batch.lengths, np.int32)
         given = self._given.ctypes.data
@@ -132,7 +136,9 @@ class Reception:
     def accept(self, packets: Parsed) -> int:
         """Take packets with payload of this round; how many of them told something new."""
         result = packets.field("src_id") == NO_ID
-        fitting = (packets.field("block_id") == self.block.block_id) & (packets.field("chunk_id") < self._chunks)
+        chunk = packets.field("chunk_id")
+        fitting = (packets.field("block_id") == self.block.block_id) & (chunk < self._chunks)
+        fitting &= packets.segments >= self._segments[np.minimum(chunk, self._chunks - 1)]
         self._stats.rejected += int((~fitting).sum())
         # Unaggregated first: a RESULT in the same batch then finds its vertex as far as they bring it.
         return self._accept_features(packets.select(fitting & ~result)) + self._accept_results(
@@ -146,7 +152,7 @@ class Reception:
         known &= (packets.field("count") == self.block.need[at]) & (packets.kind == _DATA)
         cell = at * self._chunks + packets.field("chunk_id")
         new = self._first_of(cell, known, self._finished)
-        self._sum[cell[new]] = packets.lanes[new]
+        self._sum[cell[new]] = self._fitted(packets.lanes[new])
         self._marked[cell[new]] = packets.field("ecn")[new] == 1
         self._finish(cell[new])
         self._stats.results += len(new)
@@ -167,7 +173,7 @@ class Reception:
         cell = block.targets[entry] * self._chunks + chunk[packet]
         unfinished = ~self._finished[cell]
         cell, packet = cell[unfinished], packet[unfinished]
-        np.add.at(self._sum, cell, packets.lanes[packet])
+        np.add.at(self._sum, cell, self._fitted(packets.lanes[packet]))
         np.subtract.at(self._missing, cell, 1)
         unasked = packets.kind == _DATA
         self._unreleased[cell[unasked[packet]]] = 0  # the strawman's: there was no aggregator to release
@@ -205,11 +211,18 @@ class Reception:
         self._stats.duplicates += len(candidates) - len(first)
         return first
 
+    def _fitted(self, lanes: Lanes) -> Lanes:
+        """The lanes of packets as many as a chunk has; those that a packet does not carry are 0 in a chunk, too."""
+        fitted = np.zeros((len(lanes), self._lanes), np.int32)
+        width = min(self._lanes, lanes.shape[1])
+        fitted[:, :width] = lanes[:, :width]
+        return fitted
+
     def _finish(self, cells: IntArray) -> None:
         vertex, chunk = np.divmod(cells, self._chunks)
         for one in np.unique(chunk).tolist():
             of_one = chunk == one
-            part = self._sums[:, LANES * one : LANES * (one + 1)]
+            part = self._sums[:, self._lanes * one : self._lanes * (one + 1)]
             part[self.block.rows[vertex[of_one]]] += self._sum[cells[of_one], : part.shape[1]]
         self._finished[cells] = True
         self._open -= len(cells)
@@ -228,6 +241,7 @@ class Reception:
             sums=self._sums,
             features=self._sums.shape[1],
             chunks=self._chunks,
+            lanes=self._lanes,
             finished=self._finished,
             marked=self._marked,
             block_id=block.block_id,

@@ -25,7 +25,7 @@ class Scheme:
 
     Attributes:
         pairwise: workers upload a partial sum for each destination, in place of vertices.
-        chunk_major: 128 bytes of every vertex before the next 128, so that memory holds one chunk of each.
+        chunk_major: one chunk of every vertex before the next, so that memory holds one chunk of each.
         bits: of a value on the wire, one of :data:`BITS`.
         hybrid: what costs more bytes through the switch goes from worker to worker.
         balanced: blocks also share their uploads out among the workers.
@@ -53,13 +53,13 @@ class Scheme:
         """32-bit lanes that ``features`` values take."""
         return -(-features * self.bits // LANE_BITS)
 
-    def chunks_a_round(self, features: int) -> int:
-        """Packets of a vertex in one round; the others follow in rounds of their own."""
-        return 1 if self.chunk_major else -(-self.lanes(features) // LANES)
+    def chunks_a_round(self, features: int, lanes: int = LANES) -> int:
+        """Packets of a vertex in one round, of ``lanes`` lanes at most; the others follow in rounds of their own."""
+        return 1 if self.chunk_major else -(-self.lanes(features) // lanes)
 
-    def slices(self, features: int) -> int:
+    def slices(self, features: int, lanes: int = LANES) -> int:
         """Times that the blocks run for one exchange."""
-        return -(-self.lanes(features) // LANES) if self.chunk_major else 1
+        return -(-self.lanes(features) // lanes) if self.chunk_major else 1
 
 
 _PARTS: dict[str, tuple[str, bool | int]] = {

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
 from offramp.switchgnn import hybrid
+from offramp.switchgnn.chunks import chunks_for, vector_wire_bytes
 from offramp.switchgnn.pairwise import pairwise_plan
-from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switchgnn.plan import Plan, make_plan
 from offramp.switchgnn.scheme import LANE_BITS, Scheme
-from offramp.switchgnn.volume import PACKET_WIRE_BYTES, Streams, streams
+from offramp.switchgnn.volume import Streams, streams
+from offramp.switchgnn.wire import LANES
 
 RANGE_BYTES, SCALE_BYTES = 4, 2
 """Of a quantised partial sum: its least and largest value to the owner, and the scale back."""
@@ -53,7 +55,7 @@ class SchemePlan:
     @property
     def slices(self) -> int:
         """Times that the blocks run."""
-        return self.scheme.slices(self.features)
+        return self.scheme.slices(self.features, self.plan.lanes)
 
     @property
     def rounds(self) -> int:
@@ -97,6 +99,16 @@ class SchemePlan:
             found += streams(receiver, sender, SCALE_BYTES, self.boundary.workers)
         return found
 
+    @cached_property
+    def vector_bytes(self) -> int:
+        """Bytes of link time of a vector's packets between a worker and the switch."""
+        return vector_wire_bytes(self.lanes, self.plan.lanes)
+
+    @property
+    def packet_bytes(self) -> float:
+        """Bytes of link time of a packet between a worker and the switch, on average."""
+        return self.vector_bytes / (self.slices * self.plan.chunks)
+
     @property
     def payload_bytes(self) -> int:
         """Lanes that hold values, both directions, without the zeros that fill packets."""
@@ -106,12 +118,12 @@ class SchemePlan:
     @property
     def wire_up(self) -> int:
         """Bytes of link time from the workers; DONE and ACK are not counted."""
-        return self.packets_up * PACKET_WIRE_BYTES + self.by_hosts.wire_bytes
+        return self.plan.uploads * self.vector_bytes + self.by_hosts.wire_bytes
 
     @property
     def wire_down(self) -> int:
         """Bytes of link time to the workers; GO and ACK are not counted."""
-        return self.packets_down * PACKET_WIRE_BYTES + self.by_hosts.wire_bytes
+        return self.plan.results * self.vector_bytes + self.by_hosts.wire_bytes
 
     @property
     def wire_bytes(self) -> int:
@@ -137,6 +149,7 @@ def plan_scheme(
     *,
     base: Plan | None = None,
     cost: Callable[[SchemePlan], float] | None = None,
+    lanes: int = LANES,
 ) -> SchemePlan:
     """Plan one exchange of vectors of ``features`` values.
 
@@ -151,27 +164,28 @@ def plan_scheme(
         base: the plan of the same scheme without ``hybrid``, where it is known already.
         cost: of the ways to share the copies out between switch and hosts that have no more wire bytes than p2p the
             one of least cost is taken; None: the one of fewest bytes.
+        lanes: of an aggregator.
 
     Raises:
         OfframpError: as :func:`~offramp.switchgnn.plan.make_plan` and
             :func:`~offramp.switchgnn.pairwise.pairwise_plan`.
     """
-    chunks_for(scheme.lanes(features))
-    chunks, slices, lanes = scheme.chunks_a_round(features), scheme.slices(features), scheme.lanes(features)
+    chunks_for(scheme.lanes(features), lanes)
     if base is None:
-        base = base_plan(boundary, scheme, chunks, memory_bytes, order, seed, first_block_id)
+        chunks = scheme.chunks_a_round(features, lanes)
+        base = base_plan(boundary, scheme, chunks, memory_bytes, order, seed, first_block_id, lanes=lanes)
     nothing = np.zeros(boundary.R, np.bool_)
     pure = SchemePlan(scheme, boundary, features, base, nothing)
     if not scheme.hybrid or not boundary.R:
         return pure
     if scheme.pairwise:
-        masks = hybrid.selections_of_partials(boundary, slices, chunks, lanes)
+        masks = hybrid.selections_of_partials(boundary, base, pure.lanes)
     else:
-        masks = hybrid.selections(boundary, base, slices, lanes)
+        masks = hybrid.selections(boundary, base, pure.lanes)
     found = [pure]
     for hosted in (~nothing, *masks):
         if scheme.pairwise:
-            left = pairwise_plan(boundary, chunks, memory_bytes, ~hosted, first_block_id)
+            left = pairwise_plan(boundary, base.chunks, memory_bytes, ~hosted, first_block_id, lanes)
         else:
             left = hybrid.without(boundary, base, hosted)
         found.append(SchemePlan(scheme, boundary, features, left, hosted))
@@ -188,10 +202,18 @@ def p2p_of(made: SchemePlan) -> SchemePlan:
 
 
 def base_plan(
-    boundary: Boundary, scheme: Scheme, chunks: int, memory_bytes: int, order: str, seed: int, first_block_id: int = 0
+    boundary: Boundary,
+    scheme: Scheme,
+    chunks: int,
+    memory_bytes: int,
+    order: str,
+    seed: int,
+    first_block_id: int = 0,
+    *,
+    lanes: int = LANES,
 ) -> Plan:
-    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round."""
+    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round of ``lanes`` lanes."""
     if scheme.pairwise:
-        return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id)
+        return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id, lanes)
     cut = {"balanced": scheme.balanced, "binned": scheme.binned}
-    return make_plan(boundary, chunks, memory_bytes, order, seed, first_block_id, **cut)
+    return make_plan(boundary, chunks, memory_bytes, order, seed, first_block_id, **cut, lanes=lanes)

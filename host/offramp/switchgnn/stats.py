@@ -9,9 +9,8 @@ import numpy as np
 
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import ETHERNET, IPV4, total_wire_bytes, wire_bytes
+from offramp_base.wire.ethernet import ETHERNET, IPV4, total_wire_bytes
 
-_DATA_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
 
 
@@ -31,12 +30,12 @@ class Link:
     payload_bytes: int = 0
     wire_bytes: int = 0
 
-    def add_data(self, packets: int, features: int) -> None:
-        """Add whole packets of payload, without the zeros behind their features."""
-        self.packets += packets
-        self.data_packets += packets
+    def add_data(self, batch: PacketBatch, features: int) -> None:
+        """Add packets that all have a payload, with so many features in them, without the zeros behind."""
+        self.packets += len(batch)
+        self.data_packets += len(batch)
         self.payload_bytes += 4 * features
-        self.wire_bytes += packets * _DATA_WIRE_BYTES
+        self.wire_bytes += total_wire_bytes(batch.lengths)
 
     def count(self, batch: PacketBatch) -> None:
         """Add the frames of ``batch``, all but their payload."""
@@ -44,12 +43,12 @@ class Link:
         self.wire_bytes += total_wire_bytes(batch.lengths)
         self.data_packets += int(np.count_nonzero(batch.lengths >= DATA_FRAME_BYTES))
 
-    def count_payload(self, batch: PacketBatch, features: int) -> None:
-        """Add the features in ``batch``, which belongs to an exchange of vectors of so many features."""
+    def count_payload(self, batch: PacketBatch, features: int, lanes: int = LANES) -> None:
+        """Add the features in ``batch``: of an exchange of vectors of so many features, ``lanes`` to a packet."""
         data = batch.lengths >= DATA_FRAME_BYTES
         if data.any():
             chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)
-            self.payload_bytes += 4 * int(np.minimum(np.maximum(features - LANES * chunks, 0), LANES).sum())
+            self.payload_bytes += 4 * int(np.minimum(np.maximum(features - lanes * chunks, 0), lanes).sum())
 
 
 @dataclass(slots=True)

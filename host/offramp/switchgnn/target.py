@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from offramp.graph.csr import IntArray
+from offramp.switchgnn.chunks import WIDTHS
 from offramp.switchgnn.plan import Plan
 from offramp_base.errors import OfframpError
 
@@ -32,6 +33,8 @@ class Target:
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.
+        lanes: that its aggregators may have.
+        extra_harvest: whether a sum of two segments takes one more pass.
         slots_acknowledge: whether an entry of ``slots`` names the group of the vertex's ACK, instead of a table for it.
     """
 
@@ -44,6 +47,8 @@ class Target:
     occupancy: bool = True
     slots_acknowledge: bool = False
     egress: frozenset[str] = frozenset()
+    lanes: tuple[int, ...] = WIDTHS
+    extra_harvest: bool = False
 
     def full(self, name: str) -> str:
         """The name of a table, counter or register."""
@@ -71,6 +76,19 @@ class Target:
         """Aggregators that the largest block needs, with what its pages leave unused."""
         last = ((max((int(block.slots.max()) for block in plan.blocks), default=-1), plan.chunks) for plan in plans)
         return max((int(self.bases(np.array(n), chunks)) + chunks for n, chunks in last if n >= 0), default=0)
+
+    def check_lanes(self, plans: Sequence[Plan]) -> None:
+        """Refuse aggregators that the program does not have.
+
+        Raises:
+            OfframpError: plans of different lanes, or of lanes that the target has no program for.
+        """
+        found = sorted({plan.lanes for plan in plans})
+        if len(found) > 1:
+            raise OfframpError(f"plans: for aggregators of {found} lanes, expected the same for all")
+        if not set(found) <= set(self.lanes):
+            expected = ", ".join(map(str, self.lanes))
+            raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
 
     def on_pipe(self, pipe: int) -> Target:
         """The same on another pipe of a Tofino.
@@ -119,6 +137,8 @@ TNA = Target(
     aggregators=1 << 16,
     occupancy=False,
     slots_acknowledge=True,
+    lanes=WIDTHS[:2],
+    extra_harvest=True,
 )
 TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA)}
 

@@ -44,6 +44,7 @@ class Disposition(IntEnum):
     RELAYED = 20
     RESUMED = 21
     STRANGER = 22
+    HARVESTED = 23
 
 
 _CONTRIBUTIONS = (Disposition.OPENED, Disposition.ADDED, Disposition.COMPLETED, Disposition.DELIVERED)
@@ -53,19 +54,21 @@ _REFUSED = (Disposition.RAW, Disposition.SHARED)
 def totals(outcomes: Mapping[int, int], uploads: int, recirculations: int) -> dict[str, int]:
     """Every outcome by its name in lower case, and these sums.
 
-    ``passes``: passes of DATA that were served; ``contributions``: those that entered a sum in the switch;
-    ``results``: sums sent; ``overflows``: contributions for which no aggregator was free (strawman);
-    ``uploads``: accepted DATA packets; ``recirculations``: passes beyond a packet's first.
+    ``passes``: passes of DATA that were served, those in which a sum fetches its upper lanes included;
+    ``contributions``: those that entered a sum in the switch; ``results``: sums sent; ``overflows``: contributions for
+    which no aggregator was free (strawman); ``uploads``: accepted DATA packets; ``recirculations``: passes beyond a
+    packet's first.
     """
     counts = {outcome.name.lower(): outcomes.get(outcome, 0) for outcome in Disposition}
     contributions = sum(outcomes.get(o, 0) for o in _CONTRIBUTIONS)
     overflows = sum(outcomes.get(o, 0) for o in _REFUSED)
+    harvested = outcomes.get(Disposition.HARVESTED, 0)
     return {
         **counts,
-        "passes": contributions + overflows,
+        "passes": contributions + overflows + harvested,
         "contributions": contributions,
         "results": outcomes.get(Disposition.COMPLETED, 0) + outcomes.get(Disposition.DELIVERED, 0),
         "overflows": overflows,
         "uploads": uploads,
-        "recirculations": recirculations,
+        "recirculations": recirculations + harvested,
     }

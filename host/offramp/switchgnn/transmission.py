@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray
+from offramp.switchgnn.chunks import chunk_widths, segments_for
 from offramp.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.uploads import Uploads, lanes_of
@@ -22,14 +23,16 @@ class Transmission:
         block: its share of the block.
         values: ``(n, F)`` int32 features of all boundary vertices of the worker, rows of C's order.
         chunks: packets of a vertex.
+        lanes: features of a packet at most.
         round_: the round.
         stats: counts what is repeated and answered.
     """
 
     def __init__(
-        self, worker: int, block: LocalBlock, values: Lanes, chunks: int, round_: int, stats: WorkerStats
+        self, worker: int, block: LocalBlock, values: Lanes, chunks: int, lanes: int, round_: int, stats: WorkerStats
     ) -> None:
         self.block = block
+        self._lanes = lanes
         self._worker = worker
         self._chunks = chunks
         self._values = values
@@ -81,8 +84,9 @@ class Transmission:
             "chunk_id": chunk,
             "round": self._round,
         }
-        lanes = lanes_of(self._values, self.block.rows[vertex], chunk)
-        return build_frames(self._worker, fields, len(vertex), lanes)
+        lanes = lanes_of(self._values, self.block.rows[vertex], chunk, self._lanes)
+        segments = segments_for(chunk_widths(self._values.shape[1], self._chunks, self._lanes))[chunk]
+        return build_frames(self._worker, fields, len(vertex), lanes, segments)
 
     def _upload(self, cells: IntArray) -> Uploads:
-        return Uploads(self._worker, self.block, self._values, self._chunks, self._round, cells)
+        return Uploads(self._worker, self.block, self._values, self._chunks, self._lanes, self._round, cells)

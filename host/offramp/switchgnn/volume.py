@@ -9,13 +9,10 @@ import numpy as np
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
-from offramp.switchgnn.plan import Plan, chunks_for
-from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp.switchgnn.chunks import chunks_for, vector_wire_bytes
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.wire import LANES
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
-from offramp_base.wire.ethernet import wire_bytes
-
-PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
-"""A DATA or RESULT packet on a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +73,16 @@ def host_volume(boundary: Boundary, features: int) -> Volume:
     return Volume(boundary.R, int(sent.packets.sum()), int(sent.payload_bytes.sum()), sent.wire_bytes)
 
 
-def unlimited_volume(boundary: Boundary, features: int) -> Volume:
-    """Every boundary vertex once to a switch with an aggregator for each."""
-    return _switch_volume(boundary.B, features)
+def unlimited_volume(boundary: Boundary, features: int, lanes: int = LANES) -> Volume:
+    """Every boundary vertex once to a switch with aggregators of ``lanes`` lanes for each."""
+    return _switch_volume(boundary.B, features, lanes)
 
 
 def plan_volume(plan: Plan, features: int) -> Volume:
     """Every vertex once to the switch for each block that holds it; ACK, DONE and GO are not counted."""
-    return _switch_volume(plan.uploads, features)
+    return _switch_volume(plan.uploads, features, plan.lanes)
 
 
-def _switch_volume(vectors: int, features: int) -> Volume:
-    packets = vectors * chunks_for(features)
-    return Volume(vectors, packets, 4 * features * vectors, packets * PACKET_WIRE_BYTES)
+def _switch_volume(vectors: int, features: int, lanes: int) -> Volume:
+    packets = vectors * chunks_for(features, lanes)
+    return Volume(vectors, packets, 4 * features * vectors, vectors * vector_wire_bytes(features, lanes))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SwitchGNN packet: Ethernet, IPv4, a 16-byte header and 32 lanes of int32 (specification section 3)."""
+"""The SwitchGNN packet: Ethernet, IPv4, a 16-byte header and one to four segments of 32 lanes of int32.
+
+The specification's (section 3) has one segment. What a packet has behind the first its header says.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ SWITCHGNN = HeaderFormat(
         "is_fetch": 1,
         "ecn": 1,
         "resend": 1,
-        "reserved": 2,
+        "more": 2,
         "level": 2,
         "chunk_id": 8,
         "round": 16,
@@ -41,17 +44,23 @@ The flags decide the type of a packet:
     0       1       0     FETCH: src_id lacks dst_id; releases the aggregator of src_id (resend: 1 when repeated)
     0       0       1     RESEND: the answer, src_id for dst_id alone; with payload
     1       0       0     ACK: src_id is complete
-    1       1       0     DONE (to the switch), GO (to a worker)"""
+    1       1       0     DONE (to the switch), GO (to a worker)
+A payload has ``more`` segments of 32 lanes behind its first."""
 """Of :data:`SWITCHGNN`, in the P4 that ``ci/formats`` writes."""
 
 LANES = 32
+"""Lanes of a segment, and of an aggregator as the paper has it."""
+MOST_SEGMENTS = 4
+"""Of a packet."""
 PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
+"""One segment."""
 
 IP_PROTOCOL = 253  # for experiments and testing, RFC 3692
 NO_ID = 0xFFFF_FFFF
 PREFIX_BYTES = ETHERNET.size + IPV4.size
 SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
 DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
+"""Of one segment; the shortest frame with a payload."""
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
@@ -106,27 +115,52 @@ def next_round(round_: int) -> int:
     return (round_ + 1) & 0xFFFF or 1
 
 
-def build_frames(worker: int, fields: Mapping[str, npt.ArrayLike], n: int, lanes: Lanes | None = None) -> PacketBatch:
+def frame_bytes(segments: int) -> int:
+    """Bytes of a frame with so many segments of payload; 0: a short packet."""
+    return SHORT_FRAME_BYTES + segments * PAYLOAD.size
+
+
+def build_frames(
+    worker: int,
+    fields: Mapping[str, npt.ArrayLike],
+    n: int,
+    lanes: Lanes | None = None,
+    segments: npt.NDArray[np.int64] | None = None,
+) -> PacketBatch:
     """``n`` frames from ``worker`` to the switch; ``fields`` are SwitchGNN's, scalars or ``(n,)``.
 
     Args:
         worker: whose addresses the frames carry.
         fields: values of the SwitchGNN header; absent ones are 0.
         n: number of frames.
-        lanes: ``(n, 32)`` int32 payload, or None for a short packet.
+        lanes: ``(n, L)`` int32 payload, L a multiple of 32, or None for short packets.
+        segments: ``(n,)`` of them that each frame carries; None: all.
 
     Raises:
         OfframpError: an unknown field, or a value that its field cannot hold.
     """
-    size = SHORT_FRAME_BYTES if lanes is None else DATA_FRAME_BYTES
-    data = np.empty((n, size), np.uint8)
-    data[:, :PREFIX_BYTES] = ipv4_frame_prefix(
-        SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, size - PREFIX_BYTES
-    )
-    data[:, PREFIX_BYTES:SHORT_FRAME_BYTES] = SWITCHGNN.pack(fields, n)
+    width = 0 if lanes is None else lanes.shape[1] // LANES
+    carried = np.full(n, width) if segments is None else segments
+    lengths = (SHORT_FRAME_BYTES + carried * PAYLOAD.size).astype(np.int32)
+    data = np.empty((n, frame_bytes(width)), np.uint8)
+    for each in np.unique(carried).tolist():
+        of_each = carried == each
+        data[of_each, :PREFIX_BYTES] = frame_prefix(worker, each)
+        data[of_each, frame_bytes(each) :] = 0
     if lanes is not None:
-        data[:, SHORT_FRAME_BYTES:] = np.ascontiguousarray(lanes, ">i4").view(np.uint8).reshape(n, PAYLOAD.size)
-    return PacketBatch(np.zeros(n, np.int32), np.full(n, size, np.int32), data)
+        fields = {**fields, "more": carried - 1}
+        for each in range(width):
+            there = carried > each
+            payload = np.ascontiguousarray(lanes[there, each * LANES : (each + 1) * LANES], ">i4")
+            data[there, frame_bytes(each) : frame_bytes(each + 1)] = payload.view(np.uint8).reshape(-1, PAYLOAD.size)
+    data[:, PREFIX_BYTES:SHORT_FRAME_BYTES] = SWITCHGNN.pack(fields, n)
+    return PacketBatch(np.zeros(n, np.int32), lengths, data)
+
+
+def frame_prefix(worker: int, segments: int) -> Bytes:
+    """``(34,)`` the headers of Ethernet and IPv4 in front of ``worker``'s frames of so many segments, read-only."""
+    behind = frame_bytes(segments) - PREFIX_BYTES
+    return ipv4_frame_prefix(SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, behind)
 
 
 _WORD_BITS = 32
@@ -171,9 +205,20 @@ class Parsed:
 
     @property
     def lanes(self) -> Lanes:
-        """``(n, 32)`` int32 payload; zeros for short packets."""
-        payload = np.ascontiguousarray(self.frames[:, SHORT_FRAME_BYTES:DATA_FRAME_BYTES])
-        return payload.view(">i4").astype(np.int32)
+        """``(n, L)`` int32 payload, as wide as the widest packet; zeros for short packets and behind shorter ones."""
+        segments = self.segments
+        most = int(segments.max(initial=1))
+        payload = np.ascontiguousarray(self.frames[:, SHORT_FRAME_BYTES : frame_bytes(most)])
+        lanes = payload.view(">i4").astype(np.int32)
+        if (segments < most).any():
+            lanes[np.arange(most * LANES) >= segments[:, np.newaxis] * LANES] = 0
+        return lanes
+
+    @property
+    def segments(self) -> npt.NDArray[np.int64]:
+        """``(n,)`` segments of payload of each packet; 1 for short ones, which have none."""
+        payload = (self.kind == Kind.DATA) | (self.kind == Kind.RESEND)
+        return np.where(payload, self.field("more") + 1, 1)
 
     def select(self, which: npt.NDArray[np.bool_]) -> Parsed:
         """The packets that a mask picks."""
@@ -201,9 +246,18 @@ def _kinds_of_bytes() -> npt.NDArray[np.int64]:
     return np.array([kind_of_flags(*each) for each in zip(*flags, strict=True)], np.int64)
 
 
+def _bytes_needed() -> npt.NDArray[np.int64]:
+    """Bytes of a whole frame, for each value of the byte with the flags."""
+    headers = np.zeros((256, SWITCHGNN.size), np.uint8)
+    headers[:, _FLAGS] = np.arange(256)
+    payload = (_KINDS == Kind.DATA) | (_KINDS == Kind.RESEND)
+    segments = SWITCHGNN.unpack(headers, "more").astype(np.int64) + 1
+    return np.where(payload, SHORT_FRAME_BYTES + segments * PAYLOAD.size, SHORT_FRAME_BYTES)
+
+
 _FLAGS = SWITCHGNN.by_name["is_ack"].first
 _KINDS = _kinds_of_bytes()
-_NEEDED = np.where((_KINDS == Kind.DATA) | (_KINDS == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
+_NEEDED = _bytes_needed()
 """Bytes of a whole frame, for each value of the byte with the flags."""
 
 _IPV4_AT = {name: ETHERNET.size + field.first for name, field in IPV4.by_name.items()}

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_TICKS = 8  # looks at the clock in the shortest time-out
+TICKS = 8
+"""Looks at the clock in the shortest time-out."""
 
 
 class Worker:
@@ -56,7 +57,7 @@ class Worker:
     ) -> None:
         recovery = recovery or Recovery()
         self.endpoint = Endpoint(index, plans, recovery, racks)
-        self._tick_s = min(recovery.timeout_s / _TICKS, timeout_s)
+        self._tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         self._rate = rate
         self._marks = 0
         self._io = io
@@ -122,11 +123,7 @@ class Worker:
             if endpoint.progress != progress:
                 progress, since = endpoint.progress, now
             elif now - since > self._timeout_s:
-                raise OfframpError(
-                    f"worker {endpoint.index}: nothing new for {self._timeout_s:g} s in {endpoint.state()}; "
-                    "check that every worker runs, that its link is on the port in the plan, "
-                    "and that the switch still has its plan"
-                )
+                raise OfframpError(silence(endpoint.index, self._timeout_s, endpoint.state()))
 
     def _pause(self, batch: PacketBatch) -> float:
         """Seconds until the next batch may follow this one."""
@@ -144,3 +141,11 @@ class Worker:
         self.endpoint.incoming(self._io.receive(0.0))
         while (left := until - time.monotonic()) > 0:
             self.endpoint.incoming(self._io.receive(left))
+
+
+def silence(worker: int, timeout_s: float, state: str) -> str:
+    """What a worker says that heard nothing new for so long."""
+    return (
+        f"worker {worker}: nothing new for {timeout_s:g} s in {state}; check that every worker runs, that its link is "
+        "on the port in the plan, and that the switch still has its plan"
+    )

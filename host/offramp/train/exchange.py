@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
-from offramp.switchgnn.wire import LANES
 from offramp.workers.all_to_all import all_to_all
 from offramp.workers.traffic import Traffic
 
@@ -58,7 +57,7 @@ class SwitchExchange:
         self._exchanger = exchanger
         self._plan_index = plan_index
         self._blocks = len(plan.blocks)
-        self._width = plan.chunks * LANES
+        self._width = plan.width
         uploads = np.arange(part.rows)
         self._whole = np.array_equal(part.sum_rows, uploads) and np.array_equal(
             part.sum_vertices, np.arange(len(part.terms))

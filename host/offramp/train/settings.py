@@ -14,8 +14,10 @@ from offramp.graph.partition_file import names_file
 from offramp.graph.settings import GraphSettings
 from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
+from offramp.switchgnn.chunks import WIDTHS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
+from offramp.switchgnn.target import TARGETS
 from offramp.sylvie.descent import DescentRule
 from offramp.train.fields import (
     MODEL,
@@ -46,6 +48,8 @@ EXACT, FIXED = "fp32", "fixed"
 EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
 """What becomes of sums over input features, which never change: brought once, or in each epoch."""
+AUTO_LANES: Final = "auto"
+"""Lanes of an aggregator: as many as make the fewest bytes."""
 _SWITCH_ONLY = "goes with {propagator} switch only"
 
 
@@ -174,6 +178,13 @@ class TrainSettings(GraphSettings):
     memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES, group=SWITCH)] = (
         4_000_000
     )
+    lanes: Annotated[
+        str,
+        Field(
+            "Lanes of 32 bits of an aggregator, and of a packet at most: 32, as the paper has it, 64 or 128",
+            choices={AUTO_LANES: "least bytes", **{str(lanes): "" for lanes in WIDTHS}},
+        ),
+    ] = AUTO_LANES
     target: Annotated[
         str,
         Field(
@@ -230,12 +241,18 @@ class TrainSettings(GraphSettings):
             raise SettingsError("retry_s", "expected less than {timeout_s}", self.retry_s)
         for field, given in (
             ("target", self.target != "v1model"),
+            ("lanes", self.lanes != AUTO_LANES),
             ("plan", self.plan is not None),
             ("loss", self.loss > 0),
             ("duplication", self.duplication > 0),
         ):
             if given and self.propagator != "switch":
                 raise SettingsError(field, _SWITCH_ONLY, getattr(self, field))
+        if not set(self.lanes_to_try) <= set(TARGETS[self.target].lanes):
+            expected = ", ".join(map(str, TARGETS[self.target].lanes))
+            raise SettingsError("lanes", f"expected {expected} with {{target}} {self.target}", self.lanes)
+        if self.plan is not None and self.lanes != AUTO_LANES:
+            raise SettingsError("lanes", "goes without {plan}, which has them", self.lanes)
         if self.scale == "carried" and not self.through_switch:
             raise SettingsError("scale", "goes with {propagator} switch or strawman only", "carried")
 
@@ -290,6 +307,14 @@ class TrainSettings(GraphSettings):
             raise SettingsError("codec", problem, self.codec)
         if self.racks > 1 or self.dtype != "float32":
             raise SettingsError("codec", "through a switch with one rack and {dtype} float32 only", self.codec)
+
+    @property
+    def lanes_to_try(self) -> tuple[int, ...]:
+        """Lanes that aggregators may have, ascending; slices of a chunk-major scheme are narrow to save memory."""
+        if self.lanes != AUTO_LANES:
+            return (int(self.lanes),)
+        scheme, free = parse_scheme(self.scheme)
+        return WIDTHS[:1] if scheme.chunk_major and not free else TARGETS[self.target].lanes
 
     @property
     def by_codes(self) -> bool:

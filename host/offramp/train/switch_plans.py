@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from offramp.codecs.base import CODECS
+from offramp.switchgnn.chunks import aggregator_bytes, chunks_for
 from offramp.switchgnn.cost import Rates, load_rates
 from offramp.switchgnn.fingerprint import require_fit
-from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
+from offramp.switchgnn.plan import Plan, make_plan
 from offramp.switchgnn.plan_file import load_plan
-from offramp.switchgnn.planner import Planner, fastest, renumbered
+from offramp.switchgnn.planner import Option, Planner, fastest, renumbered
 from offramp.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
 from offramp.switchgnn.scheme_plan import SchemePlan
+from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
@@ -45,20 +48,21 @@ class SwitchPlans:
 def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
     """Plans for exchanges of features of the given widths within the settings' switch memory.
 
-    The strawman's are one block each: it allocates aggregators as contributions come (section 10).
+    The strawman's are one block each: it allocates aggregators as contributions come (section 10). Where the settings
+    leave it open, aggregators have as many lanes as make the fewest bytes for all widths together, with ``auto`` the
+    least predicted time.
 
     Raises:
         OfframpError: the memory is too small, a width too large, or the settings' plan file is of another graph,
             partition or memory.
     """
-    distinct = sorted(set(widths), key=lambda width: (chunks_for(width), width))
+    distinct = sorted(set(widths))
     if settings.plan is not None:
-        loaded = _loaded(settings, boundary, sorted({chunks_for(width) for width in distinct}))
+        loaded = _loaded(settings, boundary, distinct)
         return _joined([_as_published(boundary, loaded, width) for width in distinct])
     if settings.propagator == "strawman":
         return _joined([_strawman(boundary, settings, width) for width in distinct])
     rates = load_rates(Path(settings.rates)) if settings.rates else Rates()
-    planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
     scheme, free = parse_scheme(settings.scheme)
     if settings.by_codes:
         bits = CODECS.get(settings.codec).bits
@@ -67,7 +71,17 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     schemes = candidates(scheme) if free else [scheme]
     if settings.racks > 1:
         schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
-    return _joined([fastest(planner.options(schemes, width)).made for width in distinct])
+    by_lanes = []
+    for lanes in settings.lanes_to_try:
+        planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates, lanes)
+        by_lanes.append([fastest(planner.options(schemes, width)) for width in distinct])
+    times = Counter(widths)
+
+    def cost(options: list[Option]) -> float:
+        each = (one.prediction.seconds if free else one.made.wire_bytes for one in options)
+        return sum(times[one.made.features] * amount for one, amount in zip(options, each, strict=True))
+
+    return _joined([option.made for option in min(by_lanes, key=cost)])
 
 
 def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
@@ -100,16 +114,16 @@ def _as_published(boundary: Boundary, plan: Plan, width: int) -> SchemePlan:
 
 def _strawman(boundary: Boundary, settings: TrainSettings, width: int) -> SchemePlan:
     chunks = chunks_for(width)
-    memory = max(settings.memory, boundary.B * chunks * AGGREGATOR_BYTES)
+    memory = max(settings.memory, boundary.B * chunks * aggregator_bytes(LANES))
     return _as_published(boundary, make_plan(boundary, chunks, memory, settings.order, settings.seed), width)
 
 
-def _loaded(settings: TrainSettings, boundary: Boundary, chunk_counts: Sequence[int]) -> Plan:
+def _loaded(settings: TrainSettings, boundary: Boundary, widths: Sequence[int]) -> Plan:
     assert settings.plan is not None
     plan = load_plan(Path(settings.plan))
     require_fit(str(settings.plan), plan, boundary, settings.memory)
-    if list(chunk_counts) != [plan.chunks]:
-        raise SettingsError(
-            "plan", f"made for features of {plan.chunks} packets, the layers take {list(chunk_counts)}", settings.plan
-        )
+    taken = sorted({chunks_for(width, plan.lanes) for width in widths})
+    if taken != [plan.chunks]:
+        problem = f"made for features of {plan.chunks} packets, the layers take {taken}"
+        raise SettingsError("plan", problem, settings.plan)
     return plan

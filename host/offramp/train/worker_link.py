@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
+    from offramp.nic.compiled_worker import CompiledWorker
     from offramp.nic.worker import NicWorker
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.recovery import Recovery
     from offramp.switchgnn.worker import Worker
     from offramp_base.transport.faulty import Faults
+
+    AnyWorker = Worker | CompiledWorker | NicWorker
 
 
 def open_worker(
@@ -30,8 +33,8 @@ def open_worker(
     racks: Sequence[int] = (),
     faults: Faults | None = None,
     seed: int = 0,
-) -> Worker | NicWorker:
-    """The worker ``rank``; ``stack`` closes it.
+) -> AnyWorker:
+    """The worker ``rank``; ``stack`` closes it. On a Unix socket it is machine code where a compiler can be had.
 
     Args:
         rank: of the worker.
@@ -49,31 +52,42 @@ def open_worker(
     Raises:
         OfframpError: the link cannot be opened.
     """
+    from offramp_base.transport.faulty import Faults
+    from offramp_base.transport.links import NIC
+
+    faults = faults or Faults()
+    options: dict[str, Any] = {"window": window, "recovery": recovery, "racks": racks}
+    if not link.startswith(f"{NIC}:"):
+        return _on_link(rank, plans, link, stack, timeout_s, options, gap_s=gap_s, faults=faults, seed=seed)
+    from offramp.nic.worker import NicWorker
+
+    agent = NicWorker(rank, plans, link, timeout_s, **options, gap_s=gap_s, faults=faults, seed=seed)
+    return stack.enter_context(closing(agent))
+
+
+def _on_link(
+    rank: int,
+    plans: Sequence[Plan],
+    link: str,
+    stack: ExitStack,
+    timeout_s: float,
+    options: dict[str, Any],
+    *,
+    gap_s: float,
+    faults: Faults,
+    seed: int,
+) -> Worker | CompiledWorker:
+    """A worker whose frames are made in this process."""
+    from offramp.nic.compiled_worker import CompiledWorker
+    from offramp.nic.worker_library import available
     from offramp.switchgnn.rate import RateControl
     from offramp.switchgnn.worker import Worker
     from offramp_base.transport import open_io
     from offramp_base.transport.faulty import Faults, Faulty
-    from offramp_base.transport.links import NIC
+    from offramp_base.transport.unix import UnixIO
 
-    faults = faults or Faults()
-    if link.startswith(f"{NIC}:"):
-        from offramp.nic.worker import NicWorker
-
-        agent = NicWorker(
-            rank,
-            plans,
-            link,
-            timeout_s,
-            window=window,
-            gap_s=gap_s,
-            recovery=recovery,
-            racks=racks,
-            faults=faults,
-            seed=seed,
-        )
-        return stack.enter_context(closing(agent))
     plain = stack.enter_context(closing(open_io(link)))
+    if isinstance(plain, UnixIO) and faults == Faults() and gap_s == 0 and available():
+        return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))
     io = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
-    return Worker(
-        rank, plans, io, timeout_s, window=window, gap_s=gap_s, recovery=recovery, rate=RateControl(), racks=racks
-    )
+    return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl())

@@ -25,7 +25,7 @@ parser AgainParser(packet_in packet,
     }
 
     state skip {
-        packet.advance(16);
+        packet.advance(24);
         transition accept;
     }
 }

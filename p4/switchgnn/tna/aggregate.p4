@@ -3,11 +3,12 @@
 #define OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
 #include "../each_lane.p4"
 #include "congestion.p4"
+#if SEGMENTS == 1
 #include "lane.p4"
+#else
+#include "pair.p4"
+#endif
 #include "types.p4"
-
-#define LANE(val, lane) Lane() val;
-#define APPLY_LANE(val, lane) val.apply(hdr.payload.lane, meta.index, meta.code);
 
 struct state_t {
     bit<16> tag;   // the round that the entry belongs to
@@ -40,14 +41,24 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
         }
     };
 
+    RegisterAction<state_t, bit<16>, bit<8>>(state) check = {
+        void apply(inout state_t entry, out bit<8> code) {
+            code = this.predicate(entry.tag == hdr.switchgnn.round);
+        }
+    };
+
     EACH_LANE(LANE)
 
     apply {
         if (meta.releases == 1) {
             release.execute(AT(meta.slot));
         } else if (meta.aggregates == 1 && (meta.repeated == NO || (meta.pass.isValid() && meta.behind == 0))) {
-            meta.code = contribute.execute(AT(meta.index));
-            congestion.apply(hdr, meta);
+            if (meta.upper == 1) {
+                meta.code = check.execute(AT(meta.index));
+            } else {
+                meta.code = contribute.execute(AT(meta.index));
+                congestion.apply(hdr, meta);
+            }
         }
         if (meta.code == LAST && meta.marked == YES) {
             hdr.switchgnn.ecn = 1;

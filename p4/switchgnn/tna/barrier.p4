@@ -82,6 +82,7 @@ control Barrier(inout headers_t hdr,
     action recirculate(outcome_t outcome, bit<16> round) {
         meta.outcome = outcome;
         meta.pass.setValid();
+        meta.pass.upper = 0;
         meta.pass.number = round;
         meta.again = 1;
         to_tm.ucast_egress_port = RECIRCULATION_PORT;

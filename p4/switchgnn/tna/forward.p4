@@ -18,6 +18,7 @@ control Forward(inout headers_t hdr,
     action next_hop(outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setValid();
+        meta.pass.upper = 0;
         meta.pass.number = meta.hop + 1;
         meta.again = 1;
         to_tm.ucast_egress_port = RECIRCULATION_PORT;
@@ -45,6 +46,20 @@ control Forward(inout headers_t hdr,
         mirror();
     }
 
+    // A sum leaves when it has fetched its upper lanes.
+    action fetch_upper(outcome_t outcome) {
+        meta.outcome = outcome;
+        meta.pass.setValid();
+        meta.pass.upper = 1;
+        meta.pass.number = meta.hop;
+        to_tm.ucast_egress_port = RECIRCULATION_PORT;
+    }
+
+    action fetch_upper_and_next_hop(outcome_t outcome) {
+        fetch_upper(outcome);
+        mirror();
+    }
+
     table verdict {
         key = {
             meta.member: ternary @name("member");
@@ -58,26 +73,32 @@ control Forward(inout headers_t hdr,
             meta.delivers: ternary @name("delivers");
             meta.code: ternary @name("code");
             meta.last: ternary @name("last");
+            meta.upper: ternary @name("upper");
+            hdr.switchgnn.more: ternary @name("more");
         }
-        actions = { drop; next_hop; result; result_and_next_hop; }
+        actions = { drop; next_hop; result; result_and_next_hop; fetch_upper; fetch_upper_and_next_hop; }
         const default_action = drop(outcome_t.STALE);
         const entries = {
-            (0, _, _, false, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
-            (_, _, 0, false, 0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, 0, 0, false, _, 0, _, _, _, _, _): drop(outcome_t.MALFORMED);
-            (_, 0, 0, false, _, _, YES, _, _, _, _): drop(outcome_t.DUPLICATE);
-            (_, 0, 0, _, _, _, _, 0, 0, _, _): drop(outcome_t.UNKNOWN);
-            (_, 0, 0, _, _, _, _, _, 1, _, 0): result_and_next_hop(outcome_t.DELIVERED);
-            (_, 0, 0, _, _, _, _, _, 1, _, 1): result(outcome_t.DELIVERED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH, 0): next_hop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH, 1): drop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 0): next_hop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 1): drop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FURTHER, 0): next_hop(outcome_t.ADDED);
-            (_, 0, 0, _, _, _, _, _, _, FURTHER, 1): drop(outcome_t.ADDED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 0): result_and_next_hop(outcome_t.COMPLETED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 1): result(outcome_t.COMPLETED);
-            (_, _, 0, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, 0, true, _, _, _, 1, _, YES, _, 1, _): result(outcome_t.HARVESTED);
+            (_, _, _, true, _, _, _, _, _, _, _, 1, _): drop(outcome_t.STALE);
+            (0, _, _, false, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, 0, false, 0, _, _, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, 0, false, _, 0, _, _, _, _, _, _, _): drop(outcome_t.MALFORMED);
+            (_, 0, 0, false, _, _, YES, _, _, _, _, _, _): drop(outcome_t.DUPLICATE);
+            (_, 0, 0, _, _, _, _, 0, 0, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, 0, _, _, _, _, _, 1, _, 0, _, _): result_and_next_hop(outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, 1, _, 1, _, _): result(outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 0, _, _): next_hop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 1, _, _): drop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 0, _, _): next_hop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 1, _, _): drop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 0, _, _): next_hop(outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 1, _, _): drop(outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, 0): result_and_next_hop(outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, 0): result(outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, _): fetch_upper_and_next_hop(outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, _): fetch_upper(outcome_t.COMPLETED);
+            (_, _, 0, _, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
         }
         size = 32;
     }

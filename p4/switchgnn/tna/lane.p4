@@ -3,6 +3,9 @@
 #define OFFRAMP_SWITCHGNN_TNA_LANE_P4
 #include "types.p4"
 
+#define LANE(val, lane) Lane() val;
+#define APPLY_LANE(val, lane) val.apply(hdr.payload.lane, meta.index, meta.code);
+
 // One lane of the sums. Only the last contribution changes the packet, since every other pass hands it on as it came.
 control Lane(inout bit<32> value, in index_t index, in bit<8> code) {
     Register<bit<32>, bit<16>>(AGGREGATORS) sums;

@@ -13,6 +13,7 @@ parser SwitchGnnParser(packet_in packet,
         packet.advance(PORT_METADATA_SIZE);
         meta.member = 0;
         meta.astray = 0;
+        meta.upper = 0;
         meta.hop = 0;
         meta.behind = 0;
         meta.known = 0;
@@ -40,6 +41,7 @@ parser SwitchGnnParser(packet_in packet,
 
     state again {
         packet.extract(meta.pass);
+        meta.upper = meta.pass.upper;
         meta.hop = meta.pass.number;
         transition ethernet;
     }
@@ -64,7 +66,7 @@ control SwitchGnnDeparser(packet_out packet,
 
     apply {
         if (to_deparser.mirror_type == NEXT_PASS_MIRROR) {
-            mirror.emit<pass_t>(meta.session, { meta.next_hop });
+            mirror.emit<pass_t>(meta.session, { 0, meta.next_hop });
         }
         hdr.ipv4.header_checksum = checksum.update({
             hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_len,

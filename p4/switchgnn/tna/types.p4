@@ -7,6 +7,7 @@ const bit<3> NEXT_PASS_MIRROR = 1;
 
 // Stands before Ethernet on the way to a further pass, and nowhere else.
 header pass_t {
+    bit<8>  upper;   // 1: the packet is a sum that lacks its upper lanes
     bit<16> number;  // of DATA: the hop; of DONE: the round that begins
 }
 
@@ -33,6 +34,7 @@ struct metadata_t {
     pass_t    pass;
     bit<1>    member;      // the control plane bound the ingress port
     bit<9>    astray;      // not 0: the vertex or host is bound to another port
+    bit<8>    upper;       // the pass header's: 0 in the first pass
     bit<16>   hop;         // the pass header's number: 0 in the first pass
     bit<16>   behind;      // the switch's round less the packet's
     // Of DATA.

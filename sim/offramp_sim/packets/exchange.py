@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from offramp.graph.csr import distinct
 from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.wire import LANES, frame_bytes
+from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.machine import Machine
 from offramp_sim.packets.topology import Topology
@@ -40,6 +42,8 @@ class Protocol:
 
 def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -> int:
     """Fill the engine's arrays; returns the most packets that one event may make."""
+    for context in machine.contexts:
+        context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
     blocks, chunks, hosts, leaves = plan.blocks, plan.chunks, topology.hosts, topology.leaves
     leaf_of = topology.leaf_of()
     sizes = np.array([len(block.vertices) for block in blocks], np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
@@ -202,7 +202,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
         context.host_count, context.leaf_count = topology.hosts, topology.leaves
         context.header, context.payload = framing.header, framing.payload
         context.retry_ps, context.spray = framing.retry_ps, spray
-        context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+        context.short_bytes = wire_bytes(SHORT_FRAME_BYTES)
         context.notices, context.watched = len(topology.source), at.NOTHING
         context.lanes = topology.lanes
         if links.mark_all_bytes is not None:

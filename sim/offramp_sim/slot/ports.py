@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import departures, histogram
@@ -111,9 +112,27 @@ class ExchangeTrace:
         return max((block.peak_open for block in self.blocks), default=0)
 
 
+def require_paper_packets(plans: Sequence[Plan]) -> None:
+    """Refuse plans of wider packets: a slot is the time of a packet as the paper has it.
+
+    Raises:
+        OfframpError: a plan's packets have more than 32 lanes.
+    """
+    widest = max((plan.lanes for plan in plans), default=LANES)
+    if widest != LANES:
+        raise OfframpError(
+            f"plan of {widest} lanes: a slot is a packet of {LANES}; simulate it with offramp_sim.packets"
+        )
+
+
 def exchange_trace(plan: Plan, fabric: Fabric | None = None) -> ExchangeTrace:
-    """Run ``plan`` without loss and with infinite buffers."""
+    """Run ``plan`` without loss and with infinite buffers.
+
+    Raises:
+        OfframpError: as :func:`require_paper_packets`.
+    """
     fabric = fabric or Fabric()
+    require_paper_packets([plan])
     return ExchangeTrace(fabric, [block_trace(block, plan.workers, plan.chunks, fabric) for block in plan.blocks])
 
 

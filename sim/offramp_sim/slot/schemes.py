@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from offramp.graph.boundary import Boundary
-from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switchgnn.chunks import chunks_for
+from offramp.switchgnn.plan import Plan, make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.chunk_major import chunk_major
 from offramp_sim.slot.host_based import bns_gcn, g3

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
-    DATA_FRAME_BYTES,
     IP_PROTOCOL,
     PREFIX_BYTES,
     SHORT_FRAME_BYTES,
@@ -13,6 +12,7 @@ from offramp.switchgnn.wire import (
     SWITCH_MAC,
     SWITCHGNN,
     Kind,
+    frame_bytes,
     kind_of_flags,
 )
 from offramp_base.wire.ethernet import (
@@ -27,8 +27,8 @@ from offramp_base.wire.ethernet import (
 Header = dict[str, int]
 
 
-def classify(frame: bytes) -> Header | Disposition:
-    """The SwitchGNN header of a whole packet, or why the switch drops the frame."""
+def classify(frame: bytes, most_segments: int) -> Header | Disposition:
+    """The SwitchGNN header of a whole packet, or why a switch with so many segments drops the frame."""
     if len(frame) < ETHERNET.size:
         return Disposition.MALFORMED
     if ETHERNET.decode(frame)["ether_type"] != ETHER_TYPE_IPV4:
@@ -41,9 +41,14 @@ def classify(frame: bytes) -> Header | Disposition:
     if len(frame) < SHORT_FRAME_BYTES:
         return Disposition.MALFORMED
     header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
-    if kind_of(header) == Kind.DATA and len(frame) < DATA_FRAME_BYTES:
+    if kind_of(header) == Kind.DATA and (len(frame) < payload_end(header) or header["more"] >= most_segments):
         return Disposition.MALFORMED
     return header
+
+
+def payload_end(header: Header) -> int:
+    """Where the payload of a packet that has one ends."""
+    return frame_bytes(1 + header["more"])
 
 
 def kind_of(header: Header) -> int:

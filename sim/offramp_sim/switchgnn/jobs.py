@@ -13,7 +13,9 @@ from offramp.graph.blocks import Block
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.order import order_ranks
-from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, chunks_for, make_plan
+from offramp.switchgnn.chunks import aggregator_bytes, chunks_for
+from offramp.switchgnn.plan import BlockPlan, Plan, make_plan
+from offramp.switchgnn.wire import LANES
 
 
 @dataclass(eq=False)
@@ -73,15 +75,20 @@ def random_job(
     limit: int,
     features: Sequence[int] = (8,),
     order: str = "gamr",
+    lanes: int = LANES,
 ) -> Job:
-    """A random graph with random owners; a plan for each width, at most ``limit`` vertices in a block."""
+    """A random graph with random owners; a plan for each width, at most ``limit`` vertices in a block.
+
+    Aggregators have ``lanes`` lanes.
+    """
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, vertices, (edges, 2))
     boundary = _boundary(vertices, pairs, rng.integers(0, workers, vertices), workers)
     plans, first = [], int(rng.integers(0, 100))
     for width in features:
-        chunks = chunks_for(width)
-        plans.append(make_plan(boundary, chunks, limit * chunks * AGGREGATOR_BYTES, order, seed, first))
+        chunks = chunks_for(width, lanes)
+        memory = limit * chunks * aggregator_bytes(lanes)
+        plans.append(make_plan(boundary, chunks, memory, order, seed, first, lanes=lanes))
         first += len(plans[-1].blocks)
     ports = rng.permutation(np.arange(1, workers + 10))[:workers]
     return Job(boundary, plans, ports.tolist())

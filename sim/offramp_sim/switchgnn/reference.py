@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.switchgnn.telemetry import Disposition, totals
-from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
+from offramp.switchgnn.wire import LANES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.frames import Header, classify, kind_of, reply
+from offramp_sim.switchgnn.frames import Header, classify, kind_of, payload_end, reply
 
 Sum = npt.NDArray[np.int32]
 Output = list[tuple[int, bytes]]
@@ -42,6 +42,11 @@ class Aggregator:
         return 0 < self.left < DEAD
 
 
+def lanes_of(frame: bytes, header: Header) -> Sum:
+    """The payload of a packet that has one."""
+    return np.frombuffer(frame[SHORT_FRAME_BYTES : payload_end(header)], ">i4").astype(np.int32)
+
+
 class ReferenceSwitch:
     """SwitchGNN's data plane; every packet runs to completion before the next.
 
@@ -57,9 +62,19 @@ class ReferenceSwitch:
     _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
 
     def __init__(
-        self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False, replicates: bool = False
+        self,
+        plans: Sequence[Plan],
+        ports: Sequence[int],
+        *,
+        acks: bool = False,
+        replicates: bool = False,
+        extra_harvest: bool = False,
     ) -> None:
-        """``replicates``: copies, in the order of their ports, take the place of further passes."""
+        """What the target does in its own way (:class:`~offramp.switchgnn.target.Target`).
+
+        ``replicates``: copies, in the order of their ports, take the place of further passes; ``extra_harvest``: a sum
+        of more than one segment makes a pass more.
+        """
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.strangers: Counter[int] = Counter()
@@ -71,6 +86,8 @@ class ReferenceSwitch:
         self._ports = list(ports)
         self._port = 0  # of the packet in hand
         self._acks = acks
+        self._extra_harvest = extra_harvest
+        self._segments = max((plan.lanes for plan in plans), default=LANES) // LANES
         self._replicates = replicates
         self._owners = {
             int(vertex): int(owner)
@@ -99,7 +116,7 @@ class ReferenceSwitch:
 
     def process_one(self, port: int, frame: bytes) -> Output:
         """``(port, frame)`` pairs that leave for one frame that came in by ``port``."""
-        found = classify(frame)
+        found = classify(frame, self._segments)
         if isinstance(found, Disposition):
             out = self._drop(found)
         else:
@@ -171,14 +188,14 @@ class ReferenceSwitch:
 
     def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
-        lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
+        lanes = lanes_of(frame, header)
         for v in neighbours:
             need = int(block.need[v])
             done = self._contribute(int(block.slots[v]) * chunks + header["chunk_id"], need, lanes, header["ecn"])
             if done is not None:
                 total, ecn = done
                 result = {**header, "src_id": NO_ID, "dst_id": int(block.vertices[v]), "count": need, "ecn": ecn}
-                rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
+                rest = total.astype(">i4").tobytes() + frame[payload_end(header) :]
                 out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
         return out
 
@@ -190,7 +207,9 @@ class ReferenceSwitch:
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
             self.open += aggregator is None or not aggregator.open
-            self._aggregators[index] = Aggregator(self.round, need - weight, lanes.copy(), ecn)
+            wide = np.zeros(self._segments * LANES, np.int32)
+            wide[: len(lanes)] = lanes  # what a packet does not have counts as zeros
+            self._aggregators[index] = Aggregator(self.round, need - weight, wide, ecn)
             self.outcomes[Disposition.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
@@ -200,13 +219,14 @@ class ReferenceSwitch:
         aggregator.left -= weight
         aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
-            aggregator.lanes += lanes
+            aggregator.lanes[: len(lanes)] += lanes
         if aggregator.left:
             self.outcomes[Disposition.ADDED] += 1
             return None
         self.outcomes[Disposition.COMPLETED] += 1
         self.open -= 1
-        return aggregator.lanes, aggregator.ecn
+        self.outcomes[Disposition.HARVESTED] += self._extra_harvest and len(lanes) > LANES
+        return aggregator.lanes[: len(lanes)], aggregator.ecn
 
     def _turn_away(self, outcome: Disposition) -> Output:
         return self._refuse() if outcome is Disposition.STRANGER else self._drop(outcome)

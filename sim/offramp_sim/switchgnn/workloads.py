@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from offramp.p4src import p4_source
+from offramp.switchgnn.wire import LANES
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench import FRAME_BYTES
 from offramp_p4.bench.router import router
@@ -45,15 +46,17 @@ def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Wo
     return replace(recirculated, name="SwitchGNN, Tofino", source=p4_source("switchgnn/tna.p4"), defines={})
 
 
-def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
-    """Rounds of a GNN layer with 64 features over a random graph of four workers, through the SwitchGNN program."""
+def switchgnn(
+    vertices: int = 800, rounds: int = 16, seed: int = 1, *, features: int = _FEATURES, lanes: int = LANES
+) -> Workload:
+    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with so many lanes."""
     from offramp_sim.switchgnn import direct
     from offramp_sim.switchgnn.jobs import random_job
     from offramp_sim.switchgnn.lockstep import Lockstep
     from offramp_sim.switchgnn.reference import ReferenceSwitch
 
     job = random_job(
-        seed, vertices=vertices, edges=5 * vertices, workers=_WORKERS, limit=vertices, features=(_FEATURES,)
+        seed, vertices=vertices, edges=5 * vertices, workers=_WORKERS, limit=vertices, features=(features,), lanes=lanes
     )
     batches: list[PacketBatch] = []
 
@@ -67,9 +70,9 @@ def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
     start = [b for b in batches if len(b)]
     batches.clear()
     rng = np.random.default_rng(seed)
-    features = rng.integers(-(2**20), 2**20, (vertices, _FEATURES)).astype(np.int32)
+    x = rng.integers(-(2**20), 2**20, (vertices, features)).astype(np.int32)
     for _ in range(rounds):
-        lockstep.exchange(0, [features[e.boundaries[0]] for e in lockstep.endpoints])
+        lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])
 
     def prepare(switch: AnySwitch) -> None:
         direct.load(switch, job.plans, job.ports)
@@ -77,4 +80,5 @@ def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
             switch.process(batch)
 
     source, batches = p4_source("switchgnn/v1model.p4"), [b for b in batches if len(b)]
-    return Workload("SwitchGNN", source, prepare, batches, defines=_NO_MARKS)
+    defines = {**_NO_MARKS, "SEGMENTS": str(lanes // LANES)}
+    return Workload("SwitchGNN", source, prepare, batches, defines=defines)

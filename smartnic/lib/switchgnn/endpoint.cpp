@@ -8,6 +8,7 @@ namespace offramp::switchgnn {
 namespace {
 
 constexpr std::size_t most_early = 1 << 16;  // frames; those beyond count as lost
+constexpr std::size_t most_shown = 5;        // missing vertices that an error names
 constexpr Time soft = 4;                     // repeats that cost the switch little come this much earlier than FETCH
 
 }  // namespace
@@ -169,6 +170,7 @@ void Endpoint::answer(const Packet& fetch) {
     packet.block = fetch.block;
     packet.count = 1;
     packet.chunk = fetch.chunk;
+    packet.segments = plan().segments_of(exchange_.width, fetch.chunk);
     packet.round = round_;
     replies_.push_back({packet, {vertex, fetch.chunk}});
 }
@@ -203,6 +205,7 @@ std::size_t Endpoint::outgoing(std::byte* frame) {
         packet.block = block_id_;
         packet.count = static_cast<std::uint16_t>(block().fan_out[of.vertex]);
         packet.chunk = static_cast<std::uint8_t>(of.chunk);
+        packet.segments = plan().segments_of(exchange_.width, of.chunk);
         packet.round = round_;
         length = builder_.build(frame, packet);
         payload(frame, of);
@@ -213,7 +216,7 @@ std::size_t Endpoint::outgoing(std::byte* frame) {
         control_.erase(control_.begin());
         length = builder_.build(frame, packet);
     }
-    count(stats_.up, length, packet.chunk, length == data_bytes);
+    count(stats_.up, length, packet.chunk, length >= data_bytes);
     return length;
 }
 
@@ -271,10 +274,11 @@ void Endpoint::enter(std::uint16_t round) {
 
 void Endpoint::next_block() {
     if (next_ >= blocks()) return;
-    Sums sums{exchange_.scratch, exchange_.sums, exchange_.width};
-    for (std::size_t b = 0; b < next_; ++b) sums.scratch += plan().blocks[b].vertices.size() * plan().chunks * lanes;
+    Sums sums{exchange_.scratch, exchange_.sums, exchange_.width, plan().chunk_lanes()};
+    for (std::size_t b = 0; b < next_; ++b)
+        sums.scratch += plan().blocks[b].vertices.size() * plan().chunks * plan().chunk_lanes();
     transmit(next_++);
-    reception_ = std::make_unique<Reception>(block(), plan().chunks, sums, stats_, recovery_.acks);
+    reception_ = std::make_unique<Reception>(block(), plan(), sums, stats_, recovery_.acks);
     upload_all();
     auto early = std::move(early_);
     early_.clear();
@@ -356,15 +360,22 @@ void Endpoint::count(LinkCounts& link, std::size_t length, std::uint8_t chunk, b
         link.data_packets += length >= data_bytes;
         link.wire_bytes += wire_bytes(length);
     }
-    if (payload && exchange_.width > chunk * lanes)
-        link.payload_bytes += 4 * std::min<std::uint64_t>(exchange_.width - chunk * lanes, lanes);
+    const std::uint64_t step = payload ? plan().chunk_lanes() : 0;
+    if (payload && exchange_.width > chunk * step)
+        link.payload_bytes += 4 * std::min<std::uint64_t>(exchange_.width - chunk * step, step);
 }
 
 std::string Endpoint::state() const {
     const std::string where = "block " + std::to_string(block_id_) + ", round " + std::to_string(round_);
-    if (reception_)
-        return where + ": " + std::to_string(reception_->missing_vertices()) + " of " +
-               std::to_string(block().vertices.size()) + " results are missing";
+    if (reception_) {
+        const Numbers missing = reception_->missing_vertices();
+        std::string some;
+        for (std::size_t i = 0; i < std::min(missing.size(), most_shown); ++i)
+            some += (i == 0 ? "" : ", ") + std::to_string(missing[i]);
+        if (missing.size() > most_shown) some += ", …";
+        return where + ": " + std::to_string(missing.size()) + " of " + std::to_string(block().vertices.size()) +
+               " results are missing (of vertices " + some + ")";
+    }
     if (strayed_)
         return "round " + std::to_string(round_) + ": the switch is in round " + std::to_string(stray_round_) +
                ", so this worker was restarted, or the switch's program was not pushed anew for this job";

@@ -27,7 +27,7 @@ struct Exchange {
     std::uint32_t number = 0;           // of this exchange among those of the worker, from 1
     const std::byte* values = nullptr;  // (boundary, width) int32
     std::int64_t* sums = nullptr;       // (boundary, width)
-    std::int64_t* scratch = nullptr;    // 32 for each cell of the plan's blocks
+    std::int64_t* scratch = nullptr;    // a chunk's lanes for each cell of the plan's blocks
 };
 
 // What the journal's word says.
@@ -63,7 +63,7 @@ class Endpoint {
     void resume();
 
     void incoming(Bytes frame);
-    // Writes the next frame to send, at most `data_bytes` long; 0 where there is none.
+    // Writes the next frame to send, at most `most_bytes` long; 0 where there is none.
     [[nodiscard]] std::size_t outgoing(std::byte* frame);
     [[nodiscard]] bool has_outgoing() const {
         return reply_at_ < replies_.size() || upload_at_ < uploads_.size() || !control_.empty();
@@ -140,7 +140,7 @@ class Endpoint {
     static constexpr std::size_t remembered = 64;
     std::deque<Packet> said_;     // DONE of the last rounds that were finished here
     std::size_t repeats_ = 0;     // since something new came
-    std::vector<std::array<std::byte, data_bytes>> early_;  // of this round, before its block began here
+    std::vector<std::array<std::byte, most_bytes>> early_;  // of this round, before its block began here
     std::array<std::uint64_t, 256> ahead_{};                // payloads by chunk, of the exchange that begins next
     Backoff soft_, hard_;
     std::vector<Packet> made_;

@@ -8,23 +8,23 @@ namespace offramp::switchgnn {
 
 // The features of one vertex and chunk, filled up with zeros.
 void Endpoint::payload(std::byte* frame, Upload of) const {
-    const std::size_t row = block().rows[of.vertex], first = of.chunk * lanes, width = exchange_.width;
+    const std::size_t row = block().rows[of.vertex], first = of.chunk * plan().chunk_lanes(), width = exchange_.width;
     const std::byte* from = exchange_.values + (row * width + first) * 4;
     std::byte* to = frame + short_bytes;
-    if (first + lanes <= width) {
-        to_network(from, to);
-        return;
-    }
-    const std::size_t present = first < width ? width - first : 0;
-    for (std::size_t i = 0; i < present; ++i) store_be32(to + 4 * i, load<std::uint32_t>(from + 4 * i));
-    std::fill(to + 4 * present, to + 4 * lanes, std::byte{0});
+    const std::size_t carried = lanes * plan().segments_of(width, of.chunk);
+    const std::size_t present = std::min(first < width ? width - first : 0, carried);
+    std::size_t done = 0;
+    for (; done + lanes <= present; done += lanes) to_network(from + 4 * done, to + 4 * done);
+    for (; done < present; ++done) store_be32(to + 4 * done, load<std::uint32_t>(from + 4 * done));
+    std::fill(to + 4 * done, to + 4 * carried, std::byte{0});
 }
 
 // Rows may be in several blocks: the first that has a row writes it, the others add. Whole packets of rows that are in
 // one block only are there already.
 void Endpoint::collect() {
     const Plan& plan = this->plan();
-    const std::size_t width = exchange_.width, step = plan.chunks * lanes, whole = width / lanes * lanes;
+    const std::size_t width = exchange_.width, step = plan.chunks * plan.chunk_lanes();
+    const std::size_t whole = width / plan.chunk_lanes() * plan.chunk_lanes();
     std::vector<bool> written(plan.boundary);
     const std::int64_t* from = exchange_.scratch;
     for (const auto& block : plan.blocks)

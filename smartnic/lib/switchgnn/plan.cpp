@@ -123,8 +123,10 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     for (auto& plan : plans) {
         std::uint32_t blocks = 0;
         std::uint64_t rows = 0;
-        if (!reader.number(plan.chunks) || !reader.number(plan.boundary) || !reader.number(blocks) || plan.chunks < 1 ||
-            plan.chunks > most_chunks || blocks > most_blocks) {
+        const bool head = reader.number(plan.chunks) && reader.number(plan.boundary) && reader.number(blocks) &&
+                          reader.number(plan.segments);
+        if (!head || plan.chunks < 1 || plan.chunks > most_chunks || plan.segments < 1 ||
+            plan.segments > most_segments || blocks > most_blocks) {
             why = "plans: a header of numbers that cannot be";
             return false;
         }

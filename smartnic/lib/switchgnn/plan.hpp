@@ -3,6 +3,7 @@
 // wrote: nothing in it is believed before it is checked.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,16 @@ struct Block {
 };
 
 struct Plan {
-    std::uint32_t chunks = 0, boundary = 0;  // packets of a vector, rows of an exchange
+    std::uint32_t chunks = 0, segments = 1;  // packets of a vector, segments of a packet at most
+    std::uint32_t boundary = 0;              // rows of an exchange
     std::vector<Block> blocks;
 
+    [[nodiscard]] std::size_t chunk_lanes() const { return segments * lanes; }
+    // Segments that a chunk of a vector of so many features takes.
+    [[nodiscard]] std::uint8_t segments_of(std::size_t width, std::size_t chunk) const {
+        const std::size_t first = chunk * chunk_lanes(), left = width > first ? width - first : 1;
+        return static_cast<std::uint8_t>(std::min<std::size_t>(segments, (left + lanes - 1) / lanes));
+    }
     [[nodiscard]] std::uint64_t cells() const;  // vertices and chunks of all blocks together
 };
 

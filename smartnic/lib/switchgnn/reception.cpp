@@ -5,8 +5,10 @@
 
 namespace offramp::switchgnn {
 
-Reception::Reception(const Block& block, std::uint32_t chunks, Sums sums, Stats& stats, bool acks)
-    : block_(block), chunks_(chunks), sums_(sums), stats_(stats), acks_(acks) {
+Reception::Reception(const Block& block, const Plan& plan, Sums sums, Stats& stats, bool acks)
+    : block_(block), chunks_(plan.chunks), sums_(sums), stats_(stats), acks_(acks) {
+    const std::uint32_t chunks = chunks_;
+    for (std::uint32_t c = 0; c < chunks; ++c) segments_.push_back(plan.segments_of(sums.width, c));
     const std::size_t cells = block.vertices.size() * chunks;
     finished_.assign(cells, 0);
     begun_.assign(cells, 0);
@@ -25,14 +27,14 @@ Reception::Reception(const Block& block, std::uint32_t chunks, Sums sums, Stats&
             if (missing_[cell] != 0) continue;
             finished_[cell] = 1;
             --open_;
-            std::fill_n(sums.at(block, vertex, c, chunks), lanes, 0);
+            std::fill_n(sums.at(block, vertex, c, chunks), sums.step, 0);
         }
     for (const auto vertex : block.way_vertex)
         for (std::uint32_t c = 0; c < chunks; ++c) ++unreleased_[vertex * chunks + c];
 }
 
 bool Reception::accept(const Packet& packet) {
-    if (packet.block != block_.id || packet.chunk >= chunks_) {
+    if (packet.block != block_.id || packet.chunk >= chunks_ || packet.segments < segments_[packet.chunk]) {
         ++stats_.rejected;
         return false;
     }
@@ -50,7 +52,7 @@ bool Reception::accept_result(const Packet& packet) {
         ++stats_.duplicates;
         return false;
     }
-    from_network(packet.payload, sums_.at(block_, vertex, packet.chunk, chunks_));
+    set(sums_.at(block_, vertex, packet.chunk, chunks_), packet);
     marked_[cell] = packet.ecn;
     stats_.marks += packet.ecn && !acks_;
     finish(cell);
@@ -90,10 +92,10 @@ bool Reception::accept_feature(const Packet& packet) {
             if (finished_[cell]) continue;
             std::int64_t* sum = sums_.at(block_, block_.targets[e], packet.chunk, chunks_);
             if (begun_[cell]) {
-                for (std::size_t i = 0; i < lanes; ++i)
+                for (std::size_t i = 0; i < carried(packet); ++i)
                     add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
             } else {
-                from_network(packet.payload, sum);
+                set(sum, packet);
                 begun_[cell] = 1;
             }
             --missing_[cell];
@@ -118,6 +120,16 @@ bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_
     cell = target * chunks_ + chunk;
     if (unreleased_[cell] != 0) --unreleased_[cell];
     return true;
+}
+
+// The lanes that a chunk has room for.
+std::size_t Reception::carried(const Packet& packet) const { return std::min(packet.segments * lanes, sums_.step); }
+
+// Those that a packet does not carry are 0.
+void Reception::set(std::int64_t* sum, const Packet& packet) const {
+    const std::size_t count = carried(packet);
+    for (std::size_t i = 0; i < count; i += lanes) from_network(packet.payload + 4 * i, sum + i);
+    std::fill(sum + count, sum + sums_.step, 0);
 }
 
 void Reception::finish(std::uint32_t cell) {
@@ -172,11 +184,11 @@ void Reception::finished_since(std::vector<Packet>& to) {
     news_.clear();
 }
 
-std::size_t Reception::missing_vertices() const {
-    std::size_t found = 0;
+Numbers Reception::missing_vertices() const {
+    Numbers found;
     for (std::size_t v = 0; v < block_.vertices.size(); ++v) {
         const auto* first = finished_.data() + v * chunks_;
-        found += std::find(first, first + chunks_, 0) != first + chunks_;
+        if (std::find(first, first + chunks_, 0) != first + chunks_) found.push_back(block_.vertices[v]);
     }
     return found;
 }

@@ -10,16 +10,16 @@
 namespace offramp::switchgnn {
 
 // Where the sums of a block go: those of a vertex that is in no other block, and of a whole packet, to their row, all
-// others to scratch memory, 32 for each vertex and chunk.
+// others to scratch memory, as many for each vertex and chunk as a chunk has lanes.
 struct Sums {
     std::int64_t *scratch, *rows;
-    std::size_t width;  // of a row
+    std::size_t width, step;  // of a row, of a chunk
 
     [[nodiscard]] std::int64_t* at(const Block& block, std::uint32_t vertex, std::uint32_t chunk,
                                    std::uint32_t chunks) const {
-        if (block.alone[vertex] && (chunk + 1) * lanes <= width)
-            return rows + std::size_t{block.rows[vertex]} * width + chunk * lanes;
-        return scratch + (std::size_t{vertex} * chunks + chunk) * lanes;
+        if (block.alone[vertex] && (chunk + 1) * step <= width)
+            return rows + std::size_t{block.rows[vertex]} * width + chunk * step;
+        return scratch + (std::size_t{vertex} * chunks + chunk) * step;
     }
 };
 
@@ -28,7 +28,7 @@ class Reception {
   public:
     // What is where the sums go does not matter. Without `acks` nobody asks what was finished, and ECN marks of results
     // are counted here.
-    Reception(const Block& block, std::uint32_t chunks, Sums sums, Stats& stats, bool acks);
+    Reception(const Block& block, const Plan& plan, Sums sums, Stats& stats, bool acks);
 
     // Takes a packet with payload of this round; whether it told something new.
     bool accept(const Packet& packet);
@@ -40,16 +40,20 @@ class Reception {
     // What was completed since the last call, as ACKs.
     void finished_since(std::vector<Packet>& to);
 
-    [[nodiscard]] std::size_t missing_vertices() const;
+    // Vertices with an incomplete chunk, ascending.
+    [[nodiscard]] Numbers missing_vertices() const;
 
   private:
     bool accept_result(const Packet& packet);
     bool accept_feature(const Packet& packet);
     bool release(std::uint32_t source, std::uint32_t target, std::uint32_t chunk, std::uint32_t& cell);
     void finish(std::uint32_t cell);
+    [[nodiscard]] std::size_t carried(const Packet& packet) const;
+    void set(std::int64_t* sum, const Packet& packet) const;
 
     const Block& block_;
     std::uint32_t chunks_;
+    std::vector<std::uint8_t> segments_;  // of each chunk
     Sums sums_;
     Stats& stats_;
     bool acks_;

@@ -5,7 +5,10 @@
 
 namespace offramp::switchgnn {
 
-Builder::Builder(std::uint32_t worker) : short_(prefix(worker, short_bytes)), full_(prefix(worker, data_bytes)) {}
+Builder::Builder(std::uint32_t worker) {
+    for (std::size_t segments = 0; segments <= most_segments; ++segments)
+        prefixes_[segments] = prefix(worker, frame_bytes(segments));
+}
 
 Builder::Prefix Builder::prefix(std::uint32_t worker, std::size_t length) {
     Prefix made;

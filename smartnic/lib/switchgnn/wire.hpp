@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SwitchGNN packet (offramp.switchgnn.wire): Ethernet, IPv4, a 16-byte header, 32 lanes of int32.
+// The SwitchGNN packet (offramp.switchgnn.wire): Ethernet, IPv4, a 16-byte header, segments of 32 lanes of int32.
 #pragma once
 
 #include <array>
@@ -15,10 +15,14 @@ struct Packet {
     bool again = false;  // a FETCH that is repeated
     bool ecn = false;
     std::uint8_t chunk = 0;
+    std::uint8_t segments = 1;  // of the payload
     std::uint16_t block = 0, count = 0, round = 0;
     std::uint32_t src = no_id, dst = no_id;
     const std::byte* payload = nullptr;  // lanes as they are on the wire; of DATA and RESEND only
 };
+
+// Bytes of a frame with a payload of so many segments.
+[[nodiscard]] constexpr std::size_t frame_bytes(std::size_t segments) { return short_bytes + 4 * lanes * segments; }
 
 enum class Parsed { packet, foreign, truncated };
 
@@ -38,7 +42,8 @@ enum class Parsed { packet, foreign, truncated };
     packet.kind = static_cast<Kind>(kind);
     packet.payload = nullptr;
     if (packet.kind == Kind::data || packet.kind == Kind::resend) {
-        if (frame.size() < data_bytes) return Parsed::truncated;
+        packet.segments = static_cast<std::uint8_t>(1 + header::more(at));
+        if (frame.size() < frame_bytes(packet.segments)) return Parsed::truncated;
         packet.payload = at + header::size;
     }
     packet.src = header::src_id(at);
@@ -63,11 +68,12 @@ inline void write_header(std::byte* at, const Packet& packet) {
     header::is_fetch.set(at, kind >> 1);
     header::resend.set(at, kind | packet.again);
     header::ecn.set(at, packet.ecn);
+    header::more.set(at, packet.segments - 1u);
     header::chunk_id.set(at, packet.chunk);
     header::round.set(at, packet.round);
 }
 
-// The features of one packet, to the wire and from it. In one pass each, which compilers turn into SIMD.
+// The features of a segment, to the wire and from it. In one pass each, which compilers turn into SIMD.
 inline void to_network(const std::byte* from, std::byte* to) {
     std::array<std::uint32_t, lanes> words;
     std::memcpy(words.data(), from, sizeof words);
@@ -88,16 +94,17 @@ class Builder {
     // Writes a frame; the payload, where the kind has one, is left to the caller. Returns its length.
     std::size_t build(std::byte* frame, const Packet& packet) const {
         const bool full = packet.kind == Kind::data || packet.kind == Kind::resend;
-        std::memcpy(frame, (full ? full_ : short_).data(), prefix_bytes);
+        const std::size_t segments = full ? packet.segments : 0;
+        std::memcpy(frame, prefixes_[segments].data(), prefix_bytes);
         write_header(frame + prefix_bytes, packet);
-        return full ? data_bytes : short_bytes;
+        return frame_bytes(segments);
     }
 
   private:
     using Prefix = std::array<std::byte, prefix_bytes>;
     static Prefix prefix(std::uint32_t worker, std::size_t length);
 
-    Prefix short_, full_;
+    std::array<Prefix, most_segments + 1> prefixes_;  // by segments
 };
 
 // A frame of a worker that sends few.

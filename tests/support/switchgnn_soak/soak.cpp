@@ -95,7 +95,7 @@ enum Verdict : I64 { right, wrong, leaked, hung, refused };
 enum Pattern : I64 { none, bursts, last_lost, kind_lost, blackout, patterns };
 
 struct Frame {
-    std::array<std::byte, data_bytes> bytes;
+    std::array<std::byte, most_bytes> bytes;
     std::uint32_t length;
     [[nodiscard]] Bytes view() const { return {bytes.data(), length}; }
     [[nodiscard]] unsigned kind() const {
@@ -376,7 +376,7 @@ class Run {
     // One frame through a switch; what leaves goes on its way.
     void process(const SoakSwitch& s, std::int32_t port, Frame& frame) {
         auto length = static_cast<std::int32_t>(frame.length);
-        s.run(reinterpret_cast<I64>(s.words), reinterpret_cast<I64>(frame.bytes.data()), data_bytes,
+        s.run(reinterpret_cast<I64>(s.words), reinterpret_cast<I64>(frame.bytes.data()), most_bytes,
               reinterpret_cast<I64>(&length), reinterpret_cast<I64>(&port), 1);
         enum { at, size, used, start };
         I64* out = s.words + job_.out_words;
@@ -386,7 +386,7 @@ class Run {
         const I64 count = index[used] / 16;
         for (I64 i = 0; i < count; bytes += pairs[2 * i + 1], ++i) {
             Frame next;
-            next.length = static_cast<std::uint32_t>(std::min<I64>(pairs[2 * i + 1], data_bytes));
+            next.length = static_cast<std::uint32_t>(std::min<I64>(pairs[2 * i + 1], most_bytes));
             std::memcpy(next.bytes.data(), bytes, next.length);
             for (I64 w = 0; w < s.wire_count; ++w) {
                 const Wire& wire = s.wires[w];

@@ -52,6 +52,7 @@ def test_acks_go_to_the_owners_of_neighbours(target: Target, name: str) -> None:
 def test_sizes_give_just_the_room() -> None:
     plans = six_vertices(SIX_VERTEX_BLOCKS).plans
     room = {
+        "SEGMENTS": 1,
         "AGGREGATORS": 3,
         "VERTICES": 3,
         "PARTIALS": 1,

@@ -34,9 +34,9 @@ def in_numpy(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return switch_off
 
 
-def run(seed: int, loss: float, duplication: float, delay: float, *, acks: bool) -> list[object]:
+def run(seed: int, loss: float, duplication: float, delay: float, *, acks: bool, lanes: int = LANES) -> list[object]:
     """Everything that left, arrived and was counted in three exchanges of different widths."""
-    job = random_job(seed, vertices=24, edges=70, workers=4, limit=9, features=(5, 40))
+    job = random_job(seed, vertices=24, edges=70, workers=4, limit=9, features=(5, 40), lanes=lanes)
     seen: list[object] = []
 
     def noted(batch: PacketBatch) -> PacketBatch:
@@ -59,6 +59,16 @@ def run(seed: int, loss: float, duplication: float, delay: float, *, acks: bool)
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[plan]])
         seen += [got.tobytes() for got in sums]
     return [*seen, *(repr(endpoint.stats) for endpoint in lockstep.endpoints)]
+
+
+@pytest.mark.parametrize("lanes", [64, 128])
+@pytest.mark.parametrize(("loss", "duplication", "delay"), [(0, 0, 0), (0.1, 0.1, 0.2)])
+def test_both_ways_are_one_with_wider_packets(
+    in_numpy, loss: float, duplication: float, delay: float, lanes: int
+) -> None:
+    compiled = run(4, loss, duplication, delay, acks=True, lanes=lanes)
+    in_numpy()
+    assert compiled == run(4, loss, duplication, delay, acks=True, lanes=lanes)
 
 
 @pytest.mark.parametrize("acks", [False, True])

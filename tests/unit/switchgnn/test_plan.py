@@ -12,7 +12,8 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.csr import rows_of, symmetric_csr
 from offramp.graph.order import METHODS
 from offramp.switchgnn import plan as module
-from offramp.switchgnn.plan import chunks_for, make_plan
+from offramp.switchgnn.chunks import chunks_for
+from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
 
 AGGREGATOR = 128

@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
 from pathlib import Path
 from typing import Final
 
-from offramp.cmake import kept_folder, run_cmake
+from offramp.cmake import build_once, kept_folder, missing_tools, own_file, require_tools
 from offramp.nic.build import source_root as nic_sources
-from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private
+from offramp_base.private_folder import make_private
 
 LIBRARY: Final = "libofframp.so"
 LOAD_GENERATOR: Final = "offramp-store-load"
-TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
-"""Commands that a build needs, and the Debian packages that they are in."""
 
 
 def source_root() -> Path:
@@ -30,7 +25,7 @@ def source_root() -> Path:
 
 def missing() -> list[str]:
     """Debian packages that a build lacks."""
-    return [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    return missing_tools()
 
 
 def cache_folder(variant: str = "release") -> Path:
@@ -48,17 +43,11 @@ def build(folder: Path | None = None, options: tuple[str, ...] = ()) -> Path:
     Raises:
         OfframpError: something needed is missing, naming the package, or it does not build.
     """
-    if lacking := missing():
-        raise OfframpError(f"building libofframp needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
+    require_tools("libofframp")
     if folder is None:
         folder = cache_folder()
         make_private(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another command may be building the same
-        if not (folder / "complete").exists():
-            run_cmake(source_root(), folder, options)
-            (folder / "complete").touch()
+    build_once(source_root(), folder, options)
     return folder
 
 
@@ -69,8 +58,4 @@ def built(name: str, folder: Path | None = None) -> Path:
         OfframpError: as :func:`build`; or the one in the cache is not this user's alone to write.
     """
     made = build(folder) / name
-    if folder is None:
-        check_owned(made.parent, folder=True)
-        check_way(made.parent)
-        check_owned(made.resolve(), folder=False)
-    return made
+    return own_file(made) if folder is None else made

@@ -22,14 +22,13 @@ from offramp_base.errors import OfframpError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from offramp.nic.worker import NicWorker
-    from offramp.switchgnn.worker import Worker
     from offramp.train.exchange import Exchanger
     from offramp.train.job import WorkerJob
+    from offramp.train.worker_link import AnyWorker
     from offramp.workers.group import Group
 
 
-def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
+def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> AnyWorker:
     from offramp.switchgnn.recovery import Recovery
     from offramp_base.transport.faulty import Faults
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switchgnn.chunks import chunks_for
+from offramp.switchgnn.plan import Plan, make_plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
 from offramp_sim.packets.flows import all_to_all, background, balanced

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from offramp.graph.csr import IntArray
-from offramp.switchgnn.plan import chunks_for, make_plan
+from offramp.switchgnn.chunks import chunks_for
+from offramp.switchgnn.plan import make_plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker of SwitchGNN on a Unix socket whose endpoint is the agent's, in this process (``smartnic/worker``)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from dataclasses import fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from offramp.graph.csr import IntArray
+from offramp.nic import plans as plan_text
+from offramp.nic.worker_library import WHY_BYTES, Settings, library
+from offramp.switchgnn.endpoint import require_values
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.worker import TICKS, silence
+from offramp_base.errors import OfframpError
+from offramp_base.transport.base import LinkStats
+from offramp_base.transport.unix import STALL_S, UnixIO
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_LINK: Final = ("received", "sent", "malformed")
+"""What the library counts of :class:`LinkStats`, in its order."""
+_STATS: Final = struct.Struct(f"={8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
+
+
+class WorkerOutcome(IntEnum):
+    """What a call came to; ``offramp_worker_outcome``."""
+
+    DONE = 0
+    INTERRUPTED = 1
+    SILENT = 2
+    GONE = 3
+    STALLED = 4
+
+
+class CompiledWorker:
+    """Exchanges boundary features of one worker through the switch, as :class:`offramp.switchgnn.worker.Worker` does.
+
+    Args:
+        index: this worker.
+        plans: those that the switch has, in the same order for every worker.
+        io: link to the worker's switch port, which this object closes.
+        timeout_s: how long nothing new may arrive before an exchange fails.
+        window: frames sent before the link is read again.
+        recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
+
+    Raises:
+        OfframpError: the library cannot be had, or refuses the plans.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        plans: Sequence[Plan],
+        io: UnixIO,
+        timeout_s: float = 10.0,
+        *,
+        window: int = 256,
+        recovery: Recovery | None = None,
+        racks: Sequence[int] = (),
+    ) -> None:
+        self.index = index
+        self._io, self._timeout_s, self._plans = io, timeout_s, list(plans)
+        recovery = recovery or Recovery()
+        shares = plan_text.share(plans, index, racks)
+        self.boundaries = [boundary for _, boundary, _ in shares]
+        times = recovery.timeout_s, recovery.cap_s, timeout_s, min(recovery.timeout_s / TICKS, timeout_s)
+        settings = Settings(index, window, *(round(1e9 * each) for each in times), recovery.acks, recovery.reupload)
+        self._library, self._why = library(), ctypes.create_string_buffer(WHY_BYTES)
+        text = plan_text.write(shares)
+        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), self._why)
+        if not self._worker:
+            raise OfframpError(f"worker {index}: {self._said()}")
+
+    @property
+    def stats(self) -> WorkerStats:
+        """What was sent, received and refused so far."""
+        numbers = self._counts()
+        up, down = Link(*numbers[:4]), Link(*numbers[4:8])
+        return WorkerStats(up, down, *numbers[8 : -len(_LINK)])
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+        return LinkStats(**dict(zip(_LINK, self._counts()[-len(_LINK) :], strict=True)))
+
+    def boundary(self, plan_index: int) -> IntArray:
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        return self.boundaries[plan_index]
+
+    def start(self) -> None:
+        """Wait until all workers are ready.
+
+        Raises:
+            OfframpError: they were not within the time-out, or the link is gone.
+        """
+        self._library.offramp_worker_start(self._worker)
+        self._run()
+
+    def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """As :meth:`offramp.switchgnn.worker.Worker.exchange`.
+
+        Raises:
+            OfframpError: the same.
+        """
+        require_values(self.index, self._plans, self.boundaries, plan_index, values)
+        values, sums = np.ascontiguousarray(values), np.empty(values.shape, np.int64)
+        width = values.shape[1]
+        self._library.offramp_worker_begin(self._worker, plan_index, width, values.ctypes.data, sums.ctypes.data)
+        self._run()
+        return sums
+
+    def close(self) -> None:
+        """End the worker and release the link."""
+        self._library.offramp_worker_close(self._worker)
+        self._worker = None
+        self._io.close()
+
+    def _run(self) -> None:
+        while (outcome := self._library.offramp_worker_run(self._worker, self._why)) == WorkerOutcome.INTERRUPTED:
+            pass  # a signal's handler has run by now
+        if outcome == WorkerOutcome.SILENT:
+            raise OfframpError(silence(self.index, self._timeout_s, self._said()))
+        if outcome == WorkerOutcome.GONE:
+            raise OfframpError(f"{self._io.name}: the switch closed the link")
+        if outcome == WorkerOutcome.STALLED:
+            raise OfframpError(f"{self._io.name}: the switch took no frame for {STALL_S:g} s")
+
+    def _counts(self) -> tuple[int, ...]:
+        counts = bytearray(_STATS.size)
+        room = (ctypes.c_char * _STATS.size).from_buffer(counts)
+        self._library.offramp_worker_stats(self._worker, ctypes.addressof(room))
+        return cast("tuple[int, ...]", _STATS.unpack(counts))
+
+    def _said(self) -> str:
+        return str(self._why.value.decode(errors="replace"))

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link.hpp"
+
+#include <cerrno>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace offramp {
+
+Link::Link(int descriptor) : descriptor_(descriptor) {}
+
+std::byte* Link::room() {
+    return frames_ == most_frames || bytes_ > message_bytes - longest ? nullptr : made_.get() + bytes_;
+}
+
+void Link::add(std::size_t length) {
+    store_be16(head_.data() + 4 + 2 * frames_++, static_cast<std::uint16_t>(length));
+    bytes_ += length;
+}
+
+Link::Outcome Link::send() {
+    store_be32(head_.data(), static_cast<std::uint32_t>(frames_));
+    iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {made_.get(), bytes_}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    if (::sendmsg(descriptor_, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return errno == EAGAIN || errno == EINTR ? Outcome::busy : Outcome::gone;
+    sent += frames_;
+    frames_ = bytes_ = 0;
+    return Outcome::done;
+}
+
+Link::Outcome Link::next_message() {
+    for (;;) {
+        const ssize_t size = ::recv(descriptor_, taken_.get(), most_message, MSG_DONTWAIT);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::busy;
+        if (size <= 0) return Outcome::gone;
+        if (adds_up(static_cast<std::size_t>(size))) break;
+        ++malformed;
+    }
+    received += count_;
+    return Outcome::done;
+}
+
+bool Link::adds_up(std::size_t size) {
+    if (size < 4) return false;
+    count_ = load_be32(taken_.get());
+    if (count_ > size / 2 || size < 4 + 2 * count_) return false;
+    std::size_t whole = 4 + 2 * count_;
+    for (std::size_t i = 0; i < count_; ++i) whole += load_be16(taken_.get() + 4 + 2 * i);
+    return whole == size;
+}
+
+bool Link::wait(bool writing, std::int64_t ns) const {
+    pollfd asked{descriptor_, static_cast<short>(writing ? POLLIN | POLLOUT : POLLIN), 0};
+    constexpr std::int64_t second = 1'000'000'000;
+    const timespec limit{ns / second, ns % second};
+    return ::ppoll(&asked, 1, &limit, nullptr) >= 0 || errno != EINTR;
+}
+
+}  // namespace offramp

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytest.importorskip("torch")
 GRAPH = ["--graph", "sbm:n=300,k=3,degree=8,features=24", "--epochs", "5", "--seed", "3"]
 HASH = ["--partition", "hash"]
 ROWS = [*HASH, "--propagator", "p2p", "--hidden", "16"]
+UNITG = ["train", "unitg", *GRAPH, "--stages", "2", "--layers", "4"]
 RUNS: dict[str, tuple[list[str], float]] = {
     "one process": (["train", *GRAPH, "--propagator", "local", "--workers", "1", "--dtype", "float64"], 1e-9),
     "p2p": (["train", *GRAPH, *ROWS, "--workers", "3", "--dtype", "float64", "--dropout", "0.3"], 1e-9),
@@ -35,13 +37,14 @@ RUNS: dict[str, tuple[list[str], float]] = {
     "torchgt, gt": (["train", "torchgt", *GRAPH, "--model", "gt", "--attention", "topology", "--workers", "1"], 1e-3),
     "torchgt, full": (["train", "torchgt", *GRAPH, "--attention", "full", "--workers", "2"], 1e-3),
     "torchgt, bfloat16 wire": (["train", "torchgt", *GRAPH, "--workers", "2", "--wire", "bfloat16"], 2e-2),
-    "unitg": (["train", "unitg", *GRAPH, "--stages", "2", "--layers", "4"], 1e-3),
+    "unitg": ([*UNITG, "--mode", "alone"], 1e-3),
+    "unitg, texts first": ([*UNITG, "--mode", "sequential"], 1e-2),
 }
 MIXED = {
     "p2p": (["train", *GRAPH, *ROWS, "--workers", "2"], 0.1),
     "dgs": (["train", "dgs", *GRAPH, *HASH, "--workers", "2", "--batch", "40", "--sampler", "random"], 0.1),
     "torchgt": (["train", "torchgt", *GRAPH, "--workers", "2", "--compile"], 0.1),
-    "unitg": (["train", "unitg", *GRAPH, "--stages", "2", "--layers", "4", "--compile"], 0.1),
+    "unitg": ([*UNITG, "--mode", "sequential", "--compile"], 0.2),
 }
 
 
@@ -79,3 +82,10 @@ def test_mixed_precision_and_compiled_layers_stay_near(name: str, tmp_path: Path
     mixed = losses(tmp_path, command, "--device", "cuda", "--precision", "bfloat16")
     assert mixed == pytest.approx(expected, rel=near)
     assert mixed != pytest.approx(expected, rel=1e-9)
+
+
+def test_a_language_model_in_bubbles_ends_beside_its_pipeline(tmp_path: Path) -> None:
+    """When embeddings are taken over depends on the clock, from the third epoch on."""
+    expected, found = losses(tmp_path, UNITG), losses(tmp_path, UNITG, "--device", "cuda")
+    assert found[:2] == pytest.approx(expected[:2], rel=1e-3)
+    assert all(map(math.isfinite, found))

@@ -7,6 +7,7 @@ Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp_ba
 from __future__ import annotations
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -92,12 +93,12 @@ class Group:
         """Leave the group."""
 
 
-class ProcessGroup(Group):
+class ProcessGroup(Group, ABC):
     """Ranks that are joined by ``torch.distributed``, whose collectives take tensors of GPUs as well."""
 
+    @abstractmethod
     def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
         """What travels in place of ``values``, and in which group."""
-        raise NotImplementedError
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over ranks, in place."""

@@ -25,7 +25,7 @@ def test_attention_s_time_is_that_of_the_fused_kernel_in_both_directions() -> No
 
 
 def test_the_peak_is_of_what_runs() -> None:
-    size = 64 << 20
+    size = 256 << 20  # large beside what other tests have left to be given back meanwhile
     assert peak_bytes(lambda: bytearray(b"x") * size) == pytest.approx(size, rel=0.2)
 
 

@@ -139,8 +139,6 @@ class Layout:
         """
         check_array("out", out)
         chosen = self.chosen("out", out.shape, rows)
-        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(out):
-            raise OfframpError(f"rows: expected numbers from 0 to {len(out) - 1}")
         for group, bound in zip(self.groups, self.bounds(message, label), strict=True):
             codes = message[group.codes].reshape(len(group.places), -1)
             if group.bits == PLAIN:
@@ -166,13 +164,16 @@ class Layout:
         """``rows``, None for all, of an array of ``shape``.
 
         Raises:
-            OfframpError: another number of rows or columns than the message has; names the array.
+            OfframpError: another number of rows or columns than the message has, naming the array, or rows that it has
+                not.
         """
         chosen = np.arange(shape[0]) if rows is None else np.ascontiguousarray(rows, np.int64)
         if len(chosen) != self.rows or shape[1] != self.columns:
             raise OfframpError(
                 f"{name}: expected {self.rows} rows of {self.columns} columns, got {len(chosen)} of {shape[1]}"
             )
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < shape[0]:
+            raise OfframpError(f"rows: expected numbers from 0 to {shape[0] - 1}")
         return chosen
 
     def head(self, label: Label) -> bytes:

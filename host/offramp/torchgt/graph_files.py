@@ -43,6 +43,8 @@ def read_set(spec: str, split: str | None, seed: int) -> GraphSet | None:
 
 def _of_ogb(folder: Path, split: str | None, seed: int) -> GraphSet:
     vertices, edges = (_table(folder / f"raw/num-{of}-list.csv.gz", "int64").ravel() for of in ("node", "edge"))
+    if len(vertices) != len(edges) or not len(vertices) or vertices.min() < 1 or edges.min() < 0:
+        raise OfframpError(f"{folder}: raw/num-*-list.csv.gz: expected vertices and edges of the same graphs")
     ends = _table(folder / "raw/edge.csv.gz", "int64")
     if len(ends) != edges.sum() or ends.shape[1] != 2:
         raise OfframpError(f"{folder}: raw/edge.csv.gz: expected {edges.sum()} pairs, got {ends.shape}")

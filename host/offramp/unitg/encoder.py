@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An encoder of Hugging Face in place of the small language model, with the same exits (specification, section 3.4).
 
-It is read from a folder that ``save_pretrained`` wrote, with its tokenizer; nothing is downloaded and no code of the
-folder is run. Its own dropout stays off, so that a run repeats.
+It is read from a folder that ``save_pretrained`` wrote, with its tokenizer; nothing is downloaded, weights are
+safetensors, and no code of the folder is run. Its own dropout stays off, so that a run repeats.
 """
 
 from __future__ import annotations
@@ -60,18 +60,19 @@ class Encoder(nn.Module):
 
     Args:
         folder: of the encoder.
+        tokens: ``(n, length)`` of all texts.
         pad: token of padding.
         out: width of the embeddings.
         classes: of the vertices.
         seed: of the exits; the encoder's weights are the folder's.
 
     Raises:
-        SettingsError: no encoder is in the folder, or one whose layers cannot be found.
+        SettingsError: no encoder is in the folder, one whose layers cannot be found, or one for other or shorter texts.
     """
 
-    def __init__(self, folder: str, pad: int, out: int, classes: int, seed: int) -> None:
+    def __init__(self, folder: str, tokens: Tokens, pad: int, out: int, classes: int, seed: int) -> None:
         super().__init__()
-        self.model = _read("AutoModel", folder, dtype=torch.float32).eval()
+        self.model = _read("AutoModel", folder, dtype=torch.float32, use_safetensors=True).eval()
         config, self._pad = self.model.config, pad
         count = getattr(config, "num_hidden_layers", None)
         found = [
@@ -84,6 +85,15 @@ class Encoder(nn.Module):
             raise SettingsError(
                 "encoder", f"{type(self.model).__name__}: expected an encoder with a list of layers", folder
             )
+        words = self.model.get_input_embeddings().num_embeddings
+        if tokens.size and int(tokens.max()) >= words:
+            raise SettingsError("encoder", f"knows {words} tokens, its tokenizer makes token {tokens.max()}", folder)
+        places = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
+        if isinstance(places, nn.Embedding):
+            # RoBERTa counts from behind the number of the token of padding.
+            most = places.num_embeddings - (0 if places.padding_idx is None else places.padding_idx + 1)
+            if tokens.shape[1] > most:
+                raise SettingsError("lm_length", f"{{encoder}} takes up to {most} tokens", tokens.shape[1])
         self._owner: list[tuple[nn.Module, str]] = [found[0][:2]]  # in a list: it is no child of this module
         self._layers: list[nn.Module] = list(found[0][2])
         self.depths = exit_depths(len(self._layers))

@@ -40,7 +40,7 @@ class Corpus:
         if settings.encoder is not None:
             from offramp.unitg.encoder import Encoder
 
-            return Encoder(settings.encoder, self.pad, width, classes, settings.seed)
+            return Encoder(settings.encoder, self.tokens, self.pad, width, classes, settings.seed)
         sizes = (self.vocabulary, settings.lm_length, settings.lm_width, settings.lm_layers, settings.lm_heads)
         return seeded(settings.seed, *sizes, width, classes)
 

@@ -75,6 +75,8 @@ def test_numbers_are_a_regression_and_a_missing_one_is_in_no_part(folder) -> Non
     ("name", "rows", "line"),
     [
         ("raw/edge.csv.gz", [[0, 1]], "raw/edge.csv.gz: expected .* pairs"),
+        ("raw/num-node-list.csv.gz", [5, 5], "raw/num-.*-list.csv.gz: expected vertices and edges of the same graphs"),
+        ("raw/num-node-list.csv.gz", [-1] * GRAPHS, "expected vertices and edges of the same graphs"),
         ("raw/node-feat.csv.gz", [[1.0], [2.0]], "expected features of .* vertices, got 2"),
         ("raw/graph-label.csv.gz", np.zeros((GRAPHS, 3)), "expected one target for each of 24 graphs"),
         ("split/scaffold/test.csv.gz", [99], "expected graphs from 0 to 23"),

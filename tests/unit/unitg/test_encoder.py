@@ -49,7 +49,7 @@ def test_exits_are_the_hidden_states_of_the_whole_model(kind: str, tmp_path: Pat
     tokens, vocabulary, pad = encoder.tokenise(folder, ["topic1 common2", "topic3", "nothing known"], 8)
     assert tokens.shape == (3, 8)
     assert (vocabulary, pad) == (len(WORDS) + 2, 0)
-    model = Encoder(folder, pad, 12, 5, seed=1)
+    model = Encoder(folder, tokens, pad, 12, 5, seed=1)
     rows = torch.from_numpy(tokens).long()
     whole = model.model(input_ids=rows, attention_mask=(rows != pad).long(), output_hidden_states=True).hidden_states
     for number, depth in enumerate(model.depths):
@@ -87,6 +87,17 @@ def test_a_run_trains_the_encoder_and_its_results_leave(stages: int, settings, t
     moved = [not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True)]
     assert sum(moved) > len(moved) / 2
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "after")("topic1")["input_ids"] == [2 + 1]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("bert", 512), ("roberta", 511)])
+def test_texts_that_an_encoder_cannot_read_are_one_line(kind: str, most: int, tmp_path: Path) -> None:
+    folder = saved(tmp_path, kind)
+    tokens, _, pad = encoder.tokenise(folder, ["topic1"], most + 1)
+    Encoder(folder, tokens[:, :most], pad, 12, 5, seed=1)
+    with pytest.raises(OfframpError, match=f"lm_length {most + 1}: encoder takes up to {most} tokens"):
+        Encoder(folder, tokens, pad, 12, 5, seed=1)
+    with pytest.raises(OfframpError, match="knows 562 tokens, its tokenizer makes token 565"):
+        Encoder(folder, tokens[:, :8] + 562, pad, 12, 5, seed=1)
 
 
 def test_folders_that_hold_no_encoder_are_one_line(settings, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from frames import ethernet
 from gnmi_lab import Bench, Whole, whole
+from offramp_base.gnmi.paths import parse_path
+from offramp_base.gnmi.schema import gnmi
 from offramp_base.gnmi.session import GnmiSession
 from offramp_base.transport import open_io
 from offramp_base.wire.batch import PacketBatch
@@ -71,10 +73,7 @@ def counters(session: GnmiSession, number: int) -> dict[str, Any]:
 
 
 def settled(session: GnmiSession, name: str, number: int, value: int) -> None:
-    """Wait until a counter has a value: the switch counts while the hosts go on."""
-    from offramp_base.gnmi.paths import parse_path
-    from offramp_base.gnmi.schema import gnmi
-
+    """Wait until a counter has a value: a host has a frame before the switch counts it, octets last."""
     path = COUNTERS.format(number, name)
     wanted = gnmi.Subscription(path=parse_path(path), mode=gnmi.SubscriptionMode.Value("SAMPLE"))
     call = session.subscribe(wanted, mode="STREAM")
@@ -98,6 +97,8 @@ def test_frames_pass_are_dropped_and_pass_again(session: GnmiSession, hosts: dic
     send(hosts[2], 1)
     send(hosts[1], 2)
     assert received(hosts[1], 3) == received(hosts[2], 3) == 3
+    settled(session, "out-octets", 1, 4 * 64)
+    settled(session, "out-octets", 2, 7 * 64)
     first, second = counters(session, 1), counters(session, 2)
     assert (first["in-unicast-pkts"], first["out-unicast-pkts"], first["out-octets"]) == (9, 3, 3 * 64)
     assert (second["in-unicast-pkts"], second["out-unicast-pkts"], second["out-octets"]) == (3, 6, 6 * 64)
@@ -109,6 +110,7 @@ def test_counters_of_the_wire_are_those_of_the_hosts(session: GnmiSession, hosts
     hosts[1].send(PacketBatch.of([(0, frame) for frame in sent]))
     assert received(hosts[2], 40) == 40
     octets = sum(map(len, sent))
+    settled(session, "out-octets", 2, octets + 64)
     assert (counters(session, 1)["in-octets"], counters(session, 2)["out-octets"]) == (octets, octets)
 
 

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
+
+_PLAIN_BITS: Final = 32
+"""Of a number without a width."""
 
 
 def package(name: str, groups: Mapping[str, tuple[int, Mapping[str, int]]]) -> str:
@@ -17,5 +21,6 @@ def package(name: str, groups: Mapping[str, tuple[int, Mapping[str, int]]]) -> s
     lines += ["  /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them"]
     for text, (width, values) in groups.items():
         lines += [f"  // {text}"]
-        lines += [f"  localparam [{width - 1}:0] {each} = {value};" for each, value in values.items()]
+        sized = f"{width}'d" if width > _PLAIN_BITS else ""
+        lines += [f"  localparam [{width - 1}:0] {each} = {sized}{value};" for each, value in values.items()]
     return "\n".join([*lines, "  /* verilator lint_on UNUSEDPARAM */", "endpackage", ""])

@@ -11,6 +11,7 @@ import systemverilog
 
 import p4
 from offramp.allreduce import wire as allreduce
+from offramp.allreduce.verdict import PacketVerdict
 from offramp.device import Status
 from offramp.fpga import udp
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
@@ -158,6 +159,24 @@ def udp_pkg() -> str:
     )
 
 
+def allreduce_pkg() -> str:
+    """The all-reduce packet, and what it can come to."""
+    sizes = {"HEADER_BYTES": allreduce.HEADER_BYTES, "FRAME_BYTES": allreduce.frame_bytes(1)}
+    # Ranks count from one there.
+    macs = {"SWITCH_MAC": allreduce.SWITCH_MAC, "RANKS_MAC": allreduce.rank_mac(0) - 1}
+    return systemverilog.package(
+        "allreduce_pkg",
+        {
+            "The switch, and what the addresses of ranks are added to (offramp.allreduce.wire).": (48, macs),
+            "The switch's IP address.": (32, {"SWITCH_IP": allreduce.SWITCH_IP}),
+            "In packets.": (8, {"IP_PROTOCOL": allreduce.IP_PROTOCOL, "SWITCH_RANK": allreduce.SWITCH}),
+            "Kinds of packets.": (8, _values(allreduce.Kind)),
+            "Bytes of a frame without lanes, and with them.": (11, sizes),
+            "What a packet came to (offramp.allreduce.verdict).": (4, _values(PacketVerdict)),
+        },
+    )
+
+
 def hls_hpp() -> str:
     """The same for HLS."""
     body = cpp.comment("How requests end (offramp.device).") + cpp.plain_enumeration("Status", _STATUS)
@@ -216,6 +235,7 @@ def allreduce_p4() -> str:
 
 FILES: Mapping[str, Callable[[], str]] = {
     "fpga/hls/common/device.hpp": hls_hpp,
+    "fpga/rtl/allreduce/allreduce_pkg.sv": allreduce_pkg,
     "fpga/rtl/common/device_pkg.sv": device_pkg,
     "fpga/rtl/udp/udp_pkg.sv": udp_pkg,
     "p4/include/allreduce.p4": allreduce_p4,

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 
 from offramp.device import Status
+from offramp.fpga.packets import BEAT
 from offramp.fpga.udp import HEADER, MAGIC, Control, Kind, Target
-from offramp.leo.devices.fpga_packets import BEAT
 from offramp.leo.functions import kvs, reduce
 
 Engines = Callable[[int, bytes], bytes]

@@ -1,6 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""
 
+ALLREDUCE_REGS = {
+    "MAGIC": 0x00,
+    "VERSION": 0x04,
+    "CLEAR": 0x08,
+    "STATUS": 0x0C,
+    "SIZE": 0x10,
+    "NUMBER0": 0x20,
+    "RANKS0": 0x24,
+    "PAGES0": 0x28,
+    "NUMBER1": 0x30,
+    "RANKS1": 0x34,
+    "PAGES1": 0x38,
+    "NUMBER2": 0x40,
+    "RANKS2": 0x44,
+    "PAGES2": 0x48,
+    "NUMBER3": 0x50,
+    "RANKS3": 0x54,
+    "PAGES3": 0x58,
+    "MALFORMED": 0x64,
+    "STRANGER": 0x68,
+    "STALE": 0x6C,
+    "OPENED": 0x70,
+    "ADDED": 0x74,
+    "COMPLETED": 0x78,
+    "DUPLICATE": 0x7C,
+    "REPEATED": 0x80,
+    "PULLED": 0x84,
+}
+ALLREDUCE_REGS_VERSION = 0x41520001
+
 EBS_LOOKUP_REGS = {
     "MAGIC": 0x00,
     "VERSION": 0x04,

@@ -28,7 +28,18 @@ module chip_engines #(
     output wire [          127:0] out_data,
     output wire                   out_last,
     output wire                   out_valid,
-    input  wire                   out_ready
+    input  wire                   out_ready,
+    output wire [            7:0] m_axil_addr,     // registers of one more engine, which control_port calls 2
+    output wire                   m_axil_awvalid,
+    input  wire                   m_axil_awready,
+    output wire [           31:0] m_axil_wdata,
+    output wire                   m_axil_wvalid,
+    input  wire                   m_axil_wready,
+    input  wire                   m_axil_bvalid,
+    output wire                   m_axil_arvalid,
+    input  wire                   m_axil_arready,
+    input  wire [           31:0] m_axil_rdata,
+    input  wire                   m_axil_rvalid
 );
   localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2;
 
@@ -56,9 +67,18 @@ module chip_engines #(
   wire [511:0] write_data;
   wire write;
   wire [7:0] axil_addr;
-  wire axil_engine, axil_awvalid, axil_wvalid, axil_arvalid;
+  wire [1:0] axil_engine;
+  wire axil_awvalid, axil_wvalid, axil_arvalid;
   wire [31:0] axil_wdata, rdata_0, rdata_1;
-  wire [1:0] awready, wready, bvalid, arready, rvalid;
+  wire [3:0] awready, wready, bvalid, arready, rvalid;
+  // There is no engine 3: whoever asks reads 0.
+  assign {awready[3:2], wready[3:2], bvalid[3:2]} = {1'b1, m_axil_awready, 1'b1, m_axil_wready, 1'b1, m_axil_bvalid};
+  assign {arready[3:2], rvalid[3:2]} = {1'b1, m_axil_arready, 1'b1, m_axil_rvalid};
+  assign m_axil_addr    = axil_addr;
+  assign m_axil_awvalid = axil_awvalid && axil_engine == 2;
+  assign m_axil_wdata   = axil_wdata;
+  assign m_axil_wvalid  = axil_wvalid && axil_engine == 2;
+  assign m_axil_arvalid = axil_arvalid && axil_engine == 2;
   control_port #(
       .LINES(LINES),
       .COUNTERS(COUNTERS)
@@ -88,7 +108,7 @@ module chip_engines #(
       .m_axil_bvalid(bvalid[axil_engine]),
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(arready[axil_engine]),
-      .m_axil_rdata(axil_engine ? rdata_1 : rdata_0),
+      .m_axil_rdata(axil_engine == 0 ? rdata_0 : axil_engine == 1 ? rdata_1 : axil_engine == 2 ? m_axil_rdata : 32'b0),
       .m_axil_rvalid(rvalid[axil_engine])
   );
 
@@ -142,18 +162,18 @@ module chip_engines #(
       .rst(rst),
       .s_axil_awaddr(axil_addr),
       .s_axil_awprot(3'b0),
-      .s_axil_awvalid(axil_awvalid && !axil_engine),
+      .s_axil_awvalid(axil_awvalid && axil_engine == 0),
       .s_axil_awready(awready[0]),
       .s_axil_wdata(axil_wdata),
       .s_axil_wstrb(4'hF),
-      .s_axil_wvalid(axil_wvalid && !axil_engine),
+      .s_axil_wvalid(axil_wvalid && axil_engine == 0),
       .s_axil_wready(wready[0]),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_bvalid(bvalid[0]),
       .s_axil_bready(1'b1),
       .s_axil_araddr(axil_addr),
       .s_axil_arprot(3'b0),
-      .s_axil_arvalid(axil_arvalid && !axil_engine),
+      .s_axil_arvalid(axil_arvalid && axil_engine == 0),
       .s_axil_arready(arready[0]),
       .s_axil_rdata(rdata_0),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
@@ -203,18 +223,18 @@ module chip_engines #(
       .rst(rst),
       .s_axil_awaddr(axil_addr),
       .s_axil_awprot(3'b0),
-      .s_axil_awvalid(axil_awvalid && axil_engine),
+      .s_axil_awvalid(axil_awvalid && axil_engine == 1),
       .s_axil_awready(awready[1]),
       .s_axil_wdata(axil_wdata),
       .s_axil_wstrb(4'hF),
-      .s_axil_wvalid(axil_wvalid && axil_engine),
+      .s_axil_wvalid(axil_wvalid && axil_engine == 1),
       .s_axil_wready(wready[1]),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
       .s_axil_bvalid(bvalid[1]),
       .s_axil_bready(1'b1),
       .s_axil_araddr(axil_addr),
       .s_axil_arprot(3'b0),
-      .s_axil_arvalid(axil_arvalid && axil_engine),
+      .s_axil_arvalid(axil_arvalid && axil_engine == 1),
       .s_axil_arready(arready[1]),
       .s_axil_rdata(rdata_1),
       /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors

@@ -2,7 +2,7 @@
 // What a host does to the engines on a chip, as packets like theirs: the header's byte 0 says what, bytes 4 to 7 where.
 // 0 writes lines of the table, 64 bytes each, from that line on; a line is written whole, so that look-ups meet what there
 // was or what there is. 1 writes a register, whose value is in the next beat, 2 reads one: bits 7:0 of the place are its
-// offset, bit 8 the engine. 3 reads the counters, four in a beat.
+// offset, bits 9:8 the engine. 3 reads the counters, four in a beat.
 module control_port #(
     // Lines of the table, a power of two, 2 or more.
     parameter LINES    = 64,
@@ -25,7 +25,7 @@ module control_port #(
     output wire [            511:0] write_data,
     output wire                     write,
     output wire [              7:0] m_axil_addr,     // of both channels
-    output wire                     m_axil_engine,
+    output wire [              1:0] m_axil_engine,
     output wire                     m_axil_awvalid,
     input  wire                     m_axil_awready,
     output wire [             31:0] m_axil_wdata,
@@ -66,7 +66,7 @@ module control_port #(
   assign write_data     = {s_axis_tdata, line};
   assign write          = quarters && quarter == 3 && good && in_table && &s_axis_tkeep;
   assign m_axil_addr    = place[7:0];
-  assign m_axil_engine  = place[8];
+  assign m_axil_engine  = place[9:8];
   assign m_axil_awvalid = address_waits;
   assign m_axil_wdata   = value;
   assign m_axil_wvalid  = value_waits;

@@ -52,6 +52,17 @@ module demonstrator #(
       .out_data(out_data),
       .out_last(out_last),
       .out_valid(out_valid),
-      .out_ready(out_ready)
+      .out_ready(out_ready),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_addr(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_awvalid(), /* verilator lint_on PINCONNECTEMPTY */  // whoever asks reads 0
+      .m_axil_awready(1'b1),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wdata(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
+      .m_axil_wready(1'b1),
+      .m_axil_bvalid(1'b1),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_arvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
+      .m_axil_arready(1'b1),
+      .m_axil_rdata(32'b0),
+      .m_axil_rvalid(1'b1)
   );
 endmodule

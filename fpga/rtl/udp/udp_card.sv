@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engines on a chip (chip_engines) behind Gigabit Ethernet: ARP, echo, and the request layer over UDP, from RGMII's
-// pins to the engines' streams. The card's MAC address is 02:4F and its IP address.
+// pins to the engines' streams. The card's MAC address is 02:4F and its IP address. With PAGES it is also the switch of
+// all-reduces between the hosts of its network (aggregate), by the switch's MAC address.
 module udp_card #(
     // IPv4 address, 192.168.1.50 by default.
     parameter [31:0] ADDRESS  = 32'hC0A80132,
@@ -16,6 +17,8 @@ module udp_card #(
     parameter INPUTS   = 2,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 64,
+    // Of slots for all-reduces: 0, or a power of two.
+    parameter PAGES    = 0,
     // Of the board's pins: rgmii.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -251,25 +254,76 @@ module udp_card #(
       .out_ready(reply_out_ready)
   );
 
-  // Echoes and ARP's answers, or the request layer's frames.
-  wire [1:0] turn;
+  wire [127:0] sum_data;
+  wire [3:0] sum_count;
+  wire sum_last, sum_valid, for_switch, sum_overflow;
+  wire [31:0] axil_rdata;
+  wire axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid;
+  /* verilator lint_off UNUSEDSIGNAL */  // nobody listens without PAGES
+  wire [7:0] axil_addr;
+  wire [31:0] axil_wdata;
+  wire axil_awvalid, axil_wvalid, axil_arvalid, sum_ready;
+  /* verilator lint_on UNUSEDSIGNAL */
+  generate
+    if (PAGES == 0) begin : no_sums  // whoever asks reads 0
+      assign {for_switch, sum_overflow, sum_valid, sum_last, sum_count, sum_data} = 0;
+      assign {axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid} = 5'b11111;
+      assign axil_rdata = 32'b0;
+    end else begin : sums
+      allreduce #(
+          .PAGES(PAGES)
+      ) switch (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awvalid(axil_awvalid),
+          .s_axil_awready(axil_awready),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wvalid(axil_wvalid),
+          .s_axil_wready(axil_wready),
+          .s_axil_bvalid(axil_bvalid),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arvalid(axil_arvalid),
+          .s_axil_arready(axil_arready),
+          .s_axil_rdata(axil_rdata),
+          .s_axil_rvalid(axil_rvalid),
+          .in_data(rx_data),
+          .in_count(rx_count),
+          .in_last(rx_last),
+          .in_fault(rx_fault),
+          .in_valid(rx_valid),
+          .mine(for_switch),
+          .overflow(sum_overflow),
+          .out_data(sum_data),
+          .out_count(sum_count),
+          .out_last(sum_last),
+          .out_valid(sum_valid),
+          .out_ready(sum_ready)
+      );
+    end
+  endgenerate
+
+  // Echoes and ARP's answers, the request layer's frames, or sums.
+  wire [2:0] turn;
   packet_turns #(
-      .COUNT(2)
+      .COUNT(3)
   ) turns (
       .clk(clk),
       .rst(rst),
-      .valid({frame_out_valid, echo_valid}),
+      .valid({sum_valid, frame_out_valid, echo_valid}),
       .ends(tx_valid && tx_ready && tx_last),
       .turn(turn)
   );
-  assign {reply_out_ready, echo_ready} = turn & {2{tx_ready}};
-  assign tx_valid = |(turn & {frame_out_valid, echo_valid});
-  assign tx_data  = turn[1] ? reply_data : echo_data;
-  assign tx_count = turn[1] ? 4'd15 : echo_count;
-  assign tx_last  = turn[1] ? reply_last : echo_last;
+  assign {sum_ready, reply_out_ready, echo_ready} = turn & {3{tx_ready}};
+  assign tx_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
+  assign tx_data  = turn[2] ? sum_data : turn[1] ? reply_data : echo_data;
+  assign tx_count = turn[2] ? sum_count : turn[1] ? 4'd15 : echo_count;
+  assign tx_last  = |(turn & {sum_last, reply_last, echo_last});
 
   reg [COUNTERS*32-1:0] counters;
-  wire [15:0] kept_events = overflow ? 16'h0001 << udp_pkg::OVERFLOW : check_events;
+  // What is for the switch is none of the card's other frames, and misaddressed to it.
+  wire [15:0] judged_events = for_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
+  wire [15:0] kept_events = overflow || sum_overflow ? 16'h0001 << udp_pkg::OVERFLOW : judged_events;
   wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
   wire [15:0] events = kept_events | server_events | sent_events;
   integer i;
@@ -296,6 +350,17 @@ module udp_card #(
       .out_data(out_data),
       .out_last(out_last),
       .out_valid(out_valid),
-      .out_ready(1'b1)
+      .out_ready(1'b1),
+      .m_axil_addr(axil_addr),
+      .m_axil_awvalid(axil_awvalid),
+      .m_axil_awready(axil_awready),
+      .m_axil_wdata(axil_wdata),
+      .m_axil_wvalid(axil_wvalid),
+      .m_axil_wready(axil_wready),
+      .m_axil_bvalid(axil_bvalid),
+      .m_axil_arvalid(axil_arvalid),
+      .m_axil_arready(axil_arready),
+      .m_axil_rdata(axil_rdata),
+      .m_axil_rvalid(axil_rvalid)
   );
 endmodule

@@ -7,12 +7,14 @@ import random
 import re
 import time
 from collections.abc import Callable
-from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from offramp.allreduce import entries
 from offramp.allreduce.entries import SwitchRole
+from offramp.allreduce.verdict import PacketVerdict
 from offramp.allreduce.wire import PAGE
+from offramp.fpga.card import SCHEME
+from offramp.fpga.session import Refused
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
@@ -27,21 +29,25 @@ _SPREAD = 1 << 16
 _HIGHER = re.compile(r"another controller is primary \(election id (\d+);")
 
 
-class PacketVerdict(IntEnum):
-    """What a packet came to; ``outcome_t`` of the P4 programs, which explains each."""
+class JobControl(Protocol):
+    """Who admits jobs: :class:`AllReduceControl` of a P4 switch, or ``offramp.allreduce.card.CardControl``."""
 
-    FOREIGN = 0
-    MALFORMED = 1
-    STRANGER = 2
-    STALE = 3
-    OPENED = 4
-    ADDED = 5
-    COMPLETED = 6
-    DUPLICATE = 7
-    REPEATED = 8
-    PULLED = 9
-    DESCENDED = 10
-    SUPERSEDED = 11
+    @property
+    def pages(self) -> int:
+        """Pages of slots that there are."""
+
+    @property
+    def segments(self) -> int:
+        """Segments of a packet."""
+
+    def admit(self, job: int, role: SwitchRole, pages: int = 1) -> list[int]:
+        """Give a job pages that no other has."""
+
+    def release(self, job: int) -> None:
+        """Give up what a job has, if it has anything."""
+
+    def outcomes(self) -> dict[str, int]:
+        """What packets came to, by name."""
 
 
 class AllReduceControl:
@@ -170,10 +176,39 @@ def with_session(address: str, ask: Callable[[Session], _T], timeout_s: float) -
             time.sleep(random.uniform(0, _RETRY_S) * displaced)
 
 
-def with_control(address: str, ask: Callable[[AllReduceControl], _T], timeout_s: float) -> _T:
-    """The same for all-reduce; ``ask`` may be called again from the start.
+def with_control(address: str, ask: Callable[[JobControl], _T], timeout_s: float) -> _T:
+    """The same for all-reduce, on a switch or a card (``fpga:udp=HOST``); ``ask`` may be called again from the start.
 
     Raises:
         OfframpError: also another program, or what ``ask`` raises.
     """
-    return with_session(address, lambda session: ask(AllReduceControl(session)), timeout_s)
+    if not address.startswith(SCHEME):
+        return with_session(address, lambda session: ask(AllReduceControl(session)), timeout_s)
+    from offramp.allreduce.card import CardControl
+
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            with CardControl(address, timeout_s) as control:
+                return ask(control)
+        except Refused as error:
+            if time.monotonic() > deadline:
+                raise OfframpError(f"device {address}: {error}") from None
+            time.sleep(random.uniform(0, _RETRY_S))
+
+
+def segments_of(address: str, timeout_s: float) -> int:
+    """Segments of a packet, asked without becoming anybody's controller.
+
+    Raises:
+        OfframpError: no answer, or another program.
+    """
+    if address.startswith(SCHEME):
+        from offramp.allreduce.card import CardControl
+
+        return CardControl.segments
+    session = Session(address, timeout_s=timeout_s)
+    try:
+        return AllReduceControl(session).segments
+    finally:
+        session.close()

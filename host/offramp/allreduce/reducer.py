@@ -21,6 +21,7 @@ from offramp_base.errors import OfframpError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from offramp.allreduce.control import JobControl
     from offramp.allreduce.tensor_sum import Array
     from offramp_base.transport.base import FrameIO, LinkStats
 
@@ -37,7 +38,8 @@ class AllReduceNetwork:
 
     Attributes:
         link: to this rank's switch port, as :func:`offramp_base.transport.open_io` takes it.
-        control: address of the switch's P4Runtime server; empty where somebody else admits the job.
+        control: address of the switch's P4Runtime server, or ``fpga:udp=HOST`` of a card in its place; empty where
+            somebody else admits the job.
         ports: switch port of each rank; needed with ``control``.
         pages: of 256 slots, half of which may be on their way at once.
         segments: of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
@@ -169,21 +171,16 @@ class AllReducer:
 
     def _join(self) -> int:
         """Have rank 0 admit the job; the segments of the program's packets."""
-        from offramp.allreduce.control import AllReduceControl, with_control
+        from offramp.allreduce.control import segments_of, with_control
         from offramp.allreduce.entries import star
-        from offramp_base.p4rt.session import Session
 
         network = self._network
         if len(network.ports) != self.world:
             raise OfframpError(f"all_reduce: ports {list(network.ports)}: expected one for each of {self.world} ranks")
         if self.rank:
-            session = Session(network.control, timeout_s=self._timeout_s)
-            try:
-                return AllReduceControl(session).segments
-            finally:
-                session.close()
+            return segments_of(network.control, self._timeout_s)
 
-        def admit(control: AllReduceControl) -> int:
+        def admit(control: JobControl) -> int:
             control.admit(self.job, star(network.ports), network.pages)
             return control.segments
 

@@ -52,7 +52,7 @@ class NetworkSettings:
     chunks: Annotated[int, Field("Themis: chunks of a collective", least=1, most=4096)] = 16
     devices: Annotated[tuple[str, ...], Field("LEO: NAME=DEVICE, beside the processor")] = ()
     link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None
-    control: Annotated[str | None, Field("All-reduce: address of the switch's P4Runtime server")] = None
+    control: Annotated[str | None, Field("All-reduce: the switch's P4Runtime server, or fpga:udp=HOST")] = None
     ports: Annotated[tuple[int, ...], Field("All-reduce: the switch's port of each rank", least=0)] = ()
     job: Annotated[int | None, Field("All-reduce: number of a job that the switches know already", least=1)] = None
     pages: Annotated[int, Field("All-reduce: pages of slots of a group", least=1, most=16)] = 1

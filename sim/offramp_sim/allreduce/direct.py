@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offramp.allreduce import entries
-from offramp.allreduce.control import PacketVerdict
+from offramp.allreduce.verdict import PacketVerdict
 from offramp_p4 import AnySwitch
 from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 

@@ -5,74 +5,17 @@ Blind spot: the machine's network stack is faster than simulated time, so nothin
 """
 
 import json
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from namespaces import Namespace, require
-from offramp_sim.rtl.build import Design, build
+from tapped_card import TappedCard
 
 pytestmark = [pytest.mark.rtl, pytest.mark.netns]
 pytest.importorskip("cocotbext.eth")
 HERE = Path(__file__).parent
-_RUN = """
-import json, sys
-from pathlib import Path
-from offramp_sim.rtl.bench import run_bench
-from offramp_sim.rtl.build import Design
-chosen = json.loads(sys.argv[1])
-found = run_bench(Design("udp_card", chosen["parameters"]), chosen["simulator"], Path(chosen["bench"]),
-                  Path(chosen["work"]), settings=chosen["settings"])
-print(json.dumps(found))
-"""
-
-
-class Card:
-    """A simulated card behind a TAP device of a namespace."""
-
-    def __init__(self, space, work, simulator, bad=0.0, lines=64):
-        self.space, self.work = space, work
-        parameters = {"LINES": lines}
-        build(Design("udp_card", parameters), simulator)
-        space.run("ip", "tuntap", "add", "card0", "mode", "tap")
-        space.run("sysctl", "-qw", "net.ipv6.conf.card0.disable_ipv6=1")
-        space.run("ip", "address", "add", "192.168.1.1/24", "dev", "card0")
-        space.run("ip", "link", "set", "card0", "up")
-        self.end, self.ready = work / "end", work / "ready"
-        settings = {"tap": "card0", "seed": 3, "bad": bad, "end": str(self.end), "ready": str(self.ready)}
-        chosen = {"parameters": parameters, "simulator": simulator, "bench": str(HERE / "bench_udp_tap.py")}
-        chosen |= {"work": str(work), "settings": settings}
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [*space.command, sys.executable, "-c", _RUN, json.dumps(chosen)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        while not self.ready.exists():
-            assert self.process.poll() is None, "the simulation does not start"
-            time.sleep(0.05)
-
-    def host(self, *command, timeout=300):
-        """What a command in the namespace printed."""
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        words = [*self.space.command, *command]
-        done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def finish(self):
-        """What the wire and the card counted."""
-        self.end.touch()
-        said, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, said
-        return json.loads(said.splitlines()[-1])
-
-    def close(self):
-        """End the simulation if it still runs."""
-        self.end.touch()
-        if self.process.poll() is None:
-            self.process.wait(60)
 
 
 @pytest.fixture
@@ -82,7 +25,7 @@ def card(tmp_path):
         made = []
 
         def make(simulator, **options):
-            made.append(Card(space, tmp_path, simulator, **options))
+            made.append(TappedCard(space, tmp_path, simulator, **options))
             return made[0]
 
         try:

@@ -13,9 +13,9 @@ import pytest
 
 from fpga_card import CardOnLoopback, HonestEngines, ModelCard, completed
 from offramp.device import Status
+from offramp.fpga.packets import BEAT
 from offramp.fpga.udp import Control, Target
 from offramp.leo.devices import open_device
-from offramp.leo.devices.fpga_packets import BEAT
 from offramp.leo.devices.fpga_udp import UdpLink
 from offramp.leo.functions import kvs, reduce
 from offramp_base.errors import OfframpError

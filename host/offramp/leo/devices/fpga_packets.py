@@ -5,40 +5,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from offramp.device import Status
-from offramp.fpga.udp import MOST_PACKET, Control
+from offramp.fpga.packets import BEAT, HEADER, answer
+from offramp.fpga.udp import MOST_PACKET
 from offramp.leo.functions import reduce
 
-BEAT: Final = 16
-_HEADER: Final = struct.Struct("<8sQ")
-_COMPLETION: Final = struct.Struct("<B3xIQ")
 _ELEMENTS: Final = struct.Struct("<I")
 KEYS: Final = (MOST_PACKET - BEAT) // 8
 """Keys of a packet whose answer fits a packet, too."""
 
 LINES: Final = (MOST_PACKET - BEAT) // 64
 """Lines of a table in a packet."""
-
-
-class Answer(NamedTuple):
-    """What an engine answered; ``payload`` is padded to whole beats."""
-
-    status: Status
-    elements: int
-    payload: bytes
-
-
-def answer(packet: bytes) -> Answer | None:
-    """An answer packet taken apart; None where it is none."""
-    if len(packet) < BEAT or len(packet) % BEAT:
-        return None
-    status, count, _ = _COMPLETION.unpack_from(packet, len(packet) - BEAT)
-    try:
-        return Answer(Status(status), count, packet[:-BEAT])
-    except ValueError:
-        return None
 
 
 def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
@@ -60,12 +39,7 @@ def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
 
 def lookups(keys: Sequence[bytes]) -> bytes:
     """Of ``kvs.lookup``: up to ``KEYS`` keys of 8 bytes."""
-    return _HEADER.pack(struct.pack("<II", 0, len(keys)), 0) + b"".join(keys)
-
-
-def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
-    """Of ``control_port``: lines of the table, a register's value, or nothing."""
-    return _HEADER.pack(struct.pack("<II", what, place), 0) + content
+    return HEADER.pack(struct.pack("<II", 0, len(keys)), 0) + b"".join(keys)
 
 
 def sums(message: bytes, depth: int) -> list[bytes] | None:
@@ -88,5 +62,5 @@ def sums(message: bytes, depth: int) -> list[bytes] | None:
         starts = (reduce.HEADER.size + vector * count * size + at for vector in range(vectors))
         parts = [message[start : start + length] for start in starts]
         parts[:-1] = [part.ljust(-(-length // BEAT) * BEAT, b"\0") for part in parts[:-1]]
-        found.append(_HEADER.pack(head, 0) + b"".join(parts))
+        found.append(HEADER.pack(head, 0) + b"".join(parts))
     return found

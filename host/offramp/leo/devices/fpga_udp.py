@@ -17,8 +17,10 @@ from functools import partial
 from typing import Final
 
 from offramp.device import Status
+from offramp.fpga.card import Engine, connect
+from offramp.fpga.packets import answer, control
 from offramp.fpga.session import Refused, Session
-from offramp.fpga.udp import PORT, Control, Counter, Target
+from offramp.fpga.udp import Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
 from offramp.leo.functions import reduce
@@ -30,7 +32,7 @@ ENGINES: Final = "kvs_lookup+reduce"
 DEPTH: Final = 256
 """Bytes of a vector that a card's ``reduce`` holds at least."""
 
-_MASK, _CONTROL, _SUMS = 0x18, 0x08, 0x100  # registers of kvs_lookup, and those of reduce above them
+_MASK, _CONTROL = 0x18, 0x08  # registers of kvs_lookup, and of every engine
 _LINE: Final = 64
 _KEY: Final = 8
 _LOG: Final = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class UdpLink:
         self._ends = False
         self._asked_at = 0.0  # since when something is unanswered
         self._table = bytearray()
-        self._line = self._connect(at)
+        self._line = connect(at)
         self._bell, self._hears_bell = socket.socketpair()
         self._bell.setblocking(False)
         self._reader = threading.Thread(target=self._run, daemon=True)
@@ -69,20 +71,6 @@ class UdpLink:
             raise
         self.lines = self._session.lines
         self._reader.start()
-
-    @staticmethod
-    def _connect(at: str) -> socket.socket:
-        host, colon, port = at.partition(":")
-        if not host or (colon and not (port.isdecimal() and 0 < int(port) < 1 << 16)):
-            raise OfframpError(f"device fpga:udp={at}: expected HOST or HOST:PORT")
-        line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            line.connect((host, int(port) if colon else PORT))
-        except OSError as error:
-            line.close()
-            raise OfframpError(f"device fpga:udp={at}: {error.strerror or error}") from None
-        line.setblocking(False)
-        return line
 
     def _open(self) -> None:
         begun = time.monotonic()
@@ -117,8 +105,8 @@ class UdpLink:
             elif operation == WRITE:
                 self._write(message)
             elif operation == ABORT:
-                for engine in (0, _SUMS):
-                    self._control(packets.control(Control.SET, engine + _CONTROL, struct.pack("<I", 1)))
+                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE):
+                    self._control(control(Control.SET, engine << 8 | _CONTROL, struct.pack("<I", 1)))
             else:
                 self._heard(serial, Status.UNKNOWN_FUNCTION, 0, b"")
         self._ring()
@@ -137,7 +125,7 @@ class UdpLink:
             came.set()
 
         with self._lock:
-            self._session.request(Target.CONTROL, packets.control(Control.COUNT), answered)
+            self._session.request(Target.CONTROL, control(Control.COUNT), answered)
         self._ring()
         if not came.wait(timeout_s) or len(found[0]) < 4 * len(Counter):
             raise OfframpError(f"device fpga:udp={self._at}: no counters in {timeout_s:g} s")
@@ -147,7 +135,7 @@ class UdpLink:
         """A table of so many buckets, all of them free."""
         buckets = struct.unpack_from("<BI", message)[1]
         self._table = bytearray(buckets * _LINE)
-        self._control(packets.control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
+        self._control(control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
         self._write_lines(0, buckets)
 
     def _write(self, message: bytes) -> None:
@@ -158,11 +146,11 @@ class UdpLink:
     def _write_lines(self, first: int, end: int) -> None:
         for line in range(first, end, packets.LINES):
             content = bytes(self._table[line * _LINE : min(line + packets.LINES, end) * _LINE])
-            self._control(packets.control(Control.TABLE, line, content))
+            self._control(control(Control.TABLE, line, content))
 
     def _control(self, packet: bytes) -> None:
         def answered(_: int, packet: bytes) -> None:
-            found = packets.answer(packet)
+            found = answer(packet)
             self._writes -= 1
             if found is None or found.status != Status.OK:
                 raise Refused("the card refuses its table")

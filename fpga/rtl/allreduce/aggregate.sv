@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce between hosts on one Ethernet (the program p4/allreduce/v1model.p4 with packets of one segment, byte for byte):
+// sums of chunks, sent to every rank of the job. A frame takes a cycle for each of its beats, and seven.
+//
+// The rank's own MAC address takes the place of the switch's port. What leaves is broadcast, so that whatever connects the
+// hosts copies it. Bytes behind the lanes are dropped.
+module aggregate #(
+    // Of 256 slots, a power of two.
+    parameter PAGES = 1,
+    // Whose ranks it knows, 1 to 4.
+    parameter JOBS  = 4
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [JOBS*32-1:0] job_number,
+    input  wire [JOBS*32-1:0] job_ranks,    // a bit for each; 0 where there is no job
+    input  wire [ JOBS*8-1:0] job_first,    // page
+    input  wire [ JOBS*8-1:0] job_pages,    // so many follow each other
+    input  wire               clear,        // empty a page, before the next frame
+    input  wire [        7:0] clear_page,
+    output wire               busy,
+    input  wire [      127:0] in_data,
+    input  wire               in_last,
+    input  wire               in_whole,     // aggregate_check's kind is 2
+    input  wire               in_valid,
+    output wire               in_ready,
+    output wire [      127:0] out_data,
+    output wire [        3:0] out_count,
+    output wire               out_last,
+    output wire               out_valid,
+    input  wire               out_ready,
+    output reg  [        3:0] outcome,      // of a frame, for a cycle
+    output reg                counted
+);
+  localparam SLOTS = PAGES * 256;
+  localparam BITS = $clog2(SLOTS);
+  localparam [2:0] HEAD = 0, FIND = 1, JUDGE = 2, SLOT = 3, LANES = 4, DRAIN = 5;
+
+  function [31:0] swap_word(input [31:0] word);
+    swap_word = {word[7:0], word[15:8], word[23:16], word[31:24]};
+  endfunction
+
+  reg [2:0] state;
+  reg [511:0] head;  // the first four beats: the headers, and the first ten bytes of lanes
+  reg [3:0] beat;
+  reg ended, whole;
+
+  wire [7:0] page = head[46*8+:8];
+  wire [7:0] line = head[47*8+:8];
+  wire [7:0] rank = head[50*8+:8];
+  wire [7:0] kind = head[51*8+:8];
+  wire up = kind == allreduce_pkg::DATA || kind == allreduce_pkg::AGAIN;
+  wire [47:0] rank_mac = allreduce_pkg::RANKS_MAC + {40'b0, rank} + 1'b1;
+  wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
+
+  // FIND: the job, its page and who the rank is; at most one job has a number.
+  reg [31:0] found_ranks;
+  reg [7:0] found_first, found_pages;
+  reg own_mac;
+  integer i;
+  always @(posedge clk)
+    if (state == FIND) begin
+      found_ranks <= 0;
+      found_first <= 0;
+      found_pages <= 0;
+      own_mac     <= sender == rank_mac;
+      for (i = 0; i < JOBS; i = i + 1)
+      if (job_ranks[i*32+:32] != 0 && job_number[i*32+:32] == swap_word(head[34*8+:32])) begin
+        found_ranks <= job_ranks[i*32+:32];
+        found_first <= job_first[i*8+:8];
+        found_pages <= job_pages[i*8+:8];
+      end
+    end
+  wire [31:0] mask = rank < 32 ? 32'd1 << rank[4:0] : 32'd0;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [8:0] at = {1'b0, found_first} + {1'b0, page}; /* verilator lint_on UNUSEDSIGNAL */  // registers may name pages that are not there
+  wire member = own_mac && (found_ranks & mask) != 0 && page < found_pages && at < PAGES;
+  wire malformed = kind > allreduce_pkg::PULL || (kind != allreduce_pkg::PULL && !whole);
+  wire [BITS-1:0] slot;
+  generate
+    if (PAGES == 1) begin : one_page
+      assign slot = line;
+    end else begin : more_pages
+      assign slot = {at[BITS-9:0], line};
+    end
+  endgenerate
+
+  wire clearing, decided, set, add, harvests, pulls, sender_ready;
+  wire [3:0] verdict;
+  wire [31:0] present;
+  wire [15:0] greatest;
+  wire [7:0] flagged;
+  reg contributes;  // into aggregate_slots, once
+
+  // A page is emptied between two frames.
+  reg asked;
+  wire between = state == HEAD && beat == 0;
+  wire empties = asked && between && !clearing;
+  wire waits = between && (asked || clearing);
+  always @(posedge clk) asked <= !rst && (clear || asked && !empties);
+  assign busy = asked || clearing || !between;
+
+  aggregate_slots #(
+      .SLOTS(SLOTS)
+  ) slots (
+      .clk(clk),
+      .rst(rst),
+      .clear(empties),
+      .clear_page(clear_page),
+      .clearing(clearing),
+      .slot(slot),
+      .chunk(swap_word(head[38*8+:32])),
+      .mask(mask),
+      .all(found_ranks),
+      .exponent({head[48*8+:8], head[49*8+:8]}),
+      .flags(head[52*8+:8]),
+      .again(kind == allreduce_pkg::AGAIN),
+      .valid(contributes),
+      .done(decided),
+      .outcome(verdict),
+      .set(set),
+      .add(add),
+      .harvests(harvests),
+      .pulls(pulls),
+      .present(present),
+      .greatest(greatest),
+      .flagged(flagged)
+  );
+  // LANES: 16 beats, each of ten bytes of the frame's beat before and six of the next.
+  reg [79:0] rest;
+  reg sets, adds, leaves;
+  wire [127:0] summed;
+  wire summed_valid;
+  wire in_lanes = state == LANES && in_valid;
+  aggregate_lanes #(
+      .SLOTS(SLOTS)
+  ) sums (
+      .clk(clk),
+      .rst(rst),
+      .in_at({slot, beat}),
+      .in_lanes({in_data[47:0], rest}),
+      .in_set(sets),
+      .in_add(adds),
+      .in_valid(in_lanes),
+      .out_lanes(summed),
+      .out_valid(summed_valid)
+  );
+  aggregate_sender reply (
+      .clk(clk),
+      .rst(rst),
+      .in_head(head[431:0]),
+      .in_pulls(pulls),
+      .in_present(present),
+      .in_exponent(greatest),
+      .in_flags(flagged),
+      .in_valid(decided && (harvests || pulls)),
+      .in_ready(sender_ready),
+      .lanes(summed),
+      .lanes_valid(summed_valid && leaves),
+      .out_data(out_data),
+      .out_count(out_count),
+      .out_last(out_last),
+      .out_valid(out_valid),
+      .out_ready(out_ready)
+  );
+
+  assign in_ready = state == HEAD && !waits || state == LANES || state == DRAIN;
+  wire [2:0] rest_of_frame = ended ? HEAD : DRAIN;
+  always @(posedge clk) begin
+    counted     <= 1'b0;
+    contributes <= 1'b0;
+    case (state)
+      HEAD:
+      if (in_valid && !waits) begin
+        head  <= {in_data, head[511:128]};
+        whole <= in_whole;
+        ended <= in_last;
+        beat  <= beat + 1'b1;
+        if (beat == 3) state <= FIND;
+        else if (in_last) beat <= 0;  // no frame is that short
+      end
+      FIND: begin
+        beat  <= 0;
+        rest  <= head[511:432];
+        state <= JUDGE;
+      end
+      JUDGE:
+      if (malformed || !up || !member) begin
+        outcome <= malformed ? allreduce_pkg::MALFORMED : allreduce_pkg::STRANGER;
+        counted <= 1'b1;
+        state   <= rest_of_frame;
+      end else if (sender_ready) begin  // what may leave has room
+        contributes <= 1'b1;
+        state       <= SLOT;
+      end
+      SLOT:
+      if (decided) begin
+        outcome <= verdict;
+        counted <= 1'b1;
+        sets    <= set;
+        adds    <= add;
+        leaves  <= harvests;
+        state   <= set || add || harvests ? LANES : rest_of_frame;
+      end
+      LANES:
+      if (in_valid) begin
+        rest  <= in_data[127:48];
+        beat  <= beat + 1'b1;
+        ended <= in_last;
+        if (beat == 15) state <= in_last ? HEAD : DRAIN;
+      end
+      default: if (in_valid && in_last) state <= HEAD;
+    endcase
+    if (rst) begin
+      state <= HEAD;
+      beat  <= 0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  initial if (PAGES < 1 || PAGES > 256 || PAGES & (PAGES - 1)) $fatal(1, "aggregate: PAGES %0d", PAGES);
+`endif
+endmodule

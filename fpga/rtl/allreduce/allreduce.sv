@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// aggregate with its registers, between what a MAC receives and what it sends: takes the packets that are for the switch
+// and leaves all other frames alone.
+module allreduce #(
+    // Of 256 slots, a power of two.
+    parameter PAGES = 1
+) (
+    input  wire         clk,
+    input  wire         rst,
+    input  wire [  7:0] s_axil_awaddr,
+    input  wire         s_axil_awvalid,
+    output wire         s_axil_awready,
+    input  wire [ 31:0] s_axil_wdata,
+    input  wire         s_axil_wvalid,
+    output wire         s_axil_wready,
+    output wire         s_axil_bvalid,
+    input  wire [  7:0] s_axil_araddr,
+    input  wire         s_axil_arvalid,
+    output wire         s_axil_arready,
+    output wire [ 31:0] s_axil_rdata,
+    output wire         s_axil_rvalid,
+    input  wire [127:0] in_data,
+    input  wire [  3:0] in_count,
+    input  wire         in_last,
+    input  wire [  2:0] in_fault,
+    input  wire         in_valid,
+    output wire         mine,            // with a last beat, a cycle after it came: the frame is the switch's
+    output wire         overflow,        // and had no room
+    output wire [127:0] out_data,
+    output wire [  3:0] out_count,
+    output wire         out_last,
+    output wire         out_valid,
+    input  wire         out_ready
+);
+  localparam JOBS = 4;
+
+  wire [127:0] judged_data, frame_data;
+  wire [3:0] judged_count;
+  wire judged_last, judged_valid, frame_last, frame_valid, frame_ready;
+  wire [1:0] judged_kind, frame_kind;
+  assign mine = judged_valid && judged_last && judged_kind != 0;
+  aggregate_check check (
+      .clk(clk),
+      .rst(rst),
+      .in_data(in_data),
+      .in_count(in_count),
+      .in_last(in_last),
+      .in_fault(in_fault),
+      .in_valid(in_valid),
+      .out_data(judged_data),
+      .out_count(judged_count),
+      .out_last(judged_last),
+      .out_valid(judged_valid),
+      .out_kind(judged_kind)
+  );
+
+  frame_store store (
+      .clk(clk),
+      .rst(rst),
+      .in_data(judged_data),
+      .in_count(judged_count),
+      .in_last(judged_last),
+      .in_kind(judged_kind),
+      .in_valid(judged_valid),
+      .overflow(overflow),
+      .out_data(frame_data),
+      /* verilator lint_off PINCONNECTEMPTY */ .out_count(), /* verilator lint_on PINCONNECTEMPTY */  // its kind says enough
+      .out_last(frame_last),
+      .out_kind(frame_kind),
+      .out_valid(frame_valid),
+      .out_ready(frame_ready)
+  );
+
+  wire [JOBS*32-1:0] number, ranks;
+  wire [JOBS*8-1:0] first, pages;
+  wire [7:0] clear_page;
+  wire clear, busy, counted;
+  wire [3:0] outcome;
+  aggregate #(
+      .PAGES(PAGES),
+      .JOBS (JOBS)
+  ) engine (
+      .clk(clk),
+      .rst(rst),
+      .job_number(number),
+      .job_ranks(ranks),
+      .job_first(first),
+      .job_pages(pages),
+      .clear(clear),
+      .clear_page(clear_page),
+      .busy(busy),
+      .in_data(frame_data),
+      .in_last(frame_last),
+      .in_whole(frame_kind == 2),
+      .in_valid(frame_valid),
+      .in_ready(frame_ready),
+      .out_data(out_data),
+      .out_count(out_count),
+      .out_last(out_last),
+      .out_valid(out_valid),
+      .out_ready(out_ready),
+      .outcome(outcome),
+      .counted(counted)
+  );
+
+  reg [10*32-1:0] counts;  // by outcome, up to PULLED
+  integer i;
+  always @(posedge clk)
+    for (i = 0; i < 10; i = i + 1)
+    counts[i*32+:32] <= rst ? 32'b0 : counts[i*32+:32] + {31'b0, counted && outcome == i[3:0]};
+
+  allreduce_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(3'b0),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(4'hF),
+      .s_axil_bready(1'b1),
+      .s_axil_bvalid(s_axil_bvalid),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(3'b0),
+      .s_axil_rready(1'b1),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+      .hwif_out_clear_page(clear_page),
+      .hwif_out_clear_start(clear),
+      .hwif_in_status_busy(busy),
+      .hwif_in_size_value(PAGES),
+      .hwif_out_number0_value(number[0*32+:32]),
+      .hwif_out_ranks0_value(ranks[0*32+:32]),
+      .hwif_out_pages0_first(first[0*8+:8]),
+      .hwif_out_pages0_count(pages[0*8+:8]),
+      .hwif_out_number1_value(number[1*32+:32]),
+      .hwif_out_ranks1_value(ranks[1*32+:32]),
+      .hwif_out_pages1_first(first[1*8+:8]),
+      .hwif_out_pages1_count(pages[1*8+:8]),
+      .hwif_out_number2_value(number[2*32+:32]),
+      .hwif_out_ranks2_value(ranks[2*32+:32]),
+      .hwif_out_pages2_first(first[2*8+:8]),
+      .hwif_out_pages2_count(pages[2*8+:8]),
+      .hwif_out_number3_value(number[3*32+:32]),
+      .hwif_out_ranks3_value(ranks[3*32+:32]),
+      .hwif_out_pages3_first(first[3*8+:8]),
+      .hwif_out_pages3_count(pages[3*8+:8]),
+      .hwif_in_malformed_value(counts[allreduce_pkg::MALFORMED*32+:32]),
+      .hwif_in_stranger_value(counts[allreduce_pkg::STRANGER*32+:32]),
+      .hwif_in_stale_value(counts[allreduce_pkg::STALE*32+:32]),
+      .hwif_in_opened_value(counts[allreduce_pkg::OPENED*32+:32]),
+      .hwif_in_added_value(counts[allreduce_pkg::ADDED*32+:32]),
+      .hwif_in_completed_value(counts[allreduce_pkg::COMPLETED*32+:32]),
+      .hwif_in_duplicate_value(counts[allreduce_pkg::DUPLICATE*32+:32]),
+      .hwif_in_repeated_value(counts[allreduce_pkg::REPEATED*32+:32]),
+      .hwif_in_pulled_value(counts[allreduce_pkg::PULLED*32+:32])
+  );
+endmodule

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an all-reduce packet can come to in a switch."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class PacketVerdict(IntEnum):
+    """What a packet came to; ``outcome_t`` of the P4 programs, which explains each."""
+
+    FOREIGN = 0
+    MALFORMED = 1
+    STRANGER = 2
+    STALE = 3
+    OPENED = 4
+    ADDED = 5
+    COMPLETED = 6
+    DUPLICATE = 7
+    REPEATED = 8
+    PULLED = 9
+    DESCENDED = 10
+    SUPERSEDED = 11

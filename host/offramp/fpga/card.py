@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers of an FPGA card on Ethernet, one access after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final, Self
+
+from offramp.device import Status
+from offramp.fpga.packets import answer, control
+from offramp.fpga.session import Session
+from offramp.fpga.udp import PORT, Control, Target
+from offramp_base.errors import OfframpError
+
+SCHEME: Final = "fpga:udp="
+"""What the name of such a card begins with."""
+_MAGIC: Final = 0x4F46_5250
+
+
+class Engine(IntEnum):
+    """Whose registers: ``control_port``'s engine, in bits 9:8 of a place."""
+
+    KVS_LOOKUP = 0
+    REDUCE = 1
+    ALLREDUCE = 2
+
+
+def connect(at: str) -> socket.socket:
+    """A UDP socket that talks to a card, and never blocks.
+
+    Args:
+        at: ``HOST`` or ``HOST:PORT``.
+
+    Raises:
+        OfframpError: no such address.
+    """
+    host, colon, port = at.partition(":")
+    if not host or (colon and not (port.isdecimal() and 0 < int(port) < 1 << 16)):
+        raise OfframpError(f"device {SCHEME}{at}: expected HOST or HOST:PORT")
+    line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        line.connect((host, int(port) if colon else PORT))
+    except OSError as error:
+        line.close()
+        raise OfframpError(f"device {SCHEME}{at}: {error.strerror or error}") from None
+    line.setblocking(False)
+    return line
+
+
+class CardRegisters:
+    """Registers of one engine, for a host that holds the card as long as this is open; a context manager.
+
+    Args:
+        at: ``HOST`` or ``HOST:PORT``.
+        engine: whose.
+        version: that its register map must have.
+        timeout_s: how long the card may be silent.
+
+    Raises:
+        OfframpError: no such address, no answer, another engine or version there.
+        Refused: another host holds the card.
+    """
+
+    def __init__(self, at: str, engine: Engine, version: int, timeout_s: float = 5.0) -> None:
+        self.name = f"device {SCHEME}{at}"
+        self._engine, self._timeout_s = engine, timeout_s
+        self._line = connect(at)
+        self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
+        try:
+            self._until(lambda: self._session.opened)
+            self._check(version)
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, offset: int) -> int:
+        """The value at a byte offset.
+
+        Raises:
+            OfframpError: no answer, or one that is none.
+        """
+        value: int = struct.unpack_from("<I", self._ask(Control.GET, offset, b""))[0]
+        return value
+
+    def write(self, offset: int, value: int) -> None:
+        """Set what is at a byte offset.
+
+        Raises:
+            OfframpError: as :meth:`read`.
+        """
+        self._ask(Control.SET, offset, struct.pack("<I", value))
+
+    def close(self) -> None:
+        """Give the card back."""
+        if self._session.opened:
+            with contextlib.suppress(OSError):
+                self._line.send(self._session.close())
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check(self, version: int) -> None:
+        magic, found = self.read(0), self.read(4)
+        if (magic, found) != (_MAGIC, version):
+            lacks = f"{self.name}: has no {self._engine.name.lower()} with registers of version {version:#x}"
+            raise OfframpError(lacks + (f", but of {found:#x}" if magic == _MAGIC else ""))
+
+    def _ask(self, what: Control, offset: int, content: bytes) -> bytes:
+        found: list[bytes] = []
+        packet = control(what, self._engine << 8 | offset, content)
+        self._session.request(Target.CONTROL, packet, lambda _, reply: found.append(reply))
+        self._until(lambda: bool(found))
+        said = answer(found[0])
+        if said is None or said.status != Status.OK or (what == Control.GET and len(said.payload) < 4):
+            raise OfframpError(f"{self.name}: refuses register {offset:#04x}")
+        return said.payload
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        begun = time.monotonic()
+        while not done():
+            now = time.monotonic()
+            if now - begun >= self._timeout_s:
+                raise OfframpError(f"{self.name}: no answer in {self._timeout_s:g} s")
+            for datagram in self._session.due(now):
+                with contextlib.suppress(OSError):  # what is not sent is sent again
+                    self._line.send(datagram)
+            until = min(self._session.wakes_at(), begun + self._timeout_s)
+            select.select([self._line], [], [], max(until - time.monotonic(), 0))
+            with contextlib.suppress(OSError):  # nothing there, or ICMP's word about an earlier datagram
+                while True:
+                    self._session.heard(self._line.recv(2048), time.monotonic())

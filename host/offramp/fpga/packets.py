@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of ``control_port`` and answers of all engines on a chip: beats of 16 bytes (``fpga/README.md``)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from offramp.device import Status
+from offramp.fpga.udp import Control
+
+BEAT: Final = 16
+HEADER: Final = struct.Struct("<8sQ")
+"""What is asked, and a number that the answer has as well."""
+_COMPLETION: Final = struct.Struct("<B3xIQ")
+
+
+class Answer(NamedTuple):
+    """What an engine answered; ``payload`` is padded to whole beats."""
+
+    status: Status
+    elements: int
+    payload: bytes
+
+
+def answer(packet: bytes) -> Answer | None:
+    """An answer packet taken apart; None where it is none."""
+    if len(packet) < BEAT or len(packet) % BEAT:
+        return None
+    status, count, _ = _COMPLETION.unpack_from(packet, len(packet) - BEAT)
+    try:
+        return Answer(Status(status), count, packet[:-BEAT])
+    except ValueError:
+        return None
+
+
+def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
+    """Of ``control_port``: lines of the table, a register's value, or nothing."""
+    return HEADER.pack(struct.pack("<II", what, place), 0) + content

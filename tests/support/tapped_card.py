@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated FPGA card at its RGMII pins behind a TAP device of a namespace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_sim.rtl.build import Design, build
+
+if TYPE_CHECKING:
+    from namespaces import Namespace
+
+BENCH: Final = Path(__file__).parents[1] / "fpga" / "udp" / "bench_udp_tap.py"
+_RUN: Final = """
+import json, sys
+from pathlib import Path
+from offramp_sim.rtl.bench import run_bench
+from offramp_sim.rtl.build import Design
+chosen = json.loads(sys.argv[1])
+found = run_bench(Design("udp_card", chosen["parameters"]), chosen["simulator"], Path(chosen["bench"]),
+                  Path(chosen["work"]), settings=chosen["settings"])
+print(json.dumps(found))
+"""
+
+
+class TappedCard:
+    """The card, at 192.168.1.50, and the host's address 192.168.1.1.
+
+    Args:
+        space: where it is.
+        work: a folder for it.
+        simulator: of the RTL.
+        bad: share of frames that are lost, doubled or late, each way.
+        bridge: one of the namespace that joins the card, instead of the card's interface alone.
+        parameters: of ``udp_card``.
+    """
+
+    def __init__(
+        self,
+        space: Namespace,
+        work: Path,
+        simulator: str,
+        bad: float = 0.0,
+        bridge: str | None = None,
+        **parameters: int,
+    ) -> None:
+        self.space, self.work = space, work
+        parameters = {"LINES": 64, **parameters}
+        build(Design("udp_card", parameters), simulator)
+        space.run("ip", "tuntap", "add", "card0", "mode", "tap")
+        if bridge:
+            space.run("ip", "link", "set", "card0", "master", bridge)
+        here = bridge or "card0"
+        for name in {"card0", here}:
+            space.run("sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            space.run("ip", "link", "set", name, "up")
+        space.run("ip", "address", "add", "192.168.1.1/24", "dev", here)
+        self.end, self.ready = work / "end", work / "ready"
+        settings = {"tap": "card0", "seed": 3, "bad": bad, "end": str(self.end), "ready": str(self.ready)}
+        chosen = {"parameters": parameters, "simulator": simulator, "bench": str(BENCH)}
+        chosen |= {"work": str(work), "settings": settings}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [*space.command, sys.executable, "-c", _RUN, json.dumps(chosen)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        while not self.ready.exists():
+            assert self.process.poll() is None, "the simulation does not start"
+            time.sleep(0.05)
+
+    def host(self, *command: str, timeout: float = 300) -> str:
+        """What a command in the namespace printed."""
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        words = [*self.space.command, *command]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def finish(self) -> dict[str, Any]:
+        """What the wire and the card counted."""
+        self.end.touch()
+        said, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, said
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return found
+
+    def close(self) -> None:
+        """End the simulation if it still runs."""
+        self.end.touch()
+        if self.process.poll() is None:
+            self.process.wait(60)

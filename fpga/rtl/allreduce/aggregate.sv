@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce between hosts on one Ethernet (the program p4/allreduce/v1model.p4 with packets of one segment, byte for byte):
-// sums of chunks, sent to every rank of the job. A frame takes a cycle for each of its beats, and seven.
+// sums of chunks, sent to every rank of the job. A frame takes a cycle for each of its beats, and nine.
 //
 // The rank's own MAC address takes the place of the switch's port. What leaves is broadcast, so that whatever connects the
 // hosts copies it. Bytes behind the lanes are dropped.
@@ -50,7 +50,7 @@ module aggregate #(
   wire [7:0] rank = head[50*8+:8];
   wire [7:0] kind = head[51*8+:8];
   wire up = kind == allreduce_pkg::DATA || kind == allreduce_pkg::AGAIN;
-  wire [47:0] rank_mac = allreduce_pkg::RANKS_MAC + {40'b0, rank} + 1'b1;
+  wire [47:0] rank_mac = {allreduce_pkg::RANKS_MAC[47:9], {1'b0, rank} + 9'd1};  // whose lowest bits are 0
   wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
 
   // FIND: the job, its page and who the rank is; at most one job has a number.

@@ -18,7 +18,7 @@ module aggregate_sender (
     output wire         out_valid,
     input  wire         out_ready
 );
-  localparam [1:0] IDLE = 0, SUM = 1, HEAD = 2, BODY = 3;
+  localparam [2:0] IDLE = 0, SUM = 1, FOLD = 2, HEAD = 3, BODY = 4;
   localparam [15:0] SHORT = {5'b0, allreduce_pkg::HEADER_BYTES} - 16'd14;  // behind Ethernet
 
   function [15:0] swap(input [15:0] word);
@@ -35,8 +35,9 @@ module aggregate_sender (
     end
   endfunction
 
-  reg [1:0] state;
+  reg [2:0] state;
   reg [431:0] head;
+  reg [21:0] words;  // summed of the IP header
   reg pulls;
   reg [3:0] place;
   reg [47:0] rest;  // of the beat before: what does not fit beside the headers moves on
@@ -96,8 +97,12 @@ module aggregate_sender (
         end
       end
       SUM: begin
+        words <= ip_words;
+        state <= FOLD;
+      end
+      FOLD: begin
         head[0+:112]    <= {head[96+:16], switch_mac, 48'hFFFFFFFFFFFF};
-        head[24*8+:80]  <= {ip_bare[159:96], swap(~fold(ip_words))};
+        head[24*8+:80]  <= {ip_bare[159:96], swap(~fold(words))};
         state <= HEAD;
       end
       HEAD:

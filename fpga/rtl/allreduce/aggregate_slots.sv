@@ -19,7 +19,7 @@ module aggregate_slots #(
     input  wire [              7:0] flags,
     input  wire                     again,
     input  wire                     valid,       // of a contribution; not while clearing
-    output reg                      done,        // the following hold, for a cycle
+    output wire                     done,        // the following hold, for a cycle
     output reg  [              3:0] outcome,
     output reg                      set,
     output reg                      add,
@@ -30,11 +30,11 @@ module aggregate_slots #(
     output reg  [              7:0] flagged
 );
   localparam BITS = $clog2(SLOTS);
-  localparam [1:0] IDLE = 0, READ = 1, COMPARE = 2, DECIDE = 3;
+  localparam [2:0] IDLE = 0, READ = 1, COMPARE = 2, TEST = 3, DECIDE = 4, DONE = 5;
 
   reg [87:0] memory[0:SLOTS-1];
   reg [87:0] found;
-  reg [1:0] state;
+  reg [2:0] state;
   reg [8:0] line;  // that is emptied next, 256 for none
   reg [7:0] page;
   reg old, first, repeated, complete;
@@ -42,7 +42,7 @@ module aggregate_slots #(
 
   /* verilator lint_off UNUSEDSIGNAL */ wire [15:0] emptied = {page, line[7:0]}; /* verilator lint_on UNUSEDSIGNAL */  // pages that are not there
   assign clearing = !line[8];
-  wire keeps = state == DECIDE && !old;
+  wire keeps = done && !old;
   wire same = found[31:0] == chunk;
   /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] distance = chunk - found[31:0]; /* verilator lint_on UNUSEDSIGNAL */  // who is ahead
 
@@ -56,7 +56,7 @@ module aggregate_slots #(
       page <= clear_page;
     end else if (clearing) line <= line + 1'b1;
 
-    // COMPARE: what there is; then DECIDE.
+    // COMPARE: what there is, with what comes; TEST: what that says.
     if (state == COMPARE) begin
       old      <= !same && found[31:0] != 0 && distance[31];
       had   <= same ? found[63:32] : 32'b0;
@@ -64,28 +64,31 @@ module aggregate_slots #(
       flagged  <= same ? found[87:80] | flags : flags;
       present  <= same ? found[63:32] | mask : mask;
     end
+    if (state == TEST) begin
+      repeated <= (had & mask) != 0;
+      first    <= had == 0;
+      complete <= present == all;
+    end
     if (state == IDLE) state <= valid ? READ : IDLE;
-    else state <= state + 1'b1;
+    else state <= state == DONE ? IDLE : state + 1'b1;
     if (rst) begin
       state <= IDLE;
       line  <= 256;
     end
   end
 
-  always @* begin
-    done     = state == DECIDE;
-    repeated = (had & mask) != 0;
-    first    = had == 0;
-    complete = present == all;
-    set      = !old && !repeated && first;
-    add      = !old && !repeated && !first;
-    harvests = !old && complete && (!repeated || again);
-    pulls    = !old && again && !complete;
-    if (old) outcome = allreduce_pkg::STALE;
-    else if (complete && !repeated) outcome = allreduce_pkg::COMPLETED;
-    else if (complete && again) outcome = allreduce_pkg::REPEATED;
-    else if (again) outcome = allreduce_pkg::PULLED;
-    else if (repeated) outcome = allreduce_pkg::DUPLICATE;
-    else outcome = first ? allreduce_pkg::OPENED : allreduce_pkg::ADDED;
-  end
+  assign done = state == DONE;
+  always @(posedge clk)
+    if (state == DECIDE) begin
+      set      <= !old && !repeated && first;
+      add      <= !old && !repeated && !first;
+      harvests <= !old && complete && (!repeated || again);
+      pulls    <= !old && again && !complete;
+      if (old) outcome <= allreduce_pkg::STALE;
+      else if (complete && !repeated) outcome <= allreduce_pkg::COMPLETED;
+      else if (complete && again) outcome <= allreduce_pkg::REPEATED;
+      else if (again) outcome <= allreduce_pkg::PULLED;
+      else if (repeated) outcome <= allreduce_pkg::DUPLICATE;
+      else outcome <= first ? allreduce_pkg::OPENED : allreduce_pkg::ADDED;
+    end
 endmodule

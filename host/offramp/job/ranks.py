@@ -17,13 +17,15 @@ from offramp.cluster.model import Cluster, Host
 from offramp.cluster.reach import command_on
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
-from offramp_base.ending.children import ended_as, stop
+from offramp_base.ending.children import ended_as
 from offramp_base.errors import OfframpError
 
 _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKEN_FILE", "VIRTUAL_ENV")
 """Of our own environment, to hosts that share our files."""
 _TAIL: Final = 2000
 _LOOK_S: Final = 1.0
+_GRACE_S: Final = 10.0
+"""For ranks to end by themselves."""
 
 
 @dataclass
@@ -102,8 +104,13 @@ class Ranks:
         for each in self.processes:
             if each.poll() is None:
                 each.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE_S
         for each in self.processes:
-            stop(each, 2.0)
+            try:
+                each.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(each.pid, signal.SIGKILL)  # what it has started, too, which would keep the port of rank 0
+                each.wait()
 
     def _local(self, rank: int) -> int:
         """Rank among those of its host."""
@@ -137,6 +144,7 @@ class Ranks:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
+                    process_group=0,
                 )
             except OSError as error:
                 raise OfframpError(f"rank {rank} on {host.name}: {error.filename}: {error.strerror}") from None

@@ -75,6 +75,8 @@ FILES = {
 """Of each job the field of its file, and what that file says. ``sums`` is a program."""
 NAMES = [*FILES, "sums"]
 LOSSY = {"cora-sampled", "digits-gph", "digits-gt"}
+DEADLINE_S = 150.0
+"""Of a calibration: one to three rounds."""
 CHOSEN = os.environ.get("OFFRAMP_JOBS", ",".join(NAMES)).split(",")
 RATES = os.environ.get("OFFRAMP_RATES", ",".join(UP)).split(",")
 
@@ -84,11 +86,11 @@ def job_of(name: str, folder: Path) -> JobSettings:
     if name == "sums":
         (folder / "sums.py").write_text(SUMS)
         command = (sys.executable, str(folder / "sums.py"), "1000000")
-        return JobSettings(name=name, command=command, all_reduce=1_000_000, deadline_s=600)
+        return JobSettings(name=name, command=command, all_reduce=1_000_000, deadline_s=DEADLINE_S)
     field, text = FILES[name]
     path = folder / f"{name}.yaml"
     path.write_text(text)
-    return replace(JobSettings(name=name, command=("x",), hosts=hosts), command=(), **{field: path}, deadline_s=600)
+    return replace(JobSettings(name=name, command=("x",), hosts=hosts), command=(), **{field: path}, deadline_s=DEADLINE_S)
 
 
 @pytest.fixture(scope="module", params=RATES)

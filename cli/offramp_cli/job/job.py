@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.cluster import Cluster
+    from offramp.job.kind import Measured
     from offramp.job.planner import JobPlan
     from offramp.job.run import RunResult
     from offramp.job.settings import JobSettings
@@ -134,7 +135,7 @@ def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bo
         if measure and (job.all_reduce or job.file):
             stack.enter_context(console.status("calibrating"))
 
-        def measured(ways: Sequence[str], size: int) -> Mapping[str, float]:
+        def measured(ways: Sequence[str], size: int) -> Measured:
             left = max(1.0, deadline - time.monotonic())
             return calibrate(job, cluster, ways, size, folder, left)
 

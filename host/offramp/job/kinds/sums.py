@@ -20,7 +20,7 @@ from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, Host, Switch
 from offramp.cluster.routes import route
 from offramp.job.calibrate import FILE, description
-from offramp.job.kind import KINDS, Deployment, Kind, Measure, Once, Placed, Prediction, Start
+from offramp.job.kind import KINDS, Deployment, Kind, Measure, Measured, Once, Placed, Prediction, Start
 from offramp.job.network import SUMS, Admitted, Way, check_links, network_text
 from offramp.job.settings import JobSettings
 from offramp.job.steps import mean_step_s
@@ -57,21 +57,23 @@ class Sums(Kind):
                 refused[way] = str(error)
         size = job.all_reduce / job.collectives
         corrections: dict[str, float] = {}
+        rounds: Mapping[str, Sequence[float]] = {}
         if measure is not None and job.all_reduce:
             least = max(1024, min(_MOST_MEASURED, int(size)))
             measured = measure(list(models), least)
             for name, model in models.items():
-                if name in measured:
-                    corrections[name] = measured[name] / max(model(least), 1e-9)
+                if name in measured.seconds:
+                    corrections[name] = measured.usual_s(name) / max(model(least), 1e-9)
                 else:
                     refused[name] = "calibration: another carried out its sums in its place"
+            rounds = measured.seconds
         times = {
             way: job.compute_s + job.collectives * model(size) * corrections.get(way, 1.0)
             for way, model in models.items()
             if way not in refused
         }
         alone = {way: model(size) for way, model in models.items()}
-        return Prediction(SUMS, times, alone, corrections, refused, bool(job.all_reduce))
+        return Prediction(SUMS, times, alone, corrections, refused, bool(job.all_reduce), rounds)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
         """As the job says."""
@@ -93,13 +95,13 @@ class Sums(Kind):
 
     def calibrate(
         self, placed: Placed, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
-    ) -> Mapping[str, float]:
+    ) -> Measured:
         """One run in which all ways take turns."""
         words = (sys.executable, "-m", "offramp.job.calibrate", str(size), *ways)
         probe = replace(placed.job, command=words, name=f"{placed.job.name} (calibration)")
         once(probe, ways, folder, timeout_s)
         found = parse_json(read_text(folder / FILE))
-        return {Way(way): float(seconds) for way, seconds in found.items()}
+        return Measured({Way(way): [float(each) for each in seconds] for way, seconds in found.items()})
 
     def step_s(self, folder: Path) -> float | None:
         """Of what the program calls steps."""

@@ -132,7 +132,7 @@ def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bo
     deadline = time.monotonic() + job.deadline_s
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        if measure and (job.all_reduce or job.file):
+        if measure and (job.communicates or job.file):
             stack.enter_context(console.status("calibrating"))
 
         def measured(ways: Sequence[str], size: int) -> Measured:

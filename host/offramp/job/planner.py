@@ -111,5 +111,6 @@ def _gains(known: Prediction, way: str) -> bool:
 
 def _why_plain(gains: bool) -> str:
     if not gains:
-        return "the job says nothing of what it sums (all_reduce): nothing can be gained for certain"
+        unknown = "the job says nothing of what it sums or exchanges (all_reduce, all_to_all)"
+        return f"{unknown}: nothing can be gained for certain"
     return f"no offload gains {_MATTERS:.0%} of a step in most rounds: the job runs plainly"

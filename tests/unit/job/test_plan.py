@@ -33,6 +33,27 @@ def test_models_are_the_closed_forms(racks, job):
     assert "dimensions" in row(plan, Way.THEMIS).why
 
 
+def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
+    experts = replace(job, all_reduce=0, all_to_all=8_000_000, exchanges=2)
+    plan = make_job_plan(experts, racks)
+    assert row(plan, Way.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
+    assert row(plan, Way.HERMOD).step_s == row(plan, Way.GLOO).step_s
+    assert row(plan, Way.SWITCH).why == "the job sums nothing, and all-to-alls are not its business"
+    sizes = []
+
+    def measured(ways, size):
+        sizes.append(size)
+        return Measured({Way.GLOO: [0.2], Way.HERMOD: [0.1]})
+
+    plan = make_job_plan(experts, racks, measured)
+    assert sizes == [0]
+    # 1 MiB was exchanged in 0.1 s, the step has two of 4 MB
+    assert (plan.taken.way, plan.taken.step_s) == (Way.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
+    both = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
+    assert row(both, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
+    assert both.taken.way == Way.SWITCH
+
+
 def test_loss_must_be_allowed(racks, job):
     assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each rank of the demo runs: data-parallel training on handwritten digits, an ordinary program of PyTorch.
 
-``python -m offramp_cli.demo.rank STEPS SEED``. It knows nothing of offloads but the name of the backend. Rank 0
-leaves the accuracy in ``accuracy.json`` of the job's folder.
+``python -m offramp_cli.demo.rank STEPS SEED``. It knows nothing of offloads. Rank 0 leaves the accuracy in
+``accuracy.json`` of the job's folder.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import offramp.torch
+from offramp.job.meeting import meet
 from offramp.job.steps import FOLDER, step
 
 ACCURACY: Final = "accuracy.json"
@@ -30,8 +31,6 @@ _IMAGES: Final = 1437
 _MEASURED: Final = 5
 _TESTED: Final = 5
 """Each fifth image is for the test."""
-
-assert offramp.torch is not None  # registers the backend in a checkout, too
 
 
 def network() -> nn.Module:
@@ -73,7 +72,7 @@ def main() -> None:
     steps, seed = map(int, sys.argv[1:])
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    dist.init_process_group("offramp")
+    meet()
     rank, ranks = dist.get_rank(), dist.get_world_size()
     digits = load_digits()
     images, classes = torch.tensor(digits.data, dtype=torch.float32) / 16, torch.tensor(digits.target)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from offramp.cluster.model import Cluster, Host
-from offramp.cluster.reach import command_on
+from offramp.cluster.reach import command_on, is_here
+from offramp.job.meeting import MEETING
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
 from offramp_base.ending.children import ended_as
@@ -55,6 +56,7 @@ class Ranks:
         Raises:
             OfframpError: a host that is not reached; what was started has ended.
         """
+        self._meeting.unlink(missing_ok=True)
         try:
             for rank, host in enumerate(h for h in self.hosts for _ in range(h.processes)):
                 self.processes.append(self._start(rank, self._local(rank), host))
@@ -112,6 +114,11 @@ class Ranks:
                 os.killpg(each.pid, signal.SIGKILL)  # what it has started, too, which would keep the port of rank 0
                 each.wait()
 
+    @property
+    def _meeting(self) -> Path:
+        """The file by which ranks on one machine meet."""
+        return self.folder / f"meeting-{self.attempt}"
+
     def _local(self, rank: int) -> int:
         """Rank among those of its host."""
         names = [host.name for host in self.hosts for _ in range(host.processes)]
@@ -131,8 +138,10 @@ class Ranks:
             "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
             "OFFRAMP_JOB_FOLDER": str(self.folder),
         }
-        name = interface(self.cluster, host)
-        if name is not None and host.reach != "local":
+        if all(is_here(each) for each in self.hosts):
+            environment[MEETING] = str(self._meeting.absolute())
+        name = "lo" if host.reach == "local" else interface(self.cluster, host)
+        if name is not None:
             environment["GLOO_SOCKET_IFNAME"] = name
         if self.network is not None:
             environment["OFFRAMP_NETWORK"] = str(self.network)

@@ -100,7 +100,10 @@ def html(content: Mapping[str, Any]) -> str:
     tables = [_plan_table(content), _measured_table(content), _links_table(content)]
     claims = [Check(each["claim"], each["holds"]) for each in content.get("checks", [])]
     parts = [f"<h2>What it shows</h2>{sections.checks(claims)}"] if claims else []
-    parts += [f"<h2>{escape(each.title)}</h2>{sections.card(sections.table(each))}" for each in tables]
+    for each in tables:
+        shown = sections.card(sections.table(each))
+        shown = f'<div class="sentences">{shown}</div>' if each.columns[-1] == "why" else shown
+        parts.append(f"<h2>{escape(each.title)}</h2>{shown}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -19,7 +19,7 @@ $(VENV)/.complete: pyproject.toml ci/constraints.txt ci/requirements.lock ci/mak
 	@ci/make-venv $(VENV)
 	@touch $@
 
-demo: setup      ## train a GNN through the switch, compare with the alternatives, write a report
+demo: setup      ## a laboratory of two racks, one job: its plan, its run, its report
 	$(BIN)/offramp demo
 
 packages:        ## install the system packages that tests need (asks sudo only when something is missing)

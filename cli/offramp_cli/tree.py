@@ -93,7 +93,8 @@ TRANSPORT: Final = Group(
 OFFRAMP: Final = Group(
     "Take the communication of distributed training off the host.",
     {
-        **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "allreduce", "reproduce", "token", "schema")},
+        "demo": "offramp_cli.demo.demo:demo",
+        **{name: f"offramp_cli.{name}:{name}" for name in ("allreduce", "reproduce", "token", "schema")},
         "plan": "offramp_cli.switchgnn.plan:plan",
         "train": TRAIN,
         "cluster": CLUSTER,

@@ -116,7 +116,7 @@ class EmbeddedSwitch:
 
     def __enter__(self) -> Self:
         settings = self._make_settings()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
                 [*self._launcher, sys.executable, "-m", "offramp_p4.serve", settings.to_json()],

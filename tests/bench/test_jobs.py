@@ -56,6 +56,28 @@ for number in range(6):
         dist.all_reduce(values)
 dist.destroy_process_group()
 """
+EXPERTS = """
+import sys
+import torch
+import torch.distributed as dist
+import offramp.torch
+from offramp.job.steps import step
+
+torch.set_num_threads(1)
+dist.init_process_group("offramp")
+tokens = torch.ones(int(sys.argv[1]) // 8)
+gradients = torch.ones(int(sys.argv[2]) // 4)
+expert = torch.nn.Linear(64, 64)
+for number in range(6):
+    with step(number), torch.no_grad():
+        dispatched, combined = torch.empty_like(tokens), torch.empty_like(tokens)
+        dist.all_to_all_single(dispatched, tokens)
+        dist.all_to_all_single(combined, expert(dispatched.view(-1, 64)).flatten())
+        if len(gradients):
+            dist.all_reduce(gradients)
+dist.destroy_process_group()
+"""
+"""A mixture of experts: tokens go to their experts and come back; the second number: gradients of dense layers."""
 GNN = "graph: {graph}\nhidden: {hidden}\nepochs: 20\npartition: metis-volume\n"
 TRANSFORMER = "graph: {graph}\nmodel: {model}\nlayers: 2\nhidden: 32\nheads: 8\nepochs: 12\nclusters: 8\n"
 UNITG = "graph: {graph}\nlayers: 8\nhidden: 32\nepochs: 24\nlm_layers: 2\nlm_width: 32\nlm_epochs: 2\n"
@@ -64,7 +86,6 @@ FILES = {
     "citeseer": ("train", GNN.format(graph=DATA / "citeseer.npz", hidden=64)),
     "facebook": ("train", GNN.format(graph=DATA / "facebook.npz", hidden=64)),
     "sbm": ("train", GNN.format(graph="'sbm:n=4000,k=8,degree=15,features=64'", hidden=64)),
-    "cora-sampled": ("dgs", f"graph: {DATA / 'cora.npz'}\nepochs: 12\nfanout: '5,5'\nbatch: 64\n"),
     "digits-gph": ("torchgt", TRANSFORMER.format(graph="digits", model="graphormer")),
     "digits-gt": ("torchgt", TRANSFORMER.format(graph="digits", model="gt")),
     "digits-unitg": ("unitg", UNITG.format(graph="digits")),
@@ -72,23 +93,32 @@ FILES = {
     "kvs": ("leo", "names: [kvs]\nrequests: 20000\n"),
     "ebs": ("leo", "names: [ebs]\nrequests: 5000\n"),
 }
-"""Of each job the field of its file, and what that file says. ``sums`` is a program."""
-NAMES = [*FILES, "sums"]
-LOSSY = {"cora-sampled", "digits-gph", "digits-gt"}
+"""Of each job the field of its file, and what that file says."""
+PROGRAMS = {"experts": (0, 1 << 20), "experts-data": (1 << 20, 1 << 20), "data": (1 << 20, 0)}
+"""Bytes that a rank sums and exchanges in a step. The last job is not one of the twelve."""
+NAMES = [*FILES, *list(PROGRAMS)[:2]]
+LOSSY = {"digits-gph", "digits-gt"}
+DEADLINE_S = 150.0
+"""Of a calibration: one to three rounds."""
 CHOSEN = os.environ.get("OFFRAMP_JOBS", ",".join(NAMES)).split(",")
 RATES = os.environ.get("OFFRAMP_RATES", ",".join(UP)).split(",")
 
 
 def job_of(name: str, folder: Path) -> JobSettings:
     hosts = "h1,h8" if FILES.get(name, ("",))[0] == "leo" else "h[1-8]"
-    if name == "sums":
-        (folder / "sums.py").write_text(SUMS)
-        command = (sys.executable, str(folder / "sums.py"), "1000000")
-        return JobSettings(name=name, command=command, all_reduce=1_000_000, deadline_s=600)
+    if name in PROGRAMS:
+        sums, exchanged = PROGRAMS[name]
+        (folder / "program.py").write_text(EXPERTS if exchanged else SUMS)
+        sizes = (str(exchanged), str(sums)) if exchanged else (str(sums),)
+        command = (sys.executable, str(folder / "program.py"), *sizes)
+        known = {"all_reduce": sums, "all_to_all": exchanged, "exchanges": 2}
+        return JobSettings(name=name, command=command, deadline_s=DEADLINE_S, **known)
     field, text = FILES[name]
     path = folder / f"{name}.yaml"
     path.write_text(text)
-    return replace(JobSettings(name=name, command=("x",), hosts=hosts), command=(), **{field: path}, deadline_s=600)
+    return replace(
+        JobSettings(name=name, command=("x",), hosts=hosts), command=(), **{field: path}, deadline_s=DEADLINE_S
+    )
 
 
 @pytest.fixture(scope="module", params=RATES)
@@ -103,7 +133,7 @@ def lab(request, tmp_path_factory):
     end(made)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name in CHOSEN])
+@pytest.mark.parametrize("name", [name for name in [*FILES, *PROGRAMS] if name in CHOSEN])
 def test_the_planners_choice(lab, name, tmp_path):
     rate, cluster = lab
     job = replace(job_of(name, tmp_path), lossy=name in LOSSY)

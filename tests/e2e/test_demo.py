@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp demo`` on a graph so small that it takes seconds."""
+"""``offramp demo`` with few steps: a laboratory, a plan, runs that agree, a report, and nothing left.
+
+Blind spot: which way is taken, and times, depend on the machine.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,47 @@ from pathlib import Path
 
 import pytest
 
-from offramp_cli.demo import demo
+from offramp_cli.demo.demo import demo
+from offramp_sim.lab.start import possible_mode
+from offramp_sim.lab.state import running
 
-pytestmark = pytest.mark.p4
+pytest.importorskip("torch")
 
 
-def test_demo_compares_four_runs_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    demo(out=tmp_path / "demo", graph="sbm:n=160,k=20", epochs=6, hidden=32, memory="18KB")
+@pytest.mark.p4
+@pytest.mark.parametrize(
+    "mode", ["sockets", pytest.param("auto", marks=[pytest.mark.netns, pytest.mark.slow])], ids=str
+)
+def test_demo_plans_runs_and_reports(mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "demo"
+    demo(mode=mode, steps=3, out=out, deadline=120.0)
+    assert not [lab for lab in running() if lab.name.startswith("demo-")]
     printed = capsys.readouterr().out
-    assert printed.count("yes ") == 4
-    assert str(tmp_path / "demo" / "report.html") in printed
-    content = json.loads((tmp_path / "demo" / "report.json").read_text("utf-8"))
-    runs = {run["name"]: run["result"] for run in content["runs"]}
-    assert list(runs) == ["local", "p2p", "strawman", "switch"]
+    content = json.loads((out / "report.json").read_text("utf-8"))
+    plan = {row["offload"]: row for row in content["plan"]}
+    assert list(plan) == ["gloo", "allreduce", "hermod", "themis", "sylvie"]
+    assert [way for way, row in plan.items() if row["taken"]] == [content["taken"]]
+    assert "does not allow loss" in plan["sylvie"]["why"]
+    assert {"gloo", "allreduce"} <= set(content["measured"])
+    assert "'allreduce': {'all_reduce': {'calls': 3" in (out / "allreduce" / "rank-0.log").read_text()
+    named = mode == "auto" and possible_mode()[0] != "sockets"
+    assert ("network namespaces" if named else "Unix sockets, no rates") in " ".join(printed.split())
     assert all(check["holds"] for check in content["checks"])
-    assert runs["strawman"]["overflows"] > 0
-    assert runs["switch"]["settings"]["blocks"][0] > 1
-    occupancy = {item["name"]: item["open"] for item in content["occupancy"]}
-    for name, series in occupancy.items():
-        assert 0 < max(series) <= 18_000 // 128
-        assert series[-1] == 0
-        # The replay sees another interleaving of the same packets than the run did.
-        assert runs[name]["aggregators_peak"] <= 18_000 // 128
-    page = (tmp_path / "demo" / "report.html").read_text("utf-8")
-    assert page.count("<svg") == 6
-    table = content["tables"][0]
-    assert [row[0] for row in table["rows"]][:2] == ["hash", "metis"]
+    assert len(content["checks"]) >= (2 if named else 1)  # bytes only where links count them
+    assert printed.count("yes ") >= len(content["checks"])
+    assert str(out / "report.html") in printed
+    page = (out / "report.html").read_text("utf-8")
+    assert "What it shows" in page
+    assert "http" not in page.replace("http-equiv", "")
+    trace = json.loads((out / "trace.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in trace if event["ph"] == "X"} == {0, 1, 2, 3}
+
+
+def test_a_demo_that_cannot_agree_says_so() -> None:
+    from offramp_cli.demo.demo import checks
+
+    content = {"plain": "gloo", "measured": {way: {"bytes_by_link": {"h1": [n, n]}} for way, n in
+                                             (("gloo", 100), ("allreduce", 120))}}  # fmt: skip
+    assert [check.holds for check in checks({"allreduce": 0.90, "gloo": 0.95}, content)] == [False, False]
+    content["measured"]["allreduce"]["bytes_by_link"]["h1"][0] = 80
+    assert [check.holds for check in checks({"allreduce": 0.951, "gloo": 0.95}, content)] == [True, True]

@@ -26,7 +26,7 @@ TRAIN = ["--graph", "sbm:n=150,k=3", "--workers", "2", "--epochs", "100000"]
 
 LASTS: dict[str, list[str]] = {
     "allreduce": ["--rounds", "1000"],
-    "demo": ["--epochs", "100000"],
+    "demo": ["--steps", "100000"],
     "plan": ["sbm:n=1000000,k=4", "--partition", "metis"],
     "reproduce": ["all"],
     "train": [*TRAIN, "--propagator", "switch"],

@@ -97,7 +97,8 @@ COMMANDS = {
     "offramp leo run kvs --workload B --seconds 0.1 --rounds 1": "offramp leo run",
 }
 SLOW = {
-    "offramp demo --epochs 3": "offramp demo",
+    "offramp demo --steps 3": "offramp demo",
+    "offramp demo --steps 3 --mode sockets": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
     "offramp leo cache --requests 100 --rounds 1": "offramp leo cache",
     "offramp leo chain --requests 10 --traced 1": "offramp leo chain",

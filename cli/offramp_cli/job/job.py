@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.cluster import Cluster
+    from offramp.job.kind import Measured
     from offramp.job.planner import JobPlan
+    from offramp.job.run import RunResult
     from offramp.job.settings import JobSettings
 
 
@@ -70,7 +72,8 @@ def plan(settings: PlanSettings, result: Result) -> None:
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
-    made = _plan(console, job, cluster, measure=settings.calibrate)
+    made = plan_of(console, job, cluster, measure=settings.calibrate)
+    show_plan(console, job, made)
     result.write("offramp.job.plan/1", {"name": job.name, "plan": rows_of(made), "taken": str(made.taken.way)})
 
 
@@ -80,17 +83,16 @@ def run(settings: RunSettings, result: Result) -> None:
     from dataclasses import replace
 
     from offramp.job.kind import kind_of
-    from offramp.job.report import report, rows_of, write
+    from offramp.job.report import report, write
     from offramp.job.settings import JobSettings
-    from offramp.job.watch import PLAN
-    from offramp_base.ending.files import write_text
     from offramp_base.settings.check import expect_choice
 
     console = show.console()
     job, cluster = JobSettings.read(settings.job), settings.cluster()
     if settings.by is not None:
         expect_choice("by", settings.by, list(kind_of(job).ways))
-    made = _plan(console, job, cluster, measure=settings.calibrate and settings.by is None)
+    made = plan_of(console, job, cluster, measure=settings.calibrate and settings.by is None)
+    show_plan(console, job, made)
     if settings.by is not None:
         made = _forced(made, settings.by)
     ways = [made.taken.way]
@@ -98,18 +100,11 @@ def run(settings: RunSettings, result: Result) -> None:
         ways += [each.way for each in made.choices if each.step_s is not None and not each.taken]
     elif settings.ablate and made.taken is not made.plain:
         ways.append(made.plain.way)
-    outcomes = {}
-    settings.out.mkdir(parents=True, exist_ok=True)
-    write_text(settings.out / PLAN, json.dumps({"name": job.name, "plan": rows_of(made)}) + "\n")
-    for way in ways:
-        folder = settings.out / str(way)
-        _fresh(folder)
-        outcomes[way] = _run(console, job, cluster, way, folder)
+    outcomes = carry_out(console, job, cluster, made, ways, settings.out)
     words = ["offramp", "job", "run", str(settings.job), "--on", settings.on, "--by", str(made.taken.way)]
     content = report(job, replace(cluster), made, outcomes, settings.out, shlex.join(words))
     _, page = write(content, settings.out)
-    _trace(settings.out / str(made.taken.way), settings.out / "trace.json")
-    _show_outcome(console, content)
+    show_outcome(console, content)
     console.print(f"report: {page}", soft_wrap=True)
     result.write("offramp.job/1", content)
 
@@ -128,7 +123,8 @@ def undo(settings: Where, result: Result) -> None:
     result.write("offramp.job.undo/1", {"released": found})
 
 
-def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
+def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
+    """A job's plan; without a calibration where none is possible, which is said."""
     from offramp.job.planner import make_job_plan
     from offramp.job.run import calibrate
     from offramp_base.ending.left import temporary_folder
@@ -136,10 +132,10 @@ def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool
     deadline = time.monotonic() + job.deadline_s
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        if measure and (job.all_reduce or job.file):
+        if measure and (job.communicates or job.file):
             stack.enter_context(console.status("calibrating"))
 
-        def measured(ways: Sequence[str], size: int) -> Mapping[str, float]:
+        def measured(ways: Sequence[str], size: int) -> Measured:
             left = max(1.0, deadline - time.monotonic())
             return calibrate(job, cluster, ways, size, folder, left)
 
@@ -150,8 +146,25 @@ def _plan(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool
                 raise
             console.print(f"not calibrated: {error}", soft_wrap=True)
             made = make_job_plan(job, cluster)
-    _show_plan(console, job, made)
     return made
+
+
+def carry_out(
+    console: Console, job: JobSettings, cluster: Cluster, made: JobPlan, ways: Sequence[str], out: Path
+) -> dict[str, RunResult]:
+    """Run a job by each of these ways in a folder of its own; ``out`` gets the plan, and a trace of the first."""
+    from offramp.job.report import rows_of
+    from offramp.job.watch import PLAN
+    from offramp_base.ending.files import write_text
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / PLAN, json.dumps({"name": job.name, "plan": rows_of(made)}) + "\n")
+    outcomes = {}
+    for way in ways:
+        _fresh(out / str(way))
+        outcomes[way] = _run(console, job, cluster, way, out / str(way))
+    _trace(out / str(ways[0]), out / "trace.json")
+    return outcomes
 
 
 def _forced(made: JobPlan, way: str) -> JobPlan:
@@ -165,7 +178,7 @@ def _forced(made: JobPlan, way: str) -> JobPlan:
     return JobPlan(tuple(replace(each, taken=each.way == way) for each in made.choices))
 
 
-def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder: Path) -> Any:
+def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder: Path) -> RunResult:
     from rich.markup import escape
 
     from offramp.job.run import run_job
@@ -199,7 +212,8 @@ def _trace(folder: Path, path: Path) -> None:
     write_text(path, json.dumps(trace) + "\n")
 
 
-def _show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
+def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
+    """The plan's table."""
     from offramp.report.units import duration
 
     table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
@@ -212,7 +226,8 @@ def _show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
         console.print(f"{job.name}: {made.taken.why}", soft_wrap=True)
 
 
-def _show_outcome(console: Console, content: Mapping[str, Any]) -> None:
+def show_outcome(console: Console, content: Mapping[str, Any]) -> None:
+    """What was measured, beside what was predicted."""
     from offramp.report.units import duration
 
     for way, each in content["measured"].items():

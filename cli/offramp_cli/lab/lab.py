@@ -73,7 +73,7 @@ def up(given: Up, result: Result) -> None:
         lab, reason = start(given.cluster, given.name, given.mode)
     if reason:
         console.print(f"no namespaces: {reason}")
-    _print(console, lab)
+    show_lab(console, lab)
     result.write("offramp.lab/1", {"lab": asdict(lab), "cluster_file": str(lab.cluster_file)})
 
 
@@ -85,7 +85,7 @@ def status(given: Which, result: Result) -> None:
     labs = running() if given.name is None else [find(given.name)]
     console = show.console(wrap=False)
     for lab in labs:
-        _print(console, lab)
+        show_lab(console, lab)
     if not labs:
         console.print("no laboratory runs")
     result.write("offramp.lab.status/1", {"labs": [asdict(lab) | {"ended": lab.ended()} for lab in labs]})
@@ -127,7 +127,8 @@ def execute(given: Execute) -> None:
     os._exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 
 
-def _print(console: Console, lab: Lab) -> None:
+def show_lab(console: Console, lab: Lab) -> None:
+    """What a laboratory has, and what of it has died."""
     gone = lab.ended()
     counts = [sum(name.startswith(f"{what} ") for name in lab.processes) for what in ("host", "switch", "agent")]
     said = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))

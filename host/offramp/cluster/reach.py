@@ -17,6 +17,11 @@ NAMESPACE: Final = "namespace:"
 _SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 
+def is_here(host: Host) -> bool:
+    """Whether a host is this machine, or a laboratory's namespace on it, so that it has our files."""
+    return host.reach == "local" or host.reach.startswith(NAMESPACE)
+
+
 def command_on(host: Host, words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
     """The command that runs ``words`` on a host.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank of a calibration runs: ``python -m offramp.job.calibrate BYTES WAY…``.
+"""What every rank of a calibration runs: ``python -m offramp.job.calibrate BYTES BYTES WAY…``.
 
-Each way has a group of its own, of the description ``calibrate-WAY``; gloo is the group without an offload. They take
-turns, and the fastest counts: what else a machine does only adds to the time. Rank 0
-writes the seconds of the fastest all-reduce, of its slowest rank, into ``calibration.json`` of the job's folder; a way
-that another carried out in its place is not in it.
+The bytes are those of an all-reduce and of an all-to-all; 0: there is none. Each way has a group of its own, of the
+description ``calibrate-WAY``; gloo is the group without an offload. They take turns, so that what else a machine does
+falls on all. Rank 0 writes the seconds of each turn but the first, of its slowest rank, into ``calibration.json`` of
+the job's folder; a way that another carried out in its place is not in it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 FILE: Final = "calibration.json"
-_REPEATS: Final = 4
+_REPEATS: Final = 5
 
 
 def description(way: str) -> str:
@@ -31,30 +31,33 @@ def main() -> None:
     import torch
     import torch.distributed as dist
 
-    import offramp.torch
+    from offramp.job.meeting import meet
     from offramp.torch.api import counters
 
-    assert offramp.torch is not None  # which registers the backend in a checkout, too
-    size, ways = int(sys.argv[1]), sys.argv[2:]
+    size, exchanged, ways = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     torch.set_num_threads(1)
-    dist.init_process_group("offramp")
+    meet()
     ranks = list(range(dist.get_world_size()))
-    found: dict[str, float] = {}
+    found: dict[str, list[float]] = {}
     groups = {way: dist.new_group(ranks, group_desc=description(way)) for way in ways}
     weights = torch.ones(max(1, size // 4), requires_grad=True)
+    given = torch.ones(-(-exchanged // (4 * len(ranks))) * len(ranks))
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(_REPEATS + 1):  # the first one makes connections
         for way, group in groups.items():
             dist.barrier()
             begun = time.perf_counter()
-            _in_backward(weights, partial(dist.all_reduce, torch.ones(weights.numel()), group=group))
+            if size:
+                _in_backward(weights, partial(dist.all_reduce, torch.ones(weights.numel()), group=group))
+            if exchanged:
+                dist.all_to_all_single(torch.empty_like(given), given, group=group)
             took = torch.tensor([time.perf_counter() - begun])
             dist.all_reduce(took, dist.ReduceOp.MAX)
             seconds[way].append(float(took))
     for way, group in groups.items():
-        calls = counters(group)
-        if way == "gloo" or calls.get(way, {}).get("all_reduce", {}).get("calls", 0) > _REPEATS:
-            found[way] = min(seconds[way][1:])
+        carried = counters(group).get(way, {}).values()
+        if way == "gloo" or sum(each.get("calls", 0) for each in carried) > _REPEATS:
+            found[way] = seconds[way][1:]
     if dist.get_rank() == 0:
         (Path(os.environ["OFFRAMP_JOB_FOLDER"]) / FILE).write_text(json.dumps(found))
     dist.destroy_process_group()

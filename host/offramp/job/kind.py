@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from statistics import median
+from typing import ClassVar, Final
 
 from offramp.cluster.model import Cluster, Host
 from offramp.job.settings import JobSettings
@@ -20,8 +21,28 @@ from offramp.job.transaction import Step
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
-Measure = Callable[[Sequence[str], int], Mapping[str, float]]
-"""Seconds by each of these ways that works, measured on the cluster; of so many bytes, where that matters."""
+_ROUNDS: Final = 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a calibration found.
+
+    Attributes:
+        seconds: by each way that works, of each round, in which all ways took turns.
+        failed: why others could not be measured.
+    """
+
+    seconds: Mapping[str, Sequence[float]]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    def usual_s(self, way: str) -> float:
+        """The median round of a way."""
+        return median(self.seconds[way])
+
+
+Measure = Callable[[Sequence[str], int], Measured]
+"""Measures these ways on the cluster; of so many bytes, where that matters."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
 """Deploys ways, runs the ranks of a job once within so many seconds, and takes everything away."""
 
@@ -72,6 +93,7 @@ class Prediction:
         corrections: what was measured over the model.
         refused: why others cannot be taken.
         gains: whether the job says enough for an offload to gain anything for certain.
+        rounds: what was measured of each way, by rounds in which they took turns; empty: nothing was.
     """
 
     ways: Sequence[str]
@@ -80,6 +102,15 @@ class Prediction:
     corrections: Mapping[str, float]
     refused: Mapping[str, str]
     gains: bool = True
+    rounds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def mostly_faster(self, way: str, other: str) -> bool:
+        """Whether a way was faster in two rounds of three, where rounds of both were measured.
+
+        Rounds are compared one by one: what else the machine does falls on both.
+        """
+        pairs = list(zip(self.rounds.get(way, ()), self.rounds.get(other, ()), strict=False))
+        return 3 * sum(a < b for a, b in pairs) >= 2 * len(pairs)
 
 
 @dataclass(frozen=True)
@@ -143,7 +174,7 @@ class Kind(ABC):
         folder: Path,
         timeout_s: float,
         once: Once,
-    ) -> Mapping[str, float]:
+    ) -> Measured:
         """What :data:`Measure` gives: by default the program itself for a few steps by each way, as far as time allows.
 
         Raises:
@@ -175,6 +206,9 @@ class Kind(ABC):
             OfframpError: names file and line of what cannot take the job.
         """
         return Deployment()
+
+
+PASSED: Final = "the deadline had passed"
 
 
 KINDS: Registry[type[Kind]] = Registry("kind of job", "offramp.jobs", "offramp.job.kinds")
@@ -210,29 +244,49 @@ class Epochs:
                 alone[way] = self.model(way)
             except OfframpError as error:
                 self.refused[way] = str(error)
-        times, corrections = dict(alone), dict[str, float]()
+        times, corrections, rounds = dict(alone), dict[str, float](), dict[str, Sequence[float]]()
         if measure is not None:
             measured = measure(list(alone), 0)
+            rounds.update(measured.seconds)
             for way, model in alone.items():
-                if way in measured:
-                    times[way], corrections[way] = measured[way], measured[way] / max(model, 1e-9)
+                if way in measured.seconds:
+                    times[way] = measured.usual_s(way)
+                    corrections[way] = times[way] / max(model, 1e-9)
                 else:
                     del times[way]
-                    self.refused[way] = "calibration: it failed, or the deadline had passed"
-        return Prediction(self.ways, times, alone, corrections, self.refused)
+                    self.refused[way] = f"calibration: {measured.failed.get(way, PASSED)}"
+        return Prediction(self.ways, times, alone, corrections, self.refused, rounds=rounds)
 
 
-def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> dict[str, float]:
-    """``one`` of each way within what is left of the time; those that failed are left out."""
+def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> Measured:
+    """``one`` of each way by turns, as many rounds as there is time for; a way that failed once is left out.
+
+    Args:
+        ways: the plain one first.
+        timeout_s: for all of it; only the first round is begun without knowing how long one takes.
+        one: measures a way within so many seconds; None: it said nothing.
+    """
     deadline = time.monotonic() + timeout_s
-    found: dict[str, float] = {}
-    for way in ways:
-        if (left := deadline - time.monotonic()) <= 0:
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    failed: dict[str, str] = {}
+    longest = 0.0
+    for _ in range(_ROUNDS):
+        begun = time.monotonic()
+        if deadline - begun < longest:
             break
-        try:
-            seconds = one(way, left)
-        except OfframpError:  # the plan says that it could not be measured
-            continue
-        if seconds is not None:
-            found[way] = seconds
-    return found
+        for way in ways:
+            if way in failed:
+                continue
+            if (left := deadline - time.monotonic()) <= 0:
+                break
+            try:
+                seconds = one(way, left)
+            except OfframpError as error:
+                failed[way] = str(error)
+                continue
+            if seconds is None:
+                failed[way] = "its run did not say how long it took"
+            else:
+                found[way].append(seconds)
+        longest = max(longest, time.monotonic() - begun)
+    return Measured({way: rows for way, rows in found.items() if rows}, failed)

@@ -48,7 +48,7 @@ def network_text(
     elif way is Way.SYLVIE:
         fields["bits"] = job.bits
     elif way is Way.HERMOD:
-        fields["interface"] = interface(cluster, hosts[0])
+        fields["interface"] = "lo" if hosts[0].reach == "local" else interface(cluster, hosts[0])
     elif way is Way.SWITCH:
         assert known is not None
         ports = [int(cluster.links_of[host.name][0].far(host.name).port) for host in hosts]

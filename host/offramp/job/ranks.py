@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Final
 
 from offramp.cluster.model import Cluster, Host
-from offramp.cluster.reach import command_on
+from offramp.cluster.reach import command_on, is_here
+from offramp.job.meeting import MEETING
 from offramp.job.network import interface
 from offramp.job.settings import JobSettings
-from offramp_base.ending.children import ended_as, stop
+from offramp_base.ending.children import ended_as
 from offramp_base.errors import OfframpError
 
 _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKEN_FILE", "VIRTUAL_ENV")
 """Of our own environment, to hosts that share our files."""
 _TAIL: Final = 2000
 _LOOK_S: Final = 1.0
+_GRACE_S: Final = 10.0
+"""For ranks to end by themselves."""
 
 
 @dataclass
@@ -53,6 +56,7 @@ class Ranks:
         Raises:
             OfframpError: a host that is not reached; what was started has ended.
         """
+        self._meeting.unlink(missing_ok=True)
         try:
             for rank, host in enumerate(h for h in self.hosts for _ in range(h.processes)):
                 self.processes.append(self._start(rank, self._local(rank), host))
@@ -102,8 +106,18 @@ class Ranks:
         for each in self.processes:
             if each.poll() is None:
                 each.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE_S
         for each in self.processes:
-            stop(each, 2.0)
+            try:
+                each.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(each.pid, signal.SIGKILL)  # what it has started, too, which would keep the port of rank 0
+                each.wait()
+
+    @property
+    def _meeting(self) -> Path:
+        """The file by which ranks on one machine meet."""
+        return self.folder / f"meeting-{self.attempt}"
 
     def _local(self, rank: int) -> int:
         """Rank among those of its host."""
@@ -124,8 +138,10 @@ class Ranks:
             "TORCHELASTIC_RESTART_COUNT": str(self.attempt),
             "OFFRAMP_JOB_FOLDER": str(self.folder),
         }
-        name = interface(self.cluster, host)
-        if name is not None and host.reach != "local":
+        if all(is_here(each) for each in self.hosts):
+            environment[MEETING] = str(self._meeting.absolute())
+        name = "lo" if host.reach == "local" else interface(self.cluster, host)
+        if name is not None:
             environment["GLOO_SOCKET_IFNAME"] = name
         if self.network is not None:
             environment["OFFRAMP_NETWORK"] = str(self.network)
@@ -137,6 +153,7 @@ class Ranks:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
+                    process_group=0,
                 )
             except OSError as error:
                 raise OfframpError(f"rank {rank} on {host.name}: {error.filename}: {error.strerror}") from None

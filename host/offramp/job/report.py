@@ -19,7 +19,7 @@ from offramp.job.planner import JobPlan
 from offramp.job.run import RunResult
 from offramp.job.settings import JobSettings
 from offramp.report import sections
-from offramp.report.model import Table
+from offramp.report.model import Check, Table
 from offramp.report.units import duration, percent, si
 from offramp_base.ending.files import write_text
 
@@ -98,7 +98,12 @@ def html(content: Mapping[str, Any]) -> str:
     style = files("offramp.report").joinpath("style.css").read_text("utf-8")
     name = content["job"]["name"]
     tables = [_plan_table(content), _measured_table(content), _links_table(content)]
-    parts = [f"<h2>{escape(each.title)}</h2>{sections.card(sections.table(each))}" for each in tables]
+    claims = [Check(each["claim"], each["holds"]) for each in content.get("checks", [])]
+    parts = [f"<h2>What it shows</h2>{sections.checks(claims)}"] if claims else []
+    for each in tables:
+        shown = sections.card(sections.table(each))
+        shown = f'<div class="sentences">{shown}</div>' if each.columns[-1] == "why" else shown
+        parts.append(f"<h2>{escape(each.title)}</h2>{shown}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

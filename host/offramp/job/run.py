@@ -7,7 +7,7 @@ import contextlib
 import random
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Final
 
 from offramp.cluster.model import Cluster, Host
 from offramp.cluster.reach import command_on
-from offramp.job.kind import Kind, Placed, Start, kind_of
+from offramp.job.kind import Kind, Measured, Placed, Start, kind_of
 from offramp.job.later import undo_later
 from offramp.job.network import interface
 from offramp.job.ranks import Ranks
@@ -229,7 +229,7 @@ def calibrate(
     folder: Path,
     timeout_s: float,
     note: Note = _silent,
-) -> Mapping[str, float]:
+) -> Measured:
     """Seconds of a step, or of so many bytes, by each way that works on the cluster.
 
     Raises:

@@ -44,6 +44,8 @@ class JobSettings:
     environment: Annotated[tuple[str, ...], Field("NAME=VALUE for every rank", item=_assignment)] = ()
     all_reduce: Annotated[int, Field("Bytes of float32 that each rank sums in a step", least=0, unit=BYTES)] = 0
     collectives: Annotated[int, Field("All-reduces of a step", least=1, most=1_000_000)] = 1
+    all_to_all: Annotated[int, Field("Bytes that each rank gives to all-to-alls in a step", least=0, unit=BYTES)] = 0
+    exchanges: Annotated[int, Field("All-to-alls of a step", least=1, most=1_000_000)] = 1
     compute_s: Annotated[float, Field("Seconds of a step without communication", key="compute", least=0)] = 0.0
     steps: Annotated[int, Field("Steps of the job, for predictions", least=1)] = 1
     lossy: Annotated[bool, Field("Whether gradients may be sums of a few bits a value (Sylvie)")] = False
@@ -80,6 +82,11 @@ class JobSettings:
         except SettingsError as error:
             place = given[error.field].place if error.field in given else str(path)
             raise OfframpError(f"{place}: {error}") from None
+
+    @property
+    def communicates(self) -> bool:
+        """Whether it says what its program sums or exchanges."""
+        return bool(self.all_reduce or self.all_to_all)
 
     @property
     def kind(self) -> str:

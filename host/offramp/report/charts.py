@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 
 from offramp.report.units import nice_ticks
 
@@ -105,14 +104,6 @@ def bar_chart(
                 f"{_rectangle(frame, left, right, bar.inner, f'bar {bar.style}')}</g>"
             )
     return _svg(parts, x_label, y_label)
-
-
-def steps(values: Sequence[float], points: int = 500) -> tuple[list[float], list[float]]:
-    """At most ``points`` of ``values`` with their positions: the largest of each stretch of equal length."""
-    bounds = [i * len(values) // points for i in range(points + 1)] if len(values) > points else None
-    if bounds is None:
-        return [float(i) for i in range(len(values))], [float(v) for v in values]
-    return [float(a) for a in bounds[:-1]], [float(max(values[a:b])) for a, b in pairwise(bounds)]
 
 
 def _dashes(line: Line, solid: Sequence[Line]) -> str:

@@ -29,21 +29,6 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Occupancy:
-    """Aggregators open at once while a switch works through one exchange.
-
-    Attributes:
-        name: the run that it belongs to.
-        open: aggregators open after each packet.
-        capacity: aggregators that the switch has.
-    """
-
-    name: str
-    open: Sequence[int]
-    capacity: int
-
-
-@dataclass(frozen=True)
 class Check:
     """A claim that the report makes about its runs, and whether it holds."""
 
@@ -79,7 +64,6 @@ class Report:
         runs: in the order in which they are drawn.
         command: how to repeat it.
         checks: claims with their outcome.
-        occupancy: aggregators over time, by run.
         tables: further tables, such as predictions for other settings.
         notes: further paragraphs.
         advice: what other settings would change about which way is best.
@@ -91,7 +75,6 @@ class Report:
     runs: Sequence[Run]
     command: str
     checks: Sequence[Check] = ()
-    occupancy: Sequence[Occupancy] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[Note] = field(default=())
     advice: str = ""

@@ -37,7 +37,6 @@ def _body(report: Report) -> Iterator[str]:
         yield sections.checks(report.checks)
     yield "<h2>Learning</h2>" + sections.legend(report.runs) + sections.learning(report.runs)
     yield sections.traffic(report.runs)
-    yield sections.occupancy(report.occupancy, report.runs)
     yield "<h2>Runs</h2>" + sections.totals(report.runs)
     for table in report.tables:
         yield f"<h2>{escape(table.title)}</h2>" + sections.card(sections.table(table))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from offramp.report.charts import Bar, Line, bar_chart, line_chart, steps
-from offramp.report.model import Check, Occupancy, Report, Run, Table
+from offramp.report.charts import Bar, Line, bar_chart, line_chart
+from offramp.report.model import Check, Report, Run, Table
 from offramp.report.totals import TOTALS
 from offramp.report.units import number, percent, si, tick
 
@@ -130,35 +130,6 @@ def traffic(runs: Sequence[Run]) -> str:
     note = "Full colour: features. Light: all of the wire, with headers, padding, check sequence, preamble and gap."
     figures = "".join(card(f"<h3>{title}</h3>{chart(d)}", note) for d, title in _DIRECTIONS.items())
     return f'<h2>Bytes on every link</h2>{legend(talking)}<div class="cards">{figures}</div>'
-
-
-def occupancy(items: Sequence[Occupancy], runs: Sequence[Run]) -> str:
-    """Open aggregators over time, one figure for each switch program."""
-    figures = []
-    peaks = {run.name: run.result["aggregators_peak"] for run in runs}
-    for item in items:
-        if not len(item.open):
-            continue
-        x, y = steps(item.open)
-        lines = [Line("open", x, y, style_of(item.name))]
-        highest = max(y)
-        caption = f"At most {number(int(highest))} open of {number(item.capacity)} in this exchange."
-        if item.name in peaks and peaks[item.name] != highest:
-            caption += (
-                f" The run's peak was {number(peaks[item.name])}: it has more exchanges, and its packets came in "
-                "another order."
-            )
-        if item.capacity <= 1.5 * highest:
-            lines.append(Line("capacity", [x[0], x[-1]], [item.capacity] * 2, "limit", dashed=True))
-            caption += " Dashed: all that the switch has."
-        chart = line_chart(
-            lines, x_label="packets into the switch", y_label="open aggregators", x_form=tick, y_form=tick
-        )
-        figures.append(card(f"<h3>{escape(item.name)}</h3>{chart}", caption))
-    if not figures:
-        return ""
-    note = "One exchange, replayed packet by packet through the reference model of the switch."
-    return f'<h2>Aggregators over time</h2><p class="lead">{note}</p><div class="cards">{"".join(figures)}</div>'
 
 
 def totals(runs: Sequence[Run]) -> str:

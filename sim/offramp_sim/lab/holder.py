@@ -2,16 +2,17 @@
 """The process that holds a laboratory: it builds, says so, and gives everything back when it is told or killed.
 
 ``python -m offramp_sim.lab.holder`` reads a request as one line of JSON from its standard input and answers with one:
-``{"folder": …}`` or ``{"error": …}``. Until it is told ``go`` it ends with whoever started it.
+``{"folder": …}`` or ``{"error": …}``. Until it is told ``go`` it ends with whoever started it; one that
+does not last ends with its standard input at any time.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -110,7 +111,8 @@ def _resolved(
 def main() -> None:
     """Answer one request, and hold what it made."""
     request: dict[str, Any] = json.loads(sys.stdin.readline())
-    outlast()
+    if request["lasting"]:
+        outlast()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _end)
     try:
@@ -133,17 +135,16 @@ def _hold(request: dict[str, Any]) -> None:
         if sys.stdin.readline().strip() != "go":
             return
         _detach(folder)
-        while True:
-            time.sleep(_WATCH_S)
+        held = [] if request["lasting"] else [sys.stdin]
+        while not select.select(held, [], [], _WATCH_S)[0]:
             keeper.look()
 
 
 def _detach(folder: Path) -> None:
-    """Let go of the terminal and pipes of whoever started this."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    """Let go of the terminal of whoever started this; of the standard input only its end matters from now on."""
     log = os.open(folder / "lab.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for number, target in ((0, nothing), (1, log), (2, log)):
-        os.dup2(target, number)
+    for number in (1, 2):
+        os.dup2(log, number)
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -231,15 +231,15 @@ class Spaces:
         commands: list[str] = []
         for name, link in ends:
             burst = max(link.rate_bps / 8 * _BURST_S, 4 * MTU)
-            limit = max(8, round(link.rate_bps / 8 * _QUEUE_S / 1500))
+            limit = max(8 * MTU, round(link.rate_bps / 8 * _QUEUE_S))
             rate = f"rate {link.rate_bps}bit burst {burst:.0f} cburst {burst:.0f} quantum {4 * MTU}"
             commands += [
                 f"qdisc add dev {name} root handle 1: htb default 1",
                 f"class add dev {name} parent 1: classid 1:1 htb {rate}",
             ]
-            leaf = f"netem limit {limit + 10_000} delay {link.delay_ns / 1e3:.3f}us"
+            leaf = f"netem limit {limit // 1500 + 10_000} delay {link.delay_ns / 1e3:.3f}us"
             delayed = link.delay_ns and self._has_delays
-            commands.append(f"qdisc add dev {name} parent 1:1 {leaf if delayed else f'pfifo limit {limit}'}")
+            commands.append(f"qdisc add dev {name} parent 1:1 {leaf if delayed else f'bfifo limit {limit}'}")
         _batch([*(self.inside(host) if host else []), "tc"], commands)
 
 

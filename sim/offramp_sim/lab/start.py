@@ -8,12 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from offramp_base.documents import parse_json
+from offramp_base.ending.children import stop
 from offramp_base.errors import OfframpError
-from offramp_sim.lab.state import STATE, Lab, read_state, running
+from offramp_sim.lab.state import DOWN_S, STATE, Lab, read_state, running
 
 MODES: Final = {
     "auto": "the first of these that works here",
@@ -46,6 +49,29 @@ def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[L
     Raises:
         OfframpError: a fault in the file, one of the same name that runs, or no right to make it.
     """
+    process, lab, reason = _begin(cluster, name, mode, lasting=True)
+    assert process.stdin is not None
+    process.stdin.close()
+    return lab, reason
+
+
+@contextmanager
+def held(cluster: Path, name: str | None = None, mode: str = "auto") -> Iterator[tuple[Lab, str]]:
+    """The same for a block: it ends with that, or with this process, however that ends.
+
+    Raises:
+        OfframpError: as :func:`start`.
+    """
+    process, lab, reason = _begin(cluster, name, mode, lasting=False)
+    assert process.stdin is not None
+    try:
+        yield lab, reason
+    finally:
+        stop(process, DOWN_S)
+        process.stdin.close()
+
+
+def _begin(cluster: Path, name: str | None, mode: str, *, lasting: bool) -> tuple[subprocess.Popen[str], Lab, str]:
     from offramp.cluster import read_cluster
 
     wanted = name or read_cluster(cluster).name
@@ -54,7 +80,7 @@ def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[L
     reason = ""
     if mode == "auto":
         mode, reason = possible_mode()
-    request = {"cluster": str(cluster.absolute()), "name": wanted, "mode": mode}
+    request = {"cluster": str(cluster.absolute()), "name": wanted, "mode": mode, "lasting": lasting}
     process = subprocess.Popen(
         [sys.executable, "-m", "offramp_sim.lab.holder"],
         stdin=subprocess.PIPE,
@@ -64,13 +90,16 @@ def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[L
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    with process.stdin as told, process.stdout as said:
-        told.write(json.dumps(request) + "\n")
-        told.flush()
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    with process.stdout as said:
         line = said.readline()
-        answer: dict[str, Any] = parse_json(line) if line.strip() else {"error": "the laboratory did not start"}
-        if "error" in answer:
-            raise OfframpError(str(answer["error"]))
-        (lab,) = read_state(Path(answer["folder"]) / STATE)
-        told.write("go\n")
-    return lab, reason
+    answer: dict[str, Any] = parse_json(line) if line.strip() else {"error": "the laboratory did not start"}
+    if "error" in answer:
+        process.stdin.close()
+        process.wait()
+        raise OfframpError(str(answer["error"]))
+    (lab,) = read_state(Path(answer["folder"]) / STATE)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return process, lab, reason

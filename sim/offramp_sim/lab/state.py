@@ -24,7 +24,7 @@ STATE: Final = "lab.json"
 CLUSTER: Final = "cluster.yaml"
 LOG: Final = "lab.log"
 _SHORT: Final = "/tmp"  # noqa: S108 - folders of this user alone, as offramp_base.ending.left makes them
-_DOWN_S: Final = 20.0
+DOWN_S: Final = 20.0
 _POLL_S: Final = 0.05
 
 
@@ -118,7 +118,7 @@ def end(lab: Lab) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if is_process(lab.holder):
             os.kill(pid, number)
-        deadline = time.monotonic() + _DOWN_S
+        deadline = time.monotonic() + DOWN_S
         while time.monotonic() < deadline:
             if not is_process(lab.holder):
                 sweep_folders()

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from offramp.job.gnn_switches import GnnNetwork
-from offramp.job.kind import Placed, Start, kind_of
+from offramp.job.kind import Measured, Placed, Start, kind_of
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from offramp_base.errors import OfframpError
@@ -66,12 +66,16 @@ def test_a_calibration_decides_for_every_kind(read, racks):
     for kind in ("dgs", "torchgt", "unitg"):
         job = read(kind, "lossy: true")
         first, *others = kind_of(job).ways
-        plan = make_job_plan(job, racks, lambda ways, _, last=others[-1]: {w: 0.1 if w == last else 0.4 for w in ways})
+
+        def measured(ways, _, last=others[-1]):
+            return Measured({way: [0.1 if way == last else 0.4] for way in ways})
+
+        plan = make_job_plan(job, racks, measured)
         assert plan.taken.way == others[-1]
         assert plan.gain == pytest.approx(4)
-        plan = make_job_plan(job, racks, lambda ways, _, first=first: dict.fromkeys([first], 0.4))
+        plan = make_job_plan(job, racks, lambda ways, _, first=first: Measured({first: [0.4]}))
         assert plan.taken.way == first
-        assert all(each.why.startswith("calibration: it failed") for each in plan.choices[1:])
+        assert all(each.why == "calibration: the deadline had passed" for each in plan.choices[1:])
 
 
 def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from offramp.allreduce.wire import frame_bytes
 from offramp.cluster import parse_cluster
-from offramp.job.kind import KINDS, Placed
+from offramp.job.kind import KINDS, Measured, Placed, measure_each
 from offramp.job.kinds.full_graph import FullGraph
 from offramp.job.kinds.full_graph import Way as GraphWay
 from offramp.job.network import Way
@@ -33,6 +33,27 @@ def test_models_are_the_closed_forms(racks, job):
     assert "dimensions" in row(plan, Way.THEMIS).why
 
 
+def test_all_to_alls_are_everybodys_bytes_for_everybody_else(racks, job):
+    experts = replace(job, all_reduce=0, all_to_all=8_000_000, exchanges=2)
+    plan = make_job_plan(experts, racks)
+    assert row(plan, Way.GLOO).step_s == pytest.approx(3 / 4 * 8e6 * 8 / 100e6)
+    assert row(plan, Way.HERMOD).step_s == row(plan, Way.GLOO).step_s
+    assert row(plan, Way.SWITCH).why == "the job sums nothing, and all-to-alls are not its business"
+    sizes = []
+
+    def measured(ways, size):
+        sizes.append(size)
+        return Measured({Way.GLOO: [0.2], Way.HERMOD: [0.1]})
+
+    plan = make_job_plan(experts, racks, measured)
+    assert sizes == [0]
+    # 1 MiB was exchanged in 0.1 s, the step has two of 4 MB
+    assert (plan.taken.way, plan.taken.step_s) == (Way.HERMOD, pytest.approx(0.1 * 8e6 / (1 << 20)))
+    both = make_job_plan(replace(experts, all_reduce=10_000_000), racks)
+    assert row(both, Way.GLOO).step_s == pytest.approx((3 / 4 * 8e6 + 2 * 3 / 4 * 10e6) * 8 / 100e6)
+    assert both.taken.way == Way.SWITCH
+
+
 def test_loss_must_be_allowed(racks, job):
     assert row(make_job_plan(job, racks), Way.SYLVIE).why == "the job does not allow loss (lossy)"
     plan = make_job_plan(replace(job, lossy=True), racks)
@@ -45,7 +66,7 @@ def test_calibration_decides(racks, job):
 
     def measured(ways, size):
         sizes.append(size)
-        return {Way.GLOO: 0.2, Way.HERMOD: 0.1, Way.SWITCH: 5.0}
+        return Measured({Way.GLOO: [0.2, 0.2, 0.9], Way.HERMOD: [0.1], Way.SWITCH: [5.0]})
 
     plan = make_job_plan(job, racks, measured)
     assert sizes == [1 << 20]
@@ -53,6 +74,37 @@ def test_calibration_decides(racks, job):
     assert plan.gain == pytest.approx(2)
     assert row(plan, Way.SWITCH).why.endswith("of gloo's speed")
     assert row(make_job_plan(replace(job, lossy=True), racks, measured), Way.SYLVIE).why.startswith("calibration")
+
+
+@pytest.mark.parametrize(
+    ("gloo", "hermod", "taken"),
+    [
+        ([0.20, 0.20, 0.20], [0.10, 0.10, 0.90], Way.HERMOD),
+        ([0.20, 0.24, 0.20], [0.10, 0.23, 0.19], Way.HERMOD),
+        ([0.30, 0.20, 0.30], [0.90, 0.21, 0.10], Way.GLOO),  # the smaller median, and slower in two rounds of three
+    ],
+)
+def test_an_offload_must_be_faster_in_most_rounds(racks, job, gloo, hermod, taken):
+    plan = make_job_plan(job, racks, lambda ways, size: Measured({Way.GLOO: gloo, Way.HERMOD: hermod}))
+    assert plan.taken.way == taken
+
+
+def test_rounds_take_turns_until_the_time_is_over(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("offramp.job.kind.time.monotonic", lambda: clock[0])
+    asked = []
+
+    def one(way, left):
+        asked.append((way, left))
+        clock[0] += 10
+        if way == "b" and clock[0] > 30:
+            raise OfframpError("gone")
+        return None if way == "c" else clock[0]
+
+    found = measure_each(["a", "b", "c"], 60, one)
+    assert asked == [("a", 60), ("b", 50), ("c", 40), ("a", 30), ("b", 20)]  # a third round might not end in time
+    assert found.seconds == {"a": [10, 40], "b": [20]}
+    assert found.failed == {"b": "gone", "c": "its run did not say how long it took"}
 
 
 def test_a_job_that_cannot_gain_is_told_so(racks, job):
@@ -72,9 +124,9 @@ def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path)
     assert row(plan, GraphWay.P2P).step_s == pytest.approx(sent / 4 * 8 / 100e6)
     assert row(plan, GraphWay.G3_SYLVIE).step_s == pytest.approx(sent / 16 * 8 / 100e6)
     assert plan.taken.way == GraphWay.G3_SYLVIE
-    plan = make_job_plan(mine, racks, lambda ways, size: {GraphWay.P2P: 0.2, GraphWay.G3: 0.1})
+    plan = make_job_plan(mine, racks, lambda ways, size: Measured({GraphWay.P2P: [0.2], GraphWay.G3: [0.1]}))
     assert plan.taken.way == GraphWay.G3
-    assert row(plan, GraphWay.G3_SYLVIE).why.startswith("calibration: it failed")
+    assert row(plan, GraphWay.G3_SYLVIE).why == "calibration: the deadline had passed"
     (tmp_path / "train.yaml").write_text("graph: karate\nhiddn: 8\n")
     with pytest.raises(OfframpError, match=r"train.yaml:2: hiddn: no such field; the nearest is hidden"):
         make_job_plan(mine, racks)

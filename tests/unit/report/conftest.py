@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.report import Check, Note, Occupancy, Report, Run, Table
+from offramp.report import Check, Note, Report, Run, Table
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.workers.traffic import Traffic
 
@@ -39,9 +39,8 @@ def report() -> Report:
             Run("strawman", result(2, switch=SwitchTotals(50, 40, 9, 4321))),
             Run("switch", result(1, switch=SwitchTotals(44, 33, 7, 0))),
         ],
-        command="offramp demo --epochs 3 '<x>'",
+        command="offramp train --epochs 3 '<x>'",
         checks=[Check("One is one.", True), Check("One is two.", False)],
-        occupancy=[Occupancy("strawman", [0, 3, 9, 2, 0], 9), Occupancy("switch", [0, 1, 7, 0], 1000)],
         tables=[Table("Predicted", ["partition", "wire"], [["hash", 12345], ["metis", 0.5]], "Only a guess.")],
         notes=[Note("What is counted", "Everything.")],
     )

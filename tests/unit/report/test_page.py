@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from offramp.report import Occupancy, Run, write_report
-from offramp.report.charts import Line, line_chart, steps
+from offramp.report import Run, write_report
+from offramp.report.charts import Line, line_chart
 from offramp.report.page import render
 from offramp.report.units import number, si
 from offramp_base.errors import OfframpError
@@ -57,7 +57,13 @@ def test_the_page_shows_every_number_and_stands_alone(report) -> None:
             assert number(run.result[key]) in text
         for key in ("bytes_up", "bytes_down", "wire_bytes_up", "wire_bytes_down"):
             assert si(run.result[key], "B") in text
-    for expected in ("A report & more", "offramp demo --epochs 3 '<x>'", "One is two.", "12\u202f345", "Only a guess."):
+    for expected in (
+        "A report & more",
+        "offramp train --epochs 3 '<x>'",
+        "One is two.",
+        "12\u202f345",
+        "Only a guess.",
+    ):
         assert expected in text
     assert "tiny <graph>" in text
     assert "prefers-color-scheme: dark" in page
@@ -72,14 +78,11 @@ def test_the_answer_comes_first_and_peaks_agree(report) -> None:
     assert "p2p wins in time; switch in bytes. Training took 12.2 s by p2p" in text
     assert text.index("By metis <half>.") < text.index("Test accuracy")
     assert "Offramp 9, today" in text
-    lower = read(render(replace(report, occupancy=[Occupancy("switch", [0, 5, 0], 1000)])))
-    assert "At most 5 open of 1\u202f000 in this exchange. The run's peak was 7" in lower
-    assert "The run's peak" not in read(render(replace(report, occupancy=report.occupancy[1:])))
 
 
 def test_every_picture_is_well_formed(report) -> None:
     pictures = re.findall(r"<svg.*?</svg>", render(report), re.DOTALL)
-    assert len(pictures) == 6  # accuracy, loss, up, down, two switches
+    assert len(pictures) == 4  # accuracy, loss, up, down
     for picture in pictures:
         root = ET.fromstring(picture)
         width, height = map(float, root.attrib["viewBox"].split()[2:])
@@ -103,23 +106,13 @@ def test_bars_are_as_high_as_the_bytes(report) -> None:
 
 
 def test_a_run_without_communication_has_no_traffic_to_show(report) -> None:
-    text = read(render(replace(report, runs=report.runs[:1], occupancy=[])))
+    text = read(render(replace(report, runs=report.runs[:1])))
     assert "Bytes on every link" not in text
-    assert "Aggregators over time" not in text
 
 
 def test_one_epoch_is_enough_for_a_chart() -> None:
     chart = line_chart([Line("a", [1], [0.5], "p2p")], x_label="x", y_label="y", x_form=str, y_form=str)
     ET.fromstring(chart)
-
-
-def test_steps_keep_the_peaks() -> None:
-    values = [0] * 5000
-    values[1234] = 77
-    x, y = steps(values, 100)
-    assert len(x) == len(y) == 100
-    assert max(y) == 77
-    assert steps([1, 2, 3]) == ([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
 
 
 def test_both_files_are_written_and_hold_the_same(report, tmp_path) -> None:
@@ -128,7 +121,6 @@ def test_both_files_are_written_and_hold_the_same(report, tmp_path) -> None:
     content = json.loads(data.read_text("utf-8"))
     assert [run["name"] for run in content["runs"]] == ["local", "p2p", "strawman", "switch"]
     assert content["runs"][3]["result"] == report.runs[3].result
-    assert content["occupancy"][0]["open"] == [0, 3, 9, 2, 0]
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(report, tmp_path) -> None:

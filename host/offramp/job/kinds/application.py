@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offramp.leo.applications.application import Application
 
 RESULT: Final = "leo.json"
-_CALIBRATION_REQUESTS: Final = 2000
+_CALIBRATION_REQUESTS: Final = 10_000
 _RANKS: Final = 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of ``torch.distributed``: who carries out its all-reduces.
+"""A program of ``torch.distributed``: who carries out its all-reduces and all-to-alls.
 
 The models are those of the systems themselves: a ring and a switch that adds are dimensions of Themis' latency model,
 Themis' schedule is its planner's, Sylvie is the ring with fewer bytes. A calibration corrects them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, Host, Switch
 from offramp.cluster.routes import route
 from offramp.job.calibrate import FILE, description
-from offramp.job.kind import KINDS, Deployment, Kind, Measure, Once, Placed, Prediction, Start
+from offramp.job.kind import KINDS, Deployment, Kind, Measure, Measured, Once, Placed, Prediction, Start
 from offramp.job.network import SUMS, Admitted, Way, check_links, network_text
 from offramp.job.settings import JobSettings
 from offramp.job.steps import mean_step_s
@@ -41,37 +41,38 @@ _MOST_MEASURED: Final = 1 << 20
 
 @KINDS.register("command")
 class Sums(Kind):
-    """All-reduces of a program that knows nothing of offloads."""
+    """All-reduces and all-to-alls of a program that knows nothing of offloads."""
 
     ways = SUMS
 
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
-        """A step's computation and its all-reduces, one after the other."""
+        """A step's computation, its all-reduces and its all-to-alls, one after the other."""
         job = placed.job
-        models: dict[str, Callable[[float], float]] = {}
+        models: dict[str, _Model] = {}
         refused: dict[str, str] = {}
         for way in SUMS:
             try:
-                models[way] = _model(way, placed)
+                models[way] = _Model(_sums(way, placed), _exchanges(placed))
             except OfframpError as error:
                 refused[way] = str(error)
-        size = job.all_reduce / job.collectives
+        alone = {way: model.step_s(job) for way, model in models.items()}
         corrections: dict[str, float] = {}
-        if measure is not None and job.all_reduce:
-            least = max(1024, min(_MOST_MEASURED, int(size)))
-            measured = measure(list(models), least)
+        rounds: Mapping[str, Sequence[float]] = {}
+        if measure is not None and job.communicates:
+            sizes = _probe(job)
+            measured = measure(list(models), sizes[0])
             for name, model in models.items():
-                if name in measured:
-                    corrections[name] = measured[name] / max(model(least), 1e-9)
+                if name in measured.seconds:
+                    corrections[name] = measured.usual_s(name) / max(model.once_s(*sizes), 1e-9)
                 else:
-                    refused[name] = "calibration: another carried out its sums in its place"
+                    refused[name] = "calibration: another carried out its collectives in its place"
+            rounds = measured.seconds
         times = {
-            way: job.compute_s + job.collectives * model(size) * corrections.get(way, 1.0)
-            for way, model in models.items()
+            way: job.compute_s + seconds * corrections.get(way, 1.0)
+            for way, seconds in alone.items()
             if way not in refused
         }
-        alone = {way: model(size) for way, model in models.items()}
-        return Prediction(SUMS, times, alone, corrections, refused, bool(job.all_reduce))
+        return Prediction(SUMS, times, alone, corrections, refused, job.communicates, rounds)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
         """As the job says."""
@@ -93,13 +94,13 @@ class Sums(Kind):
 
     def calibrate(
         self, placed: Placed, ways: Sequence[str], size: int, folder: Path, timeout_s: float, once: Once
-    ) -> Mapping[str, float]:
+    ) -> Measured:
         """One run in which all ways take turns."""
-        words = (sys.executable, "-m", "offramp.job.calibrate", str(size), *ways)
+        words = (sys.executable, "-m", "offramp.job.calibrate", str(size), str(_probe(placed.job)[1]), *ways)
         probe = replace(placed.job, command=words, name=f"{placed.job.name} (calibration)")
         once(probe, ways, folder, timeout_s)
         found = parse_json(read_text(folder / FILE))
-        return {Way(way): float(seconds) for way, seconds in found.items()}
+        return Measured({Way(way): [float(each) for each in seconds] for way, seconds in found.items()})
 
     def step_s(self, folder: Path) -> float | None:
         """Of what the program calls steps."""
@@ -126,13 +127,48 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[Host], number
     return made
 
 
-def _model(way: Way, placed: Placed) -> Callable[[float], float]:
+@dataclass(frozen=True)
+class _Model:
+    """Seconds of one all-reduce and of one all-to-all by their bytes on each rank."""
+
+    sums: Callable[[float], float]
+    exchanges: Callable[[float], float]
+
+    def once_s(self, size: float, exchanged: float) -> float:
+        """One of each; of 0 bytes there is none."""
+        return (self.sums(size) if size else 0.0) + (self.exchanges(exchanged) if exchanged else 0.0)
+
+    def step_s(self, job: JobSettings) -> float:
+        """All of a step."""
+        sums = job.collectives * self.once_s(job.all_reduce / job.collectives, 0)
+        return sums + job.exchanges * self.once_s(0, job.all_to_all / job.exchanges)
+
+
+def _probe(job: JobSettings) -> tuple[int, int]:
+    """Bytes of the all-reduce and of the all-to-all of a calibration, which has to end in time; 0: there is none."""
+    sizes = job.all_reduce // job.collectives, job.all_to_all // job.exchanges
+    sums, exchanged = (max(1024, min(_MOST_MEASURED, size)) if size else 0 for size in sizes)
+    return sums, exchanged
+
+
+def _exchanges(placed: Placed) -> Callable[[float], float]:
+    """Seconds of an all-to-all by what a rank gives: everybody sends to everybody else over the hosts' own links."""
+    cluster, hosts = placed.cluster, placed.hosts
+    delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
+    rate = min(placed.slowest_bps / max(host.processes for host in hosts), 1e15) if len(hosts) > 1 else 1e15
+    direct = Dimension(Shape.FULLY_CONNECTED, placed.ranks, rate, delay_ns)
+    return lambda size: _seconds(direct, size, Collective.ALL_TO_ALL)
+
+
+def _sums(way: Way, placed: Placed) -> Callable[[float], float]:
     """Seconds of an all-reduce by its bytes on each rank.
 
     Raises:
         OfframpError: why this way cannot be taken.
     """
     job, cluster, hosts, ranks = placed.job, placed.cluster, placed.hosts, placed.ranks
+    if not job.all_reduce and job.all_to_all and way not in (Way.GLOO, Way.HERMOD):
+        raise OfframpError("the job sums nothing, and all-to-alls are not its business")
     delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
     ring = Dimension(Shape.RING, ranks, min(bottleneck_bps(cluster, hosts), 1e15), delay_ns)
     if way in (Way.GLOO, Way.HERMOD):
@@ -173,6 +209,5 @@ def _filled(network: Network, ranks: int) -> Network:
     return network
 
 
-def _seconds(dimension: Dimension, size: float) -> float:
-    fixed, transfer = dimension.fixed_ps(Collective.ALL_REDUCE), dimension.transfer_ps(Collective.ALL_REDUCE, size)
-    return (fixed + transfer) / 1e12
+def _seconds(dimension: Dimension, size: float, what: Collective = Collective.ALL_REDUCE) -> float:
+    return (dimension.fixed_ps(what) + dimension.transfer_ps(what, size)) / 1e12

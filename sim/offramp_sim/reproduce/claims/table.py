@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_sim.reproduce.claims import dgs, dgtp, g3, hermod, leo, switchgnn, sylvie, themis, torchgt, unitg
+from offramp_sim.reproduce.claims import dgs, dgtp, hermod, leo, switchgnn, sylvie, themis, unitg
 from offramp_sim.reproduce.claims.claim import Claim
 
 CLAIMS: Final[tuple[Claim, ...]] = (
     *switchgnn.CLAIMS,
     *dgs.CLAIMS,
-    *g3.CLAIMS,
     *hermod.CLAIMS,
     *leo.CLAIMS,
     *sylvie.CLAIMS,
-    *torchgt.CLAIMS,
     *unitg.CLAIMS,
     *themis.CLAIMS,
     *dgtp.CLAIMS,

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_sim.reproduce.claims import dgs, dgtp, hermod, leo, switchgnn, sylvie, themis, unitg
+from offramp_sim.reproduce.claims import dgs, dgtp, g3, hermod, leo, switchgnn, sylvie, themis, unitg
 from offramp_sim.reproduce.claims.claim import Claim
 
 CLAIMS: Final[tuple[Claim, ...]] = (
     *switchgnn.CLAIMS,
     *dgs.CLAIMS,
+    *g3.CLAIMS,
     *hermod.CLAIMS,
     *leo.CLAIMS,
     *sylvie.CLAIMS,

@@ -15,6 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 from offramp_base.settings.field import Field
 from offramp_cli import show
+from offramp_cli.claims import judge_claims
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result, expect_writable
 from offramp_cli.stages import Stages, stages
@@ -66,6 +67,7 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
 
     With --referee each runs at several sizes and seeds, and with other values of what the paper leaves open;
     each number gets its interval, and whether its sign holds, where it turns, and what is nearest to the paper.
+    With --claims the sentences of the documents that rest on these items are judged the same way, in one table.
     """
     from offramp_sim.reproduce import catalogue
     from offramp_sim.reproduce.missing import MISSING
@@ -81,6 +83,13 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     folder = outputs.out
     expect_writable("out", folder, folder=True)
     folder.mkdir(parents=True, exist_ok=True)
+    if referee.claims:
+        from offramp_sim.reproduce.referee.run import examine, run_cases
+
+        examined = partial(examine, scale=settings.scale, seed=settings.seed, data=settings.data)
+        ran = partial(run_cases, settings=referee, data=settings.data)
+        outputs.write("offramp.claims/1", judge_claims(console, items, referee, examined, ran, folder))
+        return
     written: list[dict[str, Any]] = []
     failed: list[str] = []
     for place, item in enumerate(items, 1):

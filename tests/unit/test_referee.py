@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
@@ -99,3 +100,14 @@ def test_what_is_fitted_or_assumed_says_to_what_or_from_where() -> None:
     for name in ITEMS.names():
         found = ITEMS.get(name)
         assert bool(found.source) == (found.evidence in (Evidence.FITTED, Evidence.ASSUMED)), name
+
+
+@pytest.mark.parametrize("name", ITEMS.names())
+def test_every_option_is_one_that_its_item_takes(name: str) -> None:
+    item = ITEMS.get(name)
+    given = (1.0, 0, None) if item.files else (1.0, 0)
+    for option, values in item.options.items():
+        inspect.signature(item.run).bind(*given, **{option: values[0]})
+        assert len(values) == len(set(values)) > 1, option
+    assert len(item.sizes) == len(set(item.sizes))
+    assert max(item.sizes) <= 8 * min(item.sizes)

@@ -150,11 +150,11 @@ def random_cluster(machines: int, job: Job, seed: int) -> tuple[Cluster, int]:
     raise OfframpError(f"random cluster: none of 2000 draws of {machines} machines can host the job")
 
 
-def simulated_job(dataset: str, batch: int = 1000) -> tuple[Job, int]:
+def simulated_job(dataset: str, batch: int = 1000, compute: float = 1.0) -> tuple[Job, int]:
     """A job of the simulation studies, and its number of machines (section VI-B)."""
     if dataset == "papers100m":
-        return make_job(dataset, 20, 4, "ps", 25, batch=batch), 16
-    return make_job(dataset, 16, 2, "ps", 5, batch=batch), 8
+        return make_job(dataset, 20, 4, "ps", 25, batch=batch, compute=compute), 16
+    return make_job(dataset, 16, 2, "ps", 5, batch=batch, compute=compute), 8
 
 
 _TESTBED_JOBS: Final[Mapping[str, tuple[str, str]]] = {

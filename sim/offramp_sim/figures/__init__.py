@@ -24,8 +24,10 @@ def save(figure: Figure, path: Path, dpi: int = 110) -> None:
     Raises:
         OfframpError: the file cannot be written, or no format has this ending.
     """
+    from matplotlib import rc_context
+
     try:
-        with written(path) as file:
+        with written(path) as file, rc_context({"svg.fonttype": "none"}):  # text stays text: small, and can be searched
             figure.savefig(file, dpi=dpi, format=path.suffix[1:] or "png")
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None

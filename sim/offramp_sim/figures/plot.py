@@ -30,7 +30,8 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     high = max(map(_height, panels))
-    figure = Figure(figsize=(5 * columns, high * rows), layout="constrained")
+    wide = max(map(_width, panels))
+    figure = Figure(figsize=(wide * columns, high * rows), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
     for place, panel in enumerate(panels, 1):
@@ -60,6 +61,13 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
         if len(panel.lines) > 1:
             axes.legend(fontsize="small", framealpha=0.5)
     save(figure, path)
+
+
+def _width(panel: Panel) -> float:
+    """Inches: intervals stand beside their names."""
+    if not isinstance(panel, Intervals):
+        return 5.0
+    return max(5.0, 3.5 + 0.075 * max(map(len, panel.spans), default=0))
 
 
 def _height(panel: Panel) -> float:

@@ -3,22 +3,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from offramp_sim.reproduce.datasets import Sample, sample
+from offramp_sim.reproduce.datasets import COPIES, Sample, sample
 from offramp_sim.slot.ports import Fabric
 from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.schemes import Setting, simulate
 
-MEMORY_MB: Final = 100
-DELAY_S: Final = 2e-6
-HIDDEN: Final = 128
 EXCHANGES: Final = 4
 WORKERS: Final = 128
 PIPE_PPS: Final = 1.2e9
 """Passes a second of a Tofino's pipe."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the paper leaves open, or we chose.
+
+    Attributes:
+        link_gbps: of every link.
+        delay_us: of every link.
+        memory_mb: of the switch.
+        hidden: width of the layers.
+        copies: workers that need a boundary vertex of the generated Reddit among 128.
+        efficiency: of a GPU's peaks, where computation counts.
+    """
+
+    link_gbps: float = 100.0
+    delay_us: float = 2.0
+    memory_mb: float = 100.0
+    hidden: int = 128
+    copies: float = COPIES
+    efficiency: float = 0.5
+
+
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "link_gbps": (100.0, 25.0, 400.0),
+    "delay_us": (2.0, 10.0),
+    "memory_mb": (100.0, 25.0, 400.0),
+    "hidden": (128, 32, 256),
+    "copies": (COPIES, 8.0, 24.0),
+}
+"""Values of :class:`Conditions` for a referee."""
+
+
+def options(*names: str) -> dict[str, tuple[Any, ...]]:
+    """Those of :data:`OPTIONS` that matter to an item."""
+    return {name: OPTIONS[name] for name in names}
+
 
 _GENERATED: Final = (
     "not on this machine (--data FOLDER reads them): a graph was generated that is smaller by the ratio in the "
@@ -35,10 +70,14 @@ class Testbed:
     Attributes:
         sample: the graph.
         boundary: split among the workers.
+        conditions: of the network, the switch and the model.
     """
 
-    def __init__(self, sample: Sample, workers: int = WORKERS, seed: int = 0) -> None:
+    def __init__(
+        self, sample: Sample, workers: int = WORKERS, seed: int = 0, conditions: Conditions | None = None
+    ) -> None:
         self.sample = sample
+        self.conditions = conditions or Conditions()
         self.boundary = sample.boundary(workers)
         self.seed = seed
         self._settings: dict[tuple[int, float, int, float | None], Setting] = {}
@@ -51,7 +90,7 @@ class Testbed:
     def setting(
         self,
         features: int | None = None,
-        memory_mb: float = MEMORY_MB,
+        memory_mb: float | None = None,
         values: int = 1,
         passes_pps: float | None = None,
     ) -> Setting:
@@ -61,13 +100,24 @@ class Testbed:
         passes, and the pipeline makes fewer in the same measure.
         """
         width = self.sample.data.features if features is None else features
-        key = width, memory_mb, values, passes_pps
+        megabytes = self.conditions.memory_mb if memory_mb is None else memory_mb
+        key = width, megabytes, values, passes_pps
         if key not in self._settings:
-            memory = int(memory_mb * 1e6 * self.ratio)
+            memory = int(megabytes * 1e6 * self.ratio)
             passes = None if passes_pps is None else passes_pps * self.degrees
-            fabric = Fabric(delay_s=DELAY_S * self.ratio, passes_pps=passes)
+            fabric = Fabric(self.conditions.link_gbps * 1e9, self.delay_s, passes)
             self._settings[key] = Setting(self.boundary, width, memory, fabric, seed=self.seed, values=values)
         return self._settings[key]
+
+    @property
+    def delay_s(self) -> float:
+        """Of a link of the generated network."""
+        return self.conditions.delay_us * 1e-6 * self.ratio
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the generated network's switch."""
+        return int(self.conditions.memory_mb * 1e6 * self.ratio)
 
     @property
     def degrees(self) -> float:
@@ -79,7 +129,7 @@ class Testbed:
         self,
         scheme: str,
         features: int | None = None,
-        memory_mb: float = MEMORY_MB,
+        memory_mb: float | None = None,
         values: int = 1,
         passes_pps: float | None = None,
     ) -> ExchangeResult:
@@ -87,14 +137,14 @@ class Testbed:
         return simulate(self.setting(features, memory_mb, values, passes_pps), scheme)
 
     def exchanges(
-        self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1, passes_pps: float | None = None
+        self, scheme: str, memory_mb: float | None = None, values: int = 1, passes_pps: float | None = None
     ) -> list[ExchangeResult]:
         """Those of an epoch: one of raw features and three of hidden ones."""
-        later = self.exchange(scheme, HIDDEN, memory_mb, values, passes_pps)
+        later = self.exchange(scheme, self.conditions.hidden, memory_mb, values, passes_pps)
         return [self.exchange(scheme, None, memory_mb, values, passes_pps), *([later] * (EXCHANGES - 1))]
 
     def epoch_s(
-        self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1, passes_pps: float | None = None
+        self, scheme: str, memory_mb: float | None = None, values: int = 1, passes_pps: float | None = None
     ) -> float:
         """The communication of an epoch at full size."""
         return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values, passes_pps)) / self.ratio
@@ -106,18 +156,26 @@ class Testbed:
             "vertices": len(self.sample.indptr) - 1,
             "ratio": self.ratio,
             "workers": self.boundary.workers,
-            "memory_mb": MEMORY_MB,
-            "link_gbps": 100,
-            "delay_us": DELAY_S * 1e6,
+            "memory_mb": self.conditions.memory_mb,
+            "link_gbps": self.conditions.link_gbps,
+            "delay_us": self.conditions.delay_us,
             "seed": self.seed,
             **more,
         }
 
 
 @lru_cache(maxsize=32)
-def bed_of(name: str, workers: int = WORKERS, scale: float = 1.0, seed: int = 0, folder: Path | None = None) -> Testbed:
+def bed_of(
+    name: str,
+    workers: int = WORKERS,
+    scale: float = 1.0,
+    seed: int = 0,
+    folder: Path | None = None,
+    conditions: Conditions | None = None,
+) -> Testbed:
     """Data set ``name`` shared by ``workers``."""
-    return Testbed(sample(name, scale, seed, folder), workers, seed)
+    copies = COPIES if conditions is None else conditions.copies
+    return Testbed(sample(name, scale, seed, folder, copies), workers, seed, conditions)
 
 
 def origin(*samples: Sample) -> str:

@@ -80,13 +80,13 @@ class Sample:
 
 
 @lru_cache(maxsize=8)
-def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = None) -> Sample:
+def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = None, copies: float = COPIES) -> Sample:
     """Data set ``name`` from files in ``folder``, or a graph with its degrees: ``scale`` times ``vertices_here``.
 
     Vertices lie on a ring and have log-normal weights up to the real graph's largest degree. An edge's ends are
     points of the cumulative weight: a share of the edges lies inside a worker's stretch, the others span distances
     whose logarithm is uniform. For Reddit the share is found by bisection so that a boundary vertex has
-    :data:`COPIES` copies among 128 workers; the others take its share. Degrees shrink with the square root of the
+    ``copies`` copies among 128 workers; the others take its share. Degrees shrink with the square root of the
     size, so that a worker's stretch can hold its local neighbours.
 
     Raises:
@@ -104,7 +104,7 @@ def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = N
         raise OfframpError(f"scale {scale:g}: {name} would have {n} vertices, expected 512 to {data.vertices}")
     ratio = n / data.vertices
     degree = max(8.0, 2 * data.edges / data.vertices * ratio**0.5)
-    indptr, indices = _generate(n, degree, data, _local_share(scale), seed)
+    indptr, indices = _generate(n, degree, data, _local_share(scale, copies), seed)
     return Sample(data, ratio, indptr, indices)
 
 
@@ -114,8 +114,8 @@ def every(scale: float, seed: int, folder: Path | None) -> list[Sample]:
 
 
 @lru_cache(maxsize=8)
-def _local_share(scale: float) -> float:
-    """The share of local edges with which Reddit has its 16 copies."""
+def _local_share(scale: float, copies: float) -> float:
+    """The share of local edges with which a boundary vertex of Reddit has so many copies."""
     data = DATASETS["reddit"]
     n = round(data.vertices_here * scale)
     degree = max(8.0, 2 * data.edges / data.vertices * (n / data.vertices) ** 0.5)
@@ -123,12 +123,12 @@ def _local_share(scale: float) -> float:
     for _ in range(9):
         middle = (low + high) / 2
         made = Sample(data, 1.0, *_generate(n, degree, data, middle, 0)).boundary(128)
-        low, high = (middle, high) if made.R / made.B > COPIES else (low, middle)
+        low, high = (middle, high) if copies < made.R / made.B else (low, middle)
     return (low + high) / 2
 
 
 @lru_cache(maxsize=2)
-def without_locality(scale: float = 1.0, seed: int = 0) -> Sample:
+def without_locality(scale: float = 1.0, seed: int = 0, copies: float = COPIES) -> Sample:
     """Reddit's skew and its 16 copies among 128 workers, but edges between any two places: a graph of fewer edges."""
     data = DATASETS["reddit"]
     n = round(data.vertices_here * scale)
@@ -137,7 +137,7 @@ def without_locality(scale: float = 1.0, seed: int = 0) -> Sample:
         middle = (low + high) / 2
         made = Sample(data, n / data.vertices, *_generate(n, middle, data, 0.0, seed, anywhere=True))
         boundary = made.boundary(128)
-        low, high = (low, middle) if boundary.R / boundary.B > COPIES else (middle, high)
+        low, high = (low, middle) if copies < boundary.R / boundary.B else (middle, high)
     return made
 
 

@@ -32,7 +32,10 @@ class Evidence(StrEnum):
 
 
 CLAIMS: Final = frozenset({Evidence.MEASURED, Evidence.SIMULATED})
+SIZES: Final = (0.5, 0.25, 2.0)
+"""At which a referee runs an item that names no others: within a factor of eight."""
 _NUMBER: Final = re.compile(r"[-+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_RANGE: Final = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 _CHANGE: Final = re.compile(r"^[-+\N{MINUS SIGN}]\d[\d,.]* ?%")
 _FACTOR: Final = re.compile("\\d ?[x\N{MULTIPLICATION SIGN}]$")
 
@@ -75,7 +78,21 @@ class Comparison:
 def number_in(text: str | None) -> float | None:
     """The first number of a text, such as ``-12 %`` or ``1.31 times``; None where there is none."""
     found = _NUMBER.search(text) if text else None
-    return float(found[0].replace("\N{MINUS SIGN}", "-").replace(",", "")) if found else None
+    return _value(found[0]) if found else None
+
+
+def range_in(text: str | None) -> tuple[float, float] | None:
+    """The first number of a text twice, or both of ``1.2 to 2``; None where there is none."""
+    first = _NUMBER.search(text) if text else None
+    if first is None or text is None:
+        return None
+    both = _RANGE.match(text, first.start())
+    ends = [_value(end) for end in (both.groups() if both else (first[0],))]
+    return min(ends), max(ends)
+
+
+def _value(text: str) -> float:
+    return float(text.replace("\N{MINUS SIGN}", "-").replace(",", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +149,8 @@ class Item:
         run: of scale and seed, where ``files`` is set of a folder of data sets, and of the options by their names.
         evidence, source: of the numbers that do not say it themselves.
         options: what the paper leaves open, or we chose: values by name, the first ones as it runs without a referee.
+        sizes: scales at which a referee runs it; options vary at the first one.
+        seeded: whether anything in it is random.
     """
 
     name: str
@@ -142,6 +161,8 @@ class Item:
     files: bool = False
     options: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
     source: str = ""
+    sizes: tuple[float, ...] = SIZES
+    seeded: bool = True
 
     def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
         """Run it; ``folder`` may hold data sets as their sources hand them out."""
@@ -163,11 +184,13 @@ def reproduces(
     files: bool = False,
     options: Mapping[str, Sequence[Any]] | None = None,
     source: str = "",
+    sizes: tuple[float, ...] = SIZES,
+    seeded: bool = True,
 ) -> Callable[[Run], Run]:
     """Decorator that makes an :class:`Item` of a function of scale and seed, as its attributes say."""
 
     def enter(run: Run) -> Run:
-        ITEMS.register(name)(Item(name, title, seconds, run, evidence, files, options or {}, source))
+        ITEMS.register(name)(Item(name, title, seconds, run, evidence, files, options or {}, source, sizes, seeded))
         return run
 
     return enter

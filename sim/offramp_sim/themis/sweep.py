@@ -48,7 +48,12 @@ def measure(
     )
 
 
-def sweep() -> list[Point]:
-    """All topologies and sizes, one after the other."""
-    cases = [(network, mb) for network in PAPER.values() for mb in SIZES_MB]
-    return [measure(network, mb * 10**6) for network, mb in counted("all-reduces", cases)]
+def sweep(
+    networks: Sequence[Network] = tuple(PAPER.values()), factor: float = 1.0, chunks: int = CHUNKS
+) -> list[Point]:
+    """All topologies and sizes, ``factor`` times as large, one after the other."""
+    cases = [(network, mb) for network in networks for mb in SIZES_MB]
+    schedulers = tuple(Scheduler)
+    return [
+        measure(network, round(factor * mb * 1e6), schedulers, chunks) for network, mb in counted("all-reduces", cases)
+    ]

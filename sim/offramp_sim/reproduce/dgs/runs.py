@@ -48,6 +48,8 @@ def traffic(graph: Graph, **changes: Any) -> DgsResult:
     An epoch has four batches, so that the masks of the first explanation serve from the second epoch on.
     """
     workers = changes.get("workers", 8)
+    if "sampler" in changes:  # without masks there is nothing that a signal could stand for
+        changes.pop("signal", None)
     fields: dict[str, Any] = {
         "workers": workers,
         "batch": max(1, int(graph.train.sum()) // workers // 4),

@@ -9,9 +9,16 @@ from offramp.graph.generate import generate
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import GRAPHS, METHODS, THREADS, stand_in, steady_bytes, traffic
-from offramp_sim.reproduce.dgs.throughput import MODEL, epoch_s
+from offramp_sim.reproduce.dgs.throughput import MODEL, Rates, epoch_s
+from offramp_sim.reproduce.dgs.throughput import OPTIONS as RATES
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "signal": ("explained", "shuffled", "constant", "degree"),
+    "fanout": ((10, 10), (5, 5)),
+    "partition": ("metis", "random"),
+}
+"""Controls of the masks, and what else moves the traffic, for a referee."""
 PUBLISHED: Final = {
     "Reddit": (11.030, 9.312, 10.026, 8.377),
     "Ogbn-products": (15.168, 12.962, 14.119, 11.445),
@@ -25,14 +32,21 @@ _SAVING_NOTE: Final = (
 )
 
 
-@reproduces("dgs/table3.3", "Bytes of an epoch", seconds=400, evidence=Evidence.MEASURED)
-def table33(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgs/table3.3",
+    "Bytes of an epoch",
+    seconds=400,
+    evidence=Evidence.MEASURED,
+    options=OPTIONS,
+    sizes=(0.35, 1.0),
+)
+def table33(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Bytes of an epoch with node sampling, feature sampling, both, against random sampling."""
     comparisons, data = [], {}
     lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in METHODS}
     for name in counted("graphs", list(GRAPHS)):
         graph = stand_in(name, scale, seed)
-        sent = {method: steady_bytes(traffic(graph, seed=seed, **how)) for method, how in METHODS.items()}
+        sent = {method: steady_bytes(traffic(graph, seed=seed, **how, **open_)) for method, how in METHODS.items()}
         data[name] = sent
         for place, method in enumerate(METHODS):
             xs, ys = lines[method]
@@ -41,21 +55,29 @@ def table33(scale: float, seed: int) -> Reproduction:
             if place:
                 published = 100 * (PUBLISHED[name][place] / PUBLISHED[name][0] - 1)
                 ours = 100 * (sent[method] / sent["random"] - 1)
-                comparisons.append(Comparison(f"{name}: {method}", f"{published:.1f} %", f"{ours:.1f} %"))
+                comparisons.append(Comparison(f"{name}: {method}", f"{published:+.1f} %", f"{ours:+.1f} %"))
     panel = Curves("bytes of an epoch, GraphSAGE, 8 workers", "", "MB", lines, bars=True)
     settings = {"workers": 8, "fan-out": "10, 10", "columns": 0.85, "epsilon": 0.1, "how": THREADS, "seed": seed}
     return Reproduction(comparisons, [panel], settings, _SAVING_NOTE, {"bytes": data})
 
 
-@reproduces("dgs/fig3.8", "Bytes of an epoch by partition", seconds=60, evidence=Evidence.MEASURED)
-def figure38(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgs/fig3.8",
+    "Bytes of an epoch by partition",
+    seconds=60,
+    evidence=Evidence.MEASURED,
+    options={name: OPTIONS[name] for name in ("signal", "fanout")},
+    sizes=(0.35, 1.0),
+)
+def figure38(scale: float, seed: int, **open_: Any) -> Reproduction:
     """The same under other partitions."""
     graph, methods = stand_in("Ogbn-products", scale, seed), ("random", "DGS")
     lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in methods}
     comparisons = []
     published = {"metis": None, "chunk": "1.44x (speed)", "random": "1.45x (speed)"}
     for partition in counted("partitions", list(published)):
-        sent = [steady_bytes(traffic(graph, seed=seed, partition=partition, **METHODS[method])) for method in methods]
+        cut = {"seed": seed, "partition": partition, **open_}
+        sent = [steady_bytes(traffic(graph, **cut, **METHODS[method])) for method in methods]
         for method, size in zip(methods, sent, strict=True):
             lines[method][0].append(partition)
             lines[method][1].append(size / 1e6)
@@ -67,8 +89,15 @@ def figure38(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": "like Ogbn-products", "how": THREADS, "seed": seed}, note)
 
 
-@reproduces("dgs/fig3.9", "Epoch time against features and layers", seconds=500, evidence=Evidence.SIMULATED)
-def figure39(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgs/fig3.9",
+    "Epoch time against features and layers",
+    seconds=500,
+    evidence=Evidence.SIMULATED,
+    options=RATES,
+    sizes=(0.5, 1.0),
+)
+def figure39(scale: float, seed: int, **rates: float) -> Reproduction:
     """Epoch time against the number of features and of layers, by the alpha-beta model."""
     methods = {"random": METHODS["random"], "FastGCN": {"sampler": "fastgcn"}, "DGS": {}}
     panels, comparisons, data = [], [], {}
@@ -82,7 +111,7 @@ def figure39(scale: float, seed: int) -> Reproduction:
             for method, how in methods.items():
                 last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].reported
                 lines[method][0].append(point)
-                lines[method][1].append(epoch_s(last.vertices, width, last.ledger.total))
+                lines[method][1].append(epoch_s(last.vertices, width, last.ledger.total, rates=Rates(**rates)))
         data[what] = lines
         panels.append(Curves(f"epoch time against {what}", what, "seconds (model)", lines))
         for place, point in enumerate(points):
@@ -96,11 +125,17 @@ def figure39(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings, note, {"seconds": data})
 
 
-@reproduces("dgs/table3.5", "What explanations cost", seconds=15, evidence=Evidence.MEASURED)
-def table35(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgs/table3.5",
+    "What explanations cost",
+    seconds=15,
+    evidence=Evidence.MEASURED,
+    options={"period": (30, 10), "partition": ("metis", "random")},
+)
+def table35(scale: float, seed: int, *, period: int = 30, **open_: Any) -> Reproduction:
     """Time of explanations beside training."""
     graph = stand_in("Ogbn-products", scale, seed)
-    result = traffic(graph, seed=seed, workers=2, epochs=9, period=30)
+    result = traffic(graph, seed=seed, workers=2, epochs=9, period=period, **open_)
     explaining = sum(epoch.reported.explaining_s for epoch in result.epochs)
     training = sum(epoch.reported.sampling_s + epoch.reported.computing_s for epoch in result.epochs)
     share = 100 * explaining / training
@@ -111,5 +146,5 @@ def table35(scale: float, seed: int) -> Reproduction:
     bars = {"training": (["seconds"], [training]), "explaining": (["seconds"], [explaining])}
     panel = Curves("time of the slowest worker", "", "s", bars, bars=True, stacked=True)
     note = "Published: 1380.2 % of a processor against 1218.1 %. Time here is of the clock, as shared as the machine."
-    shown = {"workers": 2, "period": 30, "steps of an explanation": result.settings["explain_epochs"], "seed": seed}
+    shown = {"workers": 2, "period": period, "steps of an explanation": result.settings["explain_epochs"], "seed": seed}
     return Reproduction(comparisons, [panel], shown, note)

@@ -28,6 +28,8 @@ _BATCHES: Final = (250, 1000, 4000)
 _RATIOS: Final = (1.05, 1.5, 3.0)
 _SCHEMES: Final = ("DGTP", "DistDGL", "OMCoflow", "MRTF", "MRTF, exclusive", "MRTF, shortest at both")
 _ITERATIONS: Final = 20
+_OPTIONS: Final = {"compute": (1.0, 0.5, 2.0)}
+"""Times of computation over those that are assumed: the same as volumes and rates that change by as much."""
 
 
 def _clusters(scale: float) -> int:
@@ -47,11 +49,11 @@ class _Placed:
 
 
 @cache
-def _placed(clusters: int, seed: int) -> tuple[_Placed, ...]:
+def _placed(clusters: int, seed: int, compute: float) -> tuple[_Placed, ...]:
     """Both figures judge the same placements."""
     drawn = []
     for dataset, i in product(_DATASETS, range(clusters)):
-        job, machines = simulated_job(dataset)
+        job, machines = simulated_job(dataset, compute=compute)
         cluster, refused = random_cluster(machines, job, seed + i)
         drawn.append((dataset, seed + i, refused, Problem(job.graph(machines), cluster)))
     searches = [(problem, Search(walks=2, steps=500, trials=150, seed=own)) for _, own, _, problem in drawn]
@@ -67,6 +69,7 @@ class _Case:
     placed: _Placed
     value: float
     ratios: bool
+    compute: float
 
 
 def _measure(case: _Case) -> list[float]:
@@ -77,7 +80,7 @@ def _measure(case: _Case) -> list[float]:
         judge = FastCluster(at.problem, with_peak_to_mean(drawn, _from_stores(at.problem), case.value))
         per_epoch = 1.0
     else:
-        job, machines = simulated_job(at.dataset, int(case.value))
+        job, machines = simulated_job(at.dataset, int(case.value), case.compute)
         problem = Problem(job.graph(machines), at.problem.cluster)
         judge = FastCluster(problem, draw(problem.graph, _ITERATIONS, seed))
         per_epoch = job.iterations / _ITERATIONS
@@ -90,12 +93,12 @@ def _from_stores(problem: Problem) -> Any:
     return np.array([problem.graph.tasks[edge.source].kind == "store" for edge in problem.graph.edges])
 
 
-def _all(scale: float, seed: int, *, ratios: bool) -> tuple[dict[str, FloatArray], dict[str, int]]:
+def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict[str, FloatArray], dict[str, int]]:
     """By data set: clusters by values by schemes; and how many clusters could not host the job."""
     clusters = _clusters(scale)
-    placed = _placed(clusters, seed)
+    placed = _placed(clusters, seed, compute)
     values = _RATIOS if ratios else _BATCHES
-    cases = [_Case(at, value, ratios) for at in placed for value in values]
+    cases = [_Case(at, value, ratios, compute) for at in placed for value in values]
     rows = np.array(sweep(_measure, cases, processes=2, what="simulating")).reshape(
         len(_DATASETS), clusters, len(values), len(_SCHEMES)
     )
@@ -132,10 +135,10 @@ def _reproduction(
     return Reproduction(comparisons, panels, settings, note, {name: t.tolist() for name, t in times.items()})
 
 
-@reproduces("dgtp/fig10", "Training time against batch", seconds=40, evidence=Evidence.SIMULATED)
-def figure10(scale: float, seed: int) -> Reproduction:
+@reproduces("dgtp/fig10", "Training time against batch", seconds=40, evidence=Evidence.SIMULATED, options=_OPTIONS)
+def figure10(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     """Training time against the batch of a sampler."""
-    times, refused = _all(scale, seed, ratios=False)
+    times, refused = _all(scale, seed, ratios=False, compute=compute)
     published = {
         ("products", "DistDGL"): "9 %, up to 25 %",
         ("papers100m", "DistDGL"): "29 %",
@@ -151,10 +154,10 @@ def figure10(scale: float, seed: int) -> Reproduction:
     return _reproduction(scale, seed, _compare(times, published), panels, times, refused, note)
 
 
-@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, evidence=Evidence.SIMULATED)
-def figure11(scale: float, seed: int) -> Reproduction:
+@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, evidence=Evidence.SIMULATED, options=_OPTIONS)
+def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     """Time against the peak-to-mean ratio of what stores send."""
-    times, refused = _all(scale, seed, ratios=True)
+    times, refused = _all(scale, seed, ratios=True, compute=compute)
     steady = {name: t[:, :, 0].max(axis=1) / t[:, :, 0].min(axis=1) - 1 for name, t in times.items()}
     comparisons = _compare(times, {})
     best = max(float((1 - t[:, :, :1] / t[:, :, 1:]).max()) for t in times.values())

@@ -19,10 +19,16 @@ from offramp.dgtp.search import Found, Search, search
 from offramp.dgtp.volume import FloatArray
 from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
-from offramp_sim.dgtp.setups import heterogeneous_testbed, homogeneous_testbed, make_job
+from offramp_sim.dgtp.setups import DATASETS, heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "volume": (1.0, 0.25, 4.0),
+    "compute": (1.0, 0.5, 2.0),
+    "link": (1.0, 0.3, 3.0),
+}
+"""Bytes that a sampler gathers, times of computation and rates of cards over those that are assumed, for a referee."""
 TIES: Final = 8
 """DistDGL's rule leaves choices open: machines in this many random orders."""
 PROFILE: Final = (
@@ -39,6 +45,19 @@ def _iterations(scale: float) -> int:
 def plan(problem: Problem, seed: int) -> Found:
     """A portfolio that takes seconds."""
     return search(problem, FastCluster, Search(walks=2, steps=1500, reliefs=5000, trials=300, seed=seed), processes=1)
+
+
+def assumed(dataset: str, workers: int, samplers: int, sync: str, *, volume: float, compute: float) -> Job:
+    """A job of the paper with multiples of the volumes and times that are assumed."""
+    gathered = volume * DATASETS[dataset].gathered
+    return make_job(dataset, workers, samplers, sync, gathered=gathered, compute=compute)
+
+
+def rated(cluster: Cluster, link: float) -> Cluster:
+    """A cluster whose cards are ``link`` times as fast."""
+    return Cluster(
+        tuple(replace(m, ingress_bps=link * m.ingress_bps, egress_bps=link * m.egress_bps) for m in cluster.machines)
+    )
 
 
 class _Bench:
@@ -63,8 +82,14 @@ def _share(values: FloatArray) -> str:
     return f"{100 * values.mean():.1f} % ({100 * values.min():.0f} to {100 * values.max():.0f})"
 
 
-@reproduces("dgtp/table3", "Speed-up over DistDGL on the testbed", seconds=20, evidence=Evidence.SIMULATED)
-def table3(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgtp/table3",
+    "Speed-up over DistDGL on the testbed",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+)
+def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """Speed-up over DistDGL, both ways of synchronising, both data sets; placement apart from scheduling."""
     published = {
         ("ps", "products"): "28.45 %",
@@ -74,7 +99,8 @@ def table3(scale: float, seed: int) -> Reproduction:
     }
     comparisons, bars = [], {}
     for (sync, dataset), percent in counted("jobs", list(published.items())):
-        bench = _Bench(make_job(dataset, 6, 2, sync), homogeneous_testbed(), _iterations(scale), seed)
+        job = assumed(dataset, 6, 2, sync, volume=volume, compute=compute)
+        bench = _Bench(job, rated(homogeneous_testbed(), link), _iterations(scale), seed)
         name = f"{sync}, {dataset}"
         rows = {
             "FIFO": bench.saves("fifo"),
@@ -96,12 +122,13 @@ def table3(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings, note, data)
 
 
-@reproduces("dgtp/fig7", "Network use over time", seconds=10, evidence=Evidence.SIMULATED)
-def figure7(scale: float, seed: int) -> Reproduction:
+@reproduces("dgtp/fig7", "Network use over time", seconds=10, evidence=Evidence.SIMULATED, options=OPTIONS)
+def figure7(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
     for dataset in counted("data sets", ("products", "reddit")):
-        bench = _Bench(make_job(dataset, 6, 2, "ps"), homogeneous_testbed(), max(10, _iterations(scale) // 5), seed)
+        job = assumed(dataset, 6, 2, "ps", volume=volume, compute=compute)
+        bench = _Bench(job, rated(homogeneous_testbed(), link), max(10, _iterations(scale) // 5), seed)
         lines = {}
         for name, at, policy in (("DGTP", bench.ours, "oes"), ("DistDGL", bench.colocated[0], "fifo")):
             lines[name], mean = _throughput(bench, at, policy)
@@ -123,14 +150,20 @@ def _throughput(bench: _Bench, at: IntArray, policy: str) -> tuple[tuple[list[fl
     return (bins[1:].tolist(), rate.tolist()), 2 * 8 * float(size.sum()) / times.makespan / 1e9
 
 
-@reproduces("dgtp/fig8", "Heterogeneous testbed", seconds=20, evidence=Evidence.SIMULATED)
-def figure8(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "dgtp/fig8",
+    "Heterogeneous testbed",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    options={name: OPTIONS[name] for name in ("compute", "link")},
+)
+def figure8(scale: float, seed: int, *, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """The heterogeneous testbed, 8 workers, ring; against volumes, on which the gain depends."""
     megabytes = (12.5, 25, 50, 100, 200)
     kinds: dict[str, list[float]] = {"mean": [], "most": [], "no pipelining: mean": [], "no pipelining: most": []}
     for size in counted("volumes", megabytes):
-        job = make_job("products", 8, 2, "ring", gathered=size * 1e6)
-        bench = _Bench(job, heterogeneous_testbed(), _iterations(scale), seed)
+        job = make_job("products", 8, 2, "ring", gathered=size * 1e6, compute=compute)
+        bench = _Bench(job, rated(heterogeneous_testbed(), link), _iterations(scale), seed)
         for prefix, saved in (("", bench.saves("fifo")), ("no pipelining: ", bench.saves("fifo", pipelined=False))):
             kinds[f"{prefix}mean"].append(100 * float(saved.mean()))
             kinds[f"{prefix}most"].append(100 * float(saved.max()))

@@ -66,6 +66,8 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "tuned": (True, False),
 }
 """Values of :class:`Conditions` for a referee."""
+SIZES: Final = (0.2, 0.1, 0.8)
+"""At which a referee runs what is simulated."""
 
 
 @dataclass(frozen=True)

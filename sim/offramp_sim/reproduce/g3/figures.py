@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SMALL, WORKERS, Conditions, bed, shown
+from offramp_sim.reproduce.g3.bed import BINS, DATA, NOTE, OPTIONS, SIZES, SMALL, WORKERS, Conditions, bed, shown
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _COUNTS: Final = (2, 4, 8, 16)
@@ -28,6 +28,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
     seconds=15,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Scalability where workers replicate what their neighbourhoods need."""
@@ -54,6 +55,7 @@ def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=60,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput against workers beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
@@ -97,6 +99,7 @@ def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=40,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Throughput beside other full-graph systems, 16 workers."""
@@ -138,6 +141,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=10,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """How busy devices are."""
@@ -164,6 +168,7 @@ def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=40,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Layers: 2 to 4, beside sampled mini-batches."""
@@ -190,6 +195,7 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=15,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Width of the input features."""
@@ -215,6 +221,7 @@ def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
     seconds=30,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
+    sizes=SIZES,
 )
 def figure416(scale: float, seed: int, **conditions: Any) -> Reproduction:
     """Partitions under G3's pipeline."""

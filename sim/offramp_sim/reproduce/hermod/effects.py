@@ -104,6 +104,7 @@ def run(case: Case) -> Times:
     "Which effect gives which share of the gain",
     seconds=30,
     evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
 )
 def figure(scale: float, seed: int) -> Reproduction:
     """Steps from Megatron to Hermod, then Hermod's gain under every change."""

@@ -12,6 +12,13 @@ from offramp_sim.hermod.flow.study import Setup, compare, one, prepare
 SCHEMES: Final = {"Megatron (FIFO)": "fifo", "Megatron (fair)": "fair", "Lina": "lina-fifo", "Hermod": "hermod"}
 TESTBED: Final = ("qwen-moe-12l", "mixtral-8x7b", "gpt3-13b")
 SIMULATED: Final = ("qwen-moe-24l", "mixtral-8x22b", "gpt3-175b")
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "micro_batches": (8, 4, 16),
+    "gpu_tflops": (312.0, 156.0, 936.0),
+    "routing": ("ecmp", "spray"),
+}
+"""Microbatches, the peak of a GPU and the routing, which the thesis does not give, for a referee."""
+RATES: Final[dict[str, tuple[Any, ...]]] = {**OPTIONS, "nic_gbps": (100.0, 40.0, 400.0)}
 ONE_LINK: Final = "The thesis's simulated servers have 100 Gb/s links: one of them for 8 GPUs here. "
 Times = dict[str, float]
 
@@ -45,9 +52,9 @@ def times(job: Job, setup: Setup | None = None, schemes: dict[str, str] | None =
     return {label: outcomes[policy].iteration_s for label, policy in chosen.items()}
 
 
-def at_rates(job: Job, rates_gbps: list[float]) -> list[Times]:
+def at_rates(job: Job, rates_gbps: list[float], setup: Setup | None = None) -> list[Times]:
     """:func:`times` at several link rates of one DAG."""
-    setup = Setup()
+    setup = setup or Setup()
     loaded = prepare(job, setup)
     found = []
     for rate in rates_gbps:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
     ONE_LINK,
+    OPTIONS,
+    RATES,
     SCHEMES,
     SIMULATED,
     Times,
@@ -31,8 +35,10 @@ _WHY = (
     "Training speed from 1,024 to 8,192 GPUs",
     seconds=200,
     evidence=Evidence.SIMULATED,
+    options=RATES,
+    sizes=(0.25,),
 )
-def figure512(scale: float, seed: int) -> Reproduction:
+def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Tokens a second from 1,024 to 8,192 GPUs; ``scale`` bounds the largest."""
     sizes = [gpus for gpus in (1024, 2048, 4096, 8192) if gpus <= max(2048, 8192 * scale)]
     panels, data = [], {}
@@ -41,8 +47,8 @@ def figure512(scale: float, seed: int) -> Reproduction:
     for name in SIMULATED:
         rows, speeds = [], []
         for gpus in sizes:
-            job = simulated_job(name, gpus)
-            rows.append(times(job, Setup(seed=seed)))
+            job = simulated_job(name, gpus, **job_is)
+            rows.append(times(job, Setup(routing=routing, seed=seed)))
             speeds.append({k: job.dp * job.micro_batches * job.tokens / s for k, s in rows[-1].items()})
         panels.append(Curves(name, "GPUs", "tokens/s", {k: (sizes, [s[k] for s in speeds]) for k in SCHEMES}))
         data[name] = rows
@@ -66,8 +72,10 @@ def figure512(scale: float, seed: int) -> Reproduction:
     "Iteration time from 40 to 400 Gb/s, 1,024 GPUs",
     seconds=30,
     evidence=Evidence.SIMULATED,
+    options={**OPTIONS, "micro_batch": (8, 4), "nics_per_server": (1, 2)},
+    sizes=(1.0,),
 )
-def figure513(scale: float, seed: int) -> Reproduction:
+def figure513(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Iteration time from 40 to 400 Gb/s, 1,024 GPUs."""
     del scale
     rates = [40.0, 100.0, 200.0, 400.0]
@@ -75,7 +83,7 @@ def figure513(scale: float, seed: int) -> Reproduction:
     slow: dict[str, Times] = {}
     fast: dict[str, Times] = {}
     for name in SIMULATED:
-        rows = at_rates(simulated_job(name), rates)
+        rows = at_rates(simulated_job(name, **job_is), rates, Setup(routing=routing, seed=seed))
         panels.append(Curves(name, "Gb/s", "iteration, s", {k: (rates, [r[k] for r in rows]) for k in SCHEMES}))
         data[name] = rows
         slow[name], fast[name] = rows[0], rows[-1]

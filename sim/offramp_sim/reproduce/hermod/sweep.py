@@ -41,11 +41,12 @@ class Case:
     model: str
     gpus: int
     seed: int
+    changes: tuple[tuple[str, Any], ...] = ()
 
 
 def run(case: Case) -> dict[str, dict[str, Times]]:
     """Seconds of an iteration by routing, rate and scheme."""
-    job = simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {}))
+    job = simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {}), **dict(case.changes))
     setup = Setup(seed=case.seed)
     dag, placement = job_dag(job, setup.iterations, seed=case.seed), Placement.of(job)
     found: dict[str, dict[str, Times]] = {}
@@ -64,11 +65,13 @@ def run(case: Case) -> dict[str, dict[str, Times]]:
     "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s",
     seconds=120,
     evidence=Evidence.SIMULATED,
+    options={"micro_batches": (8, 4, 16), "gpu_tflops": (312.0, 936.0)},
+    sizes=(0.4,),
 )
-def figure(scale: float, seed: int) -> Reproduction:
+def figure(scale: float, seed: int, **job_is: Any) -> Reproduction:
     """The whole sweep; ``scale`` below a half leaves 8,192 GPUs out."""
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]
-    cases = [Case(model, gpus, seed) for gpus in reversed(sizes) for model in PRESETS]
+    cases = [Case(model, gpus, seed, tuple(job_is.items())) for gpus in reversed(sizes) for model in PRESETS]
     results = sweep(run, cases, processes=_AT_MOST, what="iterations of six models")
     found = {
         (routing, case.gpus, case.model): rows

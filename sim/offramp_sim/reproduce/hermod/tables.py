@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,19 +18,26 @@ from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import Setup, compare
-from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, simulated_job, text
+from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, RATES, simulated_job, text
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 """Degrees for 1,024 GPUs, as table 5.5 has them for the larger Mixtral."""
 
 
-@reproduces("hermod/table5.2", "One type of coflow first", seconds=20, evidence=Evidence.SIMULATED)
-def table52(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "hermod/table5.2",
+    "One type of coflow first",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    options={name: values for name, values in RATES.items() if name != "routing"},
+    sizes=(1.0,),
+)
+def table52(scale: float, seed: int, **job_is: Any) -> Reproduction:
     """One type strictly above the rest."""
     del scale
     published = {"dp-first": 0.81, "pp-first": 1.29, "ep-first": 1.51}
-    job = simulated_job("mixtral-8x7b", **_MIXTRAL)
+    job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, comparisons, data = [], [], {}
     for routing in ("ecmp", "spray"):
         found = compare(job, ("fifo", "fair", *published, "hermod"), Setup(routing=routing, seed=seed))
@@ -83,10 +90,17 @@ def table55(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"micro_batches": 8}, note, rows)
 
 
-@reproduces("hermod/fig5.3", "Coflows at a core switch", seconds=15, evidence=Evidence.SIMULATED)
-def figure53(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "hermod/fig5.3",
+    "Coflows at a core switch",
+    seconds=15,
+    evidence=Evidence.SIMULATED,
+    options={name: values for name, values in RATES.items() if name != "routing"},
+    sizes=(1.0,),
+)
+def figure53(scale: float, seed: int, **job_is: Any) -> Reproduction:
     """Coflows at one core switch at a time, with ECMP and with packet spraying."""
-    job = simulated_job("mixtral-8x7b", **_MIXTRAL)
+    job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, means, data = {}, {}, {}
     for routing in ("ecmp", "spray"):
         outcome = compare(job, ("fair",), Setup(routing=routing, seed=seed))["fair"]
@@ -108,7 +122,14 @@ def figure53(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {**job.as_json(), "seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.6", "Line rate or in proportion", seconds=1, evidence=Evidence.SIMULATED)
+@reproduces(
+    "hermod/fig5.6",
+    "Line rate or in proportion",
+    seconds=1,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def figure56(scale: float, seed: int) -> Reproduction:
     """Line rate against rates in proportion to size, on two ports."""
     del scale, seed

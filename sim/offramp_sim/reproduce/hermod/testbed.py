@@ -10,6 +10,8 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup, compare
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
+    OPTIONS,
+    RATES,
     SCHEMES,
     TESTBED,
     Times,
@@ -40,16 +42,18 @@ def _speed(job: Job, row: Times) -> Times:
     "Training speed on the testbed against its size",
     seconds=10,
     evidence=Evidence.SIMULATED,
+    options=RATES,
+    sizes=(1.0,),
 )
-def figure58(scale: float, seed: int) -> Reproduction:
+def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Tokens a second from 8 to 32 GPUs."""
     del scale
     panels, comparisons, data = [], [], {}
     largest = {}
     for name, base in _BASES.items():
         sizes = [gpus for gpus in (8, 16, 32) if gpus > 8 or name != "mixtral-8x7b"]
-        jobs = [testbed_job(name, gpus=gpus, **base) for gpus in sizes]
-        rows = [times(job, Setup(seed=seed)) for job in jobs]
+        jobs = [testbed_job(name, gpus=gpus, **base, **job_is) for gpus in sizes]
+        rows = [times(job, Setup(routing=routing, seed=seed)) for job in jobs]
         speeds = [_speed(job, row) for job, row in zip(jobs, rows, strict=True)]
         panels.append(
             Curves(name, "GPUs", "tokens/s", {label: (sizes, [s[label] for s in speeds]) for label in SCHEMES})
@@ -74,14 +78,16 @@ def figure58(scale: float, seed: int) -> Reproduction:
     "Iteration time on the testbed against the rate of its links",
     seconds=10,
     evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+    sizes=(1.0,),
 )
-def figure59(scale: float, seed: int) -> Reproduction:
+def figure59(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Iteration time from 10 to 100 Gb/s, 32 GPUs."""
     del scale
     rates = [10.0, 25.0, 40.0, 100.0]
     panels, data, at_100, least = [], {}, {}, []
     for name in TESTBED:
-        rows = at_rates(testbed_job(name), rates)
+        rows = at_rates(testbed_job(name, **job_is), rates, Setup(routing=routing, seed=seed))
         panels.append(Curves(name, "Gb/s", "iteration, s", {k: (rates, [r[k] for r in rows]) for k in SCHEMES}))
         data[name] = rows
         at_100[name] = rows[-1]
@@ -100,14 +106,22 @@ def figure59(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"gpus": 32, "rates_gbps": rates, "seed": seed}, note, data)
 
 
-@reproduces("hermod/fig5.10", "Interleaved 1F1B on the testbed", seconds=10, evidence=Evidence.SIMULATED)
-def figure510(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "hermod/fig5.10",
+    "Interleaved 1F1B on the testbed",
+    seconds=10,
+    evidence=Evidence.SIMULATED,
+    options=RATES,
+    sizes=(1.0,),
+)
+def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
     """Interleaved 1F1B, 32 GPUs."""
     del scale
     rows = {}
     for name in TESTBED:
         chunks = 3 if name == "qwen-moe-12l" else 2
-        rows[name] = times(testbed_job(name, schedule="interleaved", chunks=chunks), Setup(seed=seed))
+        job = testbed_job(name, schedule="interleaved", chunks=chunks, **job_is)
+        rows[name] = times(job, Setup(routing=routing, seed=seed))
     comparisons = [
         Comparison("over Megatron, up to", text(1.18), best(rows, "Megatron (FIFO)")),
         Comparison("over Megatron with fair sharing, up to", None, best(rows, "Megatron (fair)")),
@@ -127,16 +141,21 @@ def figure510(scale: float, seed: int) -> Reproduction:
     "What order and matchings give on the testbed",
     seconds=20,
     evidence=Evidence.SIMULATED,
+    options={**RATES, "imbalance": (_SKEW, 0.0, 1.0)},
+    sizes=(1.0,),
 )
-def figure511(scale: float, seed: int) -> Reproduction:
+def figure511(
+    scale: float, seed: int, *, routing: str = "ecmp", imbalance: float = _SKEW, **job_is: Any
+) -> Reproduction:
     """What the order between coflows gives, and what the matchings within them add."""
     del scale
     published = {"qwen-moe-12l": (1.20, 1.33), "mixtral-8x7b": (1.12, 1.24), "gpt3-13b": (1.40, 1.40)}
     comparisons, inter, both, data = [], [], [], {}
     for name, (first, second) in published.items():
-        job = testbed_job(name, imbalance=0.0 if name == "gpt3-13b" else _SKEW)
-        shifted = compare(job, ("fifo", "hermod"), Setup(all_to_all="shifted", seed=seed))
-        matched = compare(job, ("hermod",), Setup(all_to_all="matched", overhead_s=10e-6, seed=seed))
+        job = testbed_job(name, imbalance=0.0 if name == "gpt3-13b" else imbalance, **job_is)
+        shifted = compare(job, ("fifo", "hermod"), Setup(all_to_all="shifted", routing=routing, seed=seed))
+        matching = Setup(all_to_all="matched", overhead_s=10e-6, routing=routing, seed=seed)
+        matched = compare(job, ("hermod",), matching)
         seconds = [shifted["fifo"].iteration_s, shifted["hermod"].iteration_s, matched["hermod"].iteration_s]
         inter.append(seconds[0] / seconds[1])
         both.append(seconds[0] / seconds[2])
@@ -148,9 +167,9 @@ def figure511(scale: float, seed: int) -> Reproduction:
     lines = {"order alone": (list(published), inter), "with matchings": (list(published), both)}
     panel = Curves("32 GPUs", "", "speed-up over Megatron (FIFO)", lines, bars=True)
     note = (
-        f"{NETWORK}{_SERVERS}Each sender has favourite experts (log-normal, sigma {_SKEW}); without matchings an"
+        f"{NETWORK}{_SERVERS}Each sender has favourite experts (log-normal, sigma {imbalance:g}); without matchings an"
         " all-to-all goes in shifted rounds with a barrier after each, with them in sub-phases with 10 us of "
         "overhead each. In an ideal fluid without rounds matchings gain nothing: max-min fairness reaches the "
         "bound too."
     )
-    return Reproduction(comparisons, [panel], {"gpus": 32, "imbalance": _SKEW, "seed": seed}, note, data)
+    return Reproduction(comparisons, [panel], {"gpus": 32, "imbalance": imbalance, "seed": seed}, note, data)

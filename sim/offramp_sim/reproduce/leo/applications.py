@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from offramp.leo.config import load_config, resolve
@@ -79,17 +80,23 @@ def _against_cores(
     for cores in _CORES:
         routes = _routes(model, application, cores)
         for name, rule in systems.items():
-            closed = Load(load.requests, window=load.window + 4 * cores, mix=mix)
+            closed = replace(load, window=load.window + 4 * cores, mix=mix)
             lines[name][1].append(simulate(routes, closed, rule, seed=seed).throughput_mrps)
     return lines
 
 
-@reproduces("leo/fig6.11", "Distributed file system against cores", seconds=3, evidence=Evidence.SIMULATED)
-def figure611(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "leo/fig6.11",
+    "Distributed file system against cores",
+    seconds=3,
+    evidence=Evidence.SIMULATED,
+    options={"window": (16, 4, 64), "spread": (0.0, 1.0)},
+)
+def figure611(scale: float, seed: int, *, window: int = 16, spread: float = 0.0) -> Reproduction:
     """Distributed file system: compressed chunks written, against cores of both hosts."""
     names = _routes("off-path", "dfs").paths
     systems = {"DOCA": Rule(only=names.index("aa")), "CPU": Rule(only=names.index("cc")), "LEO": Rule()}
-    load = Load(max(400, round(4000 * scale)), window=16)
+    load = Load(max(400, round(4000 * scale)), window=window, spread=spread)
     lines = _against_cores("off-path", "dfs", (), systems, load, seed)
     gbps = {name: (xs, [mrps * 1e6 * 256_000 * 8 / 1e9 for mrps in ys]) for name, (xs, ys) in lines.items()}
     ratios = [
@@ -171,8 +178,16 @@ application:
 """
 
 
-@reproduces("leo/fig6.13", "All-reduce against size", seconds=5, evidence=Evidence.SIMULATED)
-def figure613(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "leo/fig6.13",
+    "All-reduce against size",
+    seconds=5,
+    evidence=Evidence.SIMULATED,
+    options={"window": (16, 4, 64), "spread": (0.0, 1.0), "cpu_bytes_per_us": (4000, 1000, 20_000)},
+)
+def figure613(
+    scale: float, seed: int, *, window: int = 16, spread: float = 0.0, cpu_bytes_per_us: int = 4000
+) -> Reproduction:
     """All-reduce: throughput against size, over one path and over both."""
     from offramp.leo.config.files import builtin
 
@@ -183,11 +198,11 @@ def figure613(scale: float, seed: int) -> Reproduction:
     }
     for size in counted("sizes", sizes):
         piece = min(size, chunk)
-        text = hardware + _ALLREDUCE.format(size=piece, cpu=0.5 + piece / 4000, acc=0.5 + piece / 50_000)
+        text = hardware + _ALLREDUCE.format(size=piece, cpu=0.5 + piece / cpu_bytes_per_us, acc=0.5 + piece / 50_000)
         routes = resolve(parse_config(text)).routes
         pieces = max(1, min(size // piece, round(2000 * scale)))
         for name, rule in zip(lines, (Rule(only=1), Rule(only=0), Rule()), strict=True):
-            outcome = simulate(routes, Load(pieces, window=min(pieces, 16)), rule, seed=seed)
+            outcome = simulate(routes, Load(pieces, window=min(pieces, window), spread=spread), rule, seed=seed)
             lines[name][0].append(f"{size // 1024} KB" if size < 1 << 20 else f"{size >> 20} MB")
             lines[name][1].append(pieces * piece * 8 / float(outcome.ended.max()))
     ratios = [a / b for a, b in zip(lines["LEO"][1], lines["accelerator"][1], strict=True)]
@@ -197,7 +212,7 @@ def figure613(scale: float, seed: int) -> Reproduction:
         Comparison("LEO over the accelerator alone", None, f"{min(ratios):.2f} to {max(ratios):.2f}"),
         Comparison("LEO over the CPU alone", "clearly above from 1 MB", f"{min(slow):.2f} to {max(slow):.2f}"),
     ]
-    panel = Curves("chunks of up to 256 KB, 16 at a time", "", "Gb/s", lines, bars=True)
+    panel = Curves(f"chunks of up to 256 KB, {window} at a time", "", "Gb/s", lines, bars=True)
     note = (
         "The queue model shows what a second path adds. The published factor of 4 over NCCL is one of software, which "
         "the thesis does not explain; no queue tells of it."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 _RULES = (
     Policy.LOOKAHEAD,
     Policy.OUTSTANDING,
+    Policy.WEIGHTED,
     Policy.MIN,
     Policy.PAPER_LITERAL,
     Policy.GREEDY_INTRA,
@@ -32,12 +34,18 @@ _RULES = (
 )
 
 
-@reproduces("leo/fig6.3", "What CPU and smartNIC give together", seconds=2, evidence=Evidence.SIMULATED)
-def figure63(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "leo/fig6.3",
+    "What CPU and smartNIC give together",
+    seconds=2,
+    evidence=Evidence.SIMULATED,
+    options={"window": (2000, 500, 4000), "spread": (0.0, 1.0)},
+)
+def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0) -> Reproduction:
     """16 cores, 24 cores of a smartNIC, and both, with each request drawn or chosen."""
     table = Table.disjoint([2000, 2000], [1000 / 23.0, 1000 / 71.8], paths=("CPU", "smartNIC"))
     routes = Routes.of(table)
-    load = Load(max(20_000, round(60_000 * scale)), window=2000)
+    load = Load(max(20_000, round(60_000 * scale)), window=window, spread=spread)
     rules = [
         ("CPU, 16 cores", Rule(only=0), "23.0"),
         ("smartNIC, 24 cores", Rule(only=1), "71.8"),
@@ -49,7 +57,7 @@ def figure63(scale: float, seed: int) -> Reproduction:
     comparisons = [Comparison(f"{name}, Mops", published, f"{found[name]:.1f}") for name, _, published in rules]
     comparisons.append(Comparison("sum of both, Mops", None, f"{capacity(table).rate_mrps:.1f}"))
     panel = Curves(
-        "2,000 requests at a time", "", "Mops", {"throughput": (list(found), list(found.values()))}, bars=True
+        f"{window:,} requests at a time", "", "Mops", {"throughput": (list(found), list(found.values()))}, bars=True
     )
     note = (
         "The thesis chooses at random and says that this beats both. Drawn uniformly it cannot: the CPU then limits "
@@ -58,35 +66,46 @@ def figure63(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mops": found})
 
 
-@reproduces("leo/fig6.14", "Rules of path selection", seconds=15, evidence=Evidence.SIMULATED)
-def figure614(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "leo/fig6.14",
+    "Rules of path selection",
+    seconds=15,
+    evidence=Evidence.SIMULATED,
+    options={"cpu_ns": (300, 200, 900, 3000), "window": (64, 16, 256), "spread": (0.0, 1.0), "burst": (1, 16)},
+)
+def figure614(
+    scale: float, seed: int, *, cpu_ns: int = 300, window: int = 64, spread: float = 0.0, burst: int = 1
+) -> Reproduction:
     """The rules of path selection on the key-value store: sustained throughput, closed loops, mean JCT."""
-    routes = Routes.of(Table.disjoint([2000, 2500], [200, 300], paths=("accelerator", "CPU")))
+    routes = Routes.of(Table.disjoint([2000, 2500], [200, cpu_ns], paths=("accelerator", "CPU")))
     requests = max(2000, round(20_000 * scale))
+    load = Load(requests, spread=spread, burst=burst)
     rules = [Rule(policy) for policy in _RULES]
     sustained: dict[str, float] = {}
     closed: dict[str, float] = {}
     for rule in counted("rules", [*rules, Rule(ahead=8)]):
         if rule.ahead:
             rule = Rule(ahead=1)  # a closed loop has no future to know
-        closed[rule.name] = simulate(routes, Load(requests, window=64), rule, seed=seed).throughput_mrps
+        closed[rule.name] = simulate(routes, replace(load, window=window), rule, seed=seed).throughput_mrps
         name = rule.name if not rule.ahead else "exact k=8"
         best = rule if not rule.ahead else Rule(ahead=8)
-        sustained[name] = sustained_mrps(routes, Load(requests), best, seed)
+        sustained[name] = sustained_mrps(routes, load, best, seed)
     greedy = max(sustained[p] for p in (Policy.GREEDY_INTRA, Policy.GREEDY_E2E))
     worse = min(sustained[p] for p in (Policy.GREEDY_INTRA, Policy.GREEDY_E2E))
     ours, optimum = sustained[Policy.LOOKAHEAD], sustained["exact k=8"]
     rates = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 7.5]
     jcts: dict[str, tuple[list[float], list[float]]] = {}
     for rule in counted("loads", [*rules, Rule(ahead=8)]):
-        runs = [simulate(routes, Load(requests, rate_mrps=rate), rule, seed=seed).mean_jct_us for rate in rates]
+        runs = [simulate(routes, replace(load, rate_mrps=rate), rule, seed=seed).mean_jct_us for rate in rates]
         jcts[rule.name] = (rates, [min(jct, 10.0) for jct in runs])
     comparisons = [Comparison(f"{name}: sustained, Mrps", None, f"{value:.2f}") for name, value in sustained.items()]
     comparisons += [
         Comparison("heuristic over the greedy rules", "1.18 to 2.17", f"{ours / greedy:.2f} to {ours / worse:.2f}"),
+        Comparison("heuristic over weighted choice", None, f"{ours / sustained[Policy.WEIGHTED]:.2f}", turns_at=1.0),
+        Comparison("heuristic over outstanding", None, f"{ours / sustained[Policy.OUTSTANDING]:.2f}", turns_at=1.0),
         Comparison("heuristic over the optimum", "close", f"{ours / optimum:.2f}"),
         Comparison(
-            "64 at a time: heuristic over greedy-intra", None, f"{closed['lookahead'] / closed['greedy-intra']:.2f}"
+            "in a closed loop: heuristic over greedy-intra", None, f"{closed['lookahead'] / closed['greedy-intra']:.2f}"
         ),
         Comparison("order of the greedy rules", "E2E worst", "no consistent order"),
     ]
@@ -94,14 +113,21 @@ def figure614(scale: float, seed: int) -> Reproduction:
         Curves(
             "sustained throughput", "", "Mrps", {"sustained": (list(sustained), list(sustained.values()))}, bars=True
         ),
-        Curves("64 requests at a time", "", "Mrps", {"throughput": (list(closed), list(closed.values()))}, bars=True),
+        Curves(
+            f"{window} requests at a time", "", "Mrps", {"throughput": (list(closed), list(closed.values()))}, bars=True
+        ),
         Curves("mean intra-host JCT, cut at 10 us", "Mrps offered", "us", jcts),
     ]
     note = (
         "Sustained: the highest rate at which the mean JCT stays below 4 us, twice T. The printed rule (paper-literal) "
         "stays below one accelerator, since k-hat grows without bound and is not reset on a path that is not chosen."
     )
-    settings = {"requests": requests, "network": "3 to 9 us", "T": "2.0 and 2.5 us", "service": "0.2 and 0.3 us"}
+    settings = {
+        "requests": requests,
+        "network": "3 to 9 us",
+        "T": "2.0 and 2.5 us",
+        "service": f"0.2 and {cpu_ns / 1000:g} us",
+    }
     return Reproduction(comparisons, panels, settings, note, {"sustained": sustained, "closed": closed})
 
 

@@ -7,10 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from offramp_base.errors import OfframpError
 from offramp_sim.reproduce.item import Item
+
+_SEEDS_OF_OPTIONS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,15 @@ class Row:
 
 
 def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[Case]:
-    """Every size with every seed; then each other value of each option alone, with every seed at the first size."""
+    """Every size with every seed; then each other value of each option alone, at the first size with two seeds."""
+    seeds = seeds if item.seeded else seeds[:1]
     found = [Case(item.name, scale, seed) for scale in scales for seed in seeds]
     for name, values in item.options.items():
-        found += [Case(item.name, scales[0], seed, ((name, value),)) for value in values[1:] for seed in seeds]
+        found += [
+            Case(item.name, scales[0], seed, ((name, value),))
+            for value in values[1:]
+            for seed in seeds[:_SEEDS_OF_OPTIONS]
+        ]
     return found
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,10 +13,9 @@ from offramp_base import __version__
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_sim.reproduce.item import Item
-from offramp_sim.reproduce.referee.case import Row, cases_of, run_case
+from offramp_sim.reproduce.referee.case import Case, Row, cases_of, run_case
 from offramp_sim.reproduce.referee.rows import RowFile
 
-SCALES: Final = (1.0, 0.5, 2.0)
 GROUP: Final = "Referee"
 
 
@@ -26,7 +26,9 @@ class RefereeSettings:
     referee: Annotated[
         bool, Field("Run each item at all sizes, seeds and options, and say which numbers hold", group=GROUP)
     ] = False
-    scales: Annotated[tuple[float, ...], Field("Sizes, times --scale; repeat", group=GROUP)] = SCALES
+    scales: Annotated[
+        tuple[float, ...], Field("Sizes, times --scale; repeat; by default those that each item names", group=GROUP)
+    ] = ()
     seeds: Annotated[int, Field("Seeds, from --seed on", least=1, most=1000, group=GROUP)] = 3
     processes: Annotated[int | None, Field("Runs at a time; all cores by default", least=1, group=GROUP)] = None
     dask: Annotated[
@@ -35,9 +37,20 @@ class RefereeSettings:
     rows: Annotated[
         Path | None, Field("File of finished runs, from which a referee resumes that was cut off", group=GROUP)
     ] = None
+    claims: Annotated[
+        bool, Field("Have the referee judge the claims that documents make of these items, in one table", group=GROUP)
+    ] = False
+    search: Annotated[
+        int,
+        Field(
+            "With --claims: runs by which to look for the settings nearest to each paper's headline number",
+            least=0,
+            group=GROUP,
+        ),
+    ] = 0
 
     def __post_init__(self) -> None:
-        if not self.scales or any(not 0 < scale < float("inf") for scale in self.scales):
+        if any(not 0 < scale < float("inf") for scale in self.scales):
             raise SettingsError("scales", "expected numbers greater than 0", list(self.scales))
 
 
@@ -47,8 +60,16 @@ def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data
     Raises:
         OfframpError: the file of rows is another's, or no scheduler answers.
     """
-    scales = [scale * each for each in settings.scales]
-    cases = cases_of(item, scales, range(seed, seed + settings.seeds))
+    scales = [scale * each for each in settings.scales or item.sizes]
+    return run_cases(cases_of(item, scales, range(seed, seed + settings.seeds)), settings, data)
+
+
+def run_cases(cases: Sequence[Case], settings: RefereeSettings, data: Path | None) -> list[Row]:
+    """The rows of ``cases``, in their order; those in the file of rows are not run again.
+
+    Raises:
+        OfframpError: the file of rows is another's, or no scheduler answers.
+    """
     kept = None if settings.rows is None else RowFile(settings.rows, f"offramp {__version__}")
     rows = {} if kept is None else {case: row for case in cases if (row := kept.get(case)) is not None}
     missing = [case for case in cases if case not in rows]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from offramp_sim.reproduce.item import CLAIMS, Evidence, number_in
+from offramp_sim.reproduce.item import CLAIMS, Evidence, range_in
 from offramp_sim.reproduce.referee.case import Case, Row, Value
 
 
@@ -81,17 +81,27 @@ def _verdict(what: str, found: Sequence[tuple[Case, Value]]) -> Verdict:
     else:
         turns = tuple(case.name for case, number in numbers if (number - turn) * (middle - turn) <= 0)
         ruling = Ruling.TURNS if turns else Ruling.HOLDS
-    nearest, distance = _nearest(numbers, number_in(first.published), turn)
+    nearest, distance = _nearest(numbers, range_in(first.published), turn)
     return Verdict(*about, low, middle, high, ruling, turns, nearest, distance)
 
 
 def _nearest(
-    numbers: Sequence[tuple[Case, float]], published: float | None, turn: float | None
+    numbers: Sequence[tuple[Case, float]], published: tuple[float, float] | None, turn: float | None
 ) -> tuple[str, float | None]:
     if published is None:
         return "", None
-    if turn == 0 or published <= 0 or any(number <= 0 for _, number in numbers):
-        case, number = min(numbers, key=lambda each: abs(each[1] - published))
-        return case.name, number - published
-    case, number = min(numbers, key=lambda each: abs(math.log(each[1] / published)))
-    return case.name, number / published
+    as_factor = turn != 0 and published[0] > 0 and all(number > 0 for _, number in numbers)
+    case, number = min(numbers, key=lambda each: apart(each[1], published, as_factor=as_factor))
+    return case.name, distance(number, published, as_factor=as_factor)
+
+
+def apart(number: float, published: tuple[float, float], *, as_factor: bool) -> float:
+    """How far a number lies from a published one or range, whatever the side; 0 within it."""
+    away = distance(number, published, as_factor=as_factor)
+    return abs(math.log(away)) if as_factor else abs(away)
+
+
+def distance(number: float, published: tuple[float, float], *, as_factor: bool) -> float:
+    """A number over the nearer end of a published range, or less it; 1, or 0, within the range."""
+    nearer = min(max(number, published[0]), published[1])
+    return number / nearer if as_factor else number - nearer

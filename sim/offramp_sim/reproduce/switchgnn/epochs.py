@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from offramp.switchgnn.plan import Plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import HIDDEN, PIPE_PPS, WORKERS, Testbed, bed_of, less, origin
+from offramp_sim.reproduce.bench import OPTIONS, PIPE_PPS, WORKERS, Conditions, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS, every, without_locality
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.in_network import planned
@@ -26,18 +26,27 @@ _CHARGED: Final = ("switchgnn", "windows", "wide-slices", "strawman")
 _WORKERS: Final = (32, 64, 128)
 
 
-@reproduces("switchgnn/fig15", "Epoch time in a star", seconds=60, evidence=Evidence.SIMULATED, files=True)
-def figure15(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+@reproduces(
+    "switchgnn/fig15",
+    "Epoch time in a star",
+    seconds=60,
+    evidence=Evidence.SIMULATED,
+    files=True,
+    options=OPTIONS,
+    sizes=(0.25, 0.125, 0.75),
+)
+def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Epoch time against the number of workers in a star: as published, and with the improvements."""
+    conditions = Conditions(**open_)
     schemes = (*_PUBLISHED, *_OURS.values())
     panels, data = [], {}
     for name in DATASETS:
-        beds = [bed_of(name, count, scale, seed, folder) for count in _WORKERS]
+        beds = [bed_of(name, count, scale, seed, folder, conditions) for count in _WORKERS]
         lines = {scheme: (list(_WORKERS), [1e3 * bed.epoch_s(scheme) for bed in beds]) for scheme in schemes}
         panels.append(Curves(name, "workers", "communication of an epoch, ms", lines))
         data[name] = lines
     last = {scheme: times[-1] for scheme, (_, times) in data["reddit"].items()}
-    bed = bed_of("reddit", 128, scale, seed, folder)
+    bed = bed_of("reddit", 128, scale, seed, folder, conditions)
     comparisons = [
         Comparison(f"Reddit, 128 workers, {label} against {other}", published, less(last[scheme], last[other]))
         for label, scheme in _OURS.items()
@@ -67,7 +76,8 @@ def figure15(scale: float, seed: int, folder: Path | None = None) -> Reproductio
         f"a time. {why} "
         f"{origin(*every(scale, seed, folder))}"
     )
-    return Reproduction([*comparisons, *explained], panels, bed.settings(exchanges=4, hidden=128), note, data)
+    settings = bed.settings(exchanges=4, hidden=conditions.hidden)
+    return Reproduction([*comparisons, *explained], panels, settings, note, data)
 
 
 def _traffic(bed: Testbed, scheme: str) -> str:
@@ -78,13 +88,13 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
     """Experiments on the raw features: what keeps the published design from the published time."""
     plan, host, ours = bed.setting().plan, bed.exchange("bns-gcn"), bed.exchange("switchgnn")
     even = planned(_dealt(plan, seed), bed.setting().fabric)
-    anywhere = Testbed(without_locality(scale, seed), 128, seed)
+    anywhere = Testbed(without_locality(scale, seed, bed.conditions.copies), 128, seed, bed.conditions)
     theirs = {name: anywhere.exchange(name).seconds for name in (*_PUBLISHED, "switchgnn")}
     ideal = plan.packets / plan.workers * ours.slot_s
     uploads = bed.exchange("windows").up_bytes / (bed.boundary.B * plan.chunks * ours.packet_bytes)
     slow = [
         less(bed.exchange("strawman", width).seconds, bed.exchange("bns-gcn", width).seconds)
-        for width in (None, HIDDEN)
+        for width in (None, bed.conditions.hidden)
     ]
     comparisons = [
         Comparison("strawman against bns-gcn: raw, hidden features", None, ", ".join(slow)),
@@ -146,10 +156,12 @@ _ALTERNATIVES: Final = (
     seconds=20,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=OPTIONS,
 )
-def improvements(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def improvements(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """What each step beyond the paper saves, Reddit at 128 workers and 100 MB."""
-    bed = bed_of("reddit", 128, scale, seed, folder)
+    conditions = Conditions(**open_)
+    bed = bed_of("reddit", 128, scale, seed, folder, conditions)
     found = {label: bed.exchanges(scheme, values=values) for label, scheme, values in (*_STEPS, *_ALTERNATIVES)}
     times = {label: sum(o.seconds for o in outcomes) / bed.ratio * 1e3 for label, outcomes in found.items()}
     sent = {label: sum(o.wire_bytes for o in outcomes) / bed.ratio / 1e9 for label, outcomes in found.items()}
@@ -175,7 +187,7 @@ def improvements(scale: float, seed: int, folder: Path | None = None) -> Reprodu
         f"{origin(bed.sample)}"
     )
     data = {label: {"epoch_ms": times[label], "wire_gb": sent[label]} for label in times}
-    return Reproduction(comparisons, panel, bed.settings(exchanges=4, hidden=128), note, data)
+    return Reproduction(comparisons, panel, bed.settings(exchanges=4, hidden=conditions.hidden), note, data)
 
 
 def _room(bits: int, contributions: int) -> int:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import bed_of, origin
+from offramp_sim.reproduce.bench import Conditions, bed_of, options, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
@@ -52,13 +53,15 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     seconds=10,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=options("copies"),
 )
-def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices and copies against the number of workers."""
+    conditions = Conditions(**open_)
     panels: list[Curves] = []
     data: dict[str, dict[str, list[float]]] = {}
     for name in DATASETS:
-        found = [bed_of(name, workers, scale, seed, folder) for workers in _WORKERS]
+        found = [bed_of(name, workers, scale, seed, folder, conditions) for workers in _WORKERS]
         boundary = [t.boundary.B / t.ratio for t in found]
         traffic = [t.boundary.R / t.ratio for t in found]
         data[name] = {"workers": [float(w) for w in _WORKERS], "boundary": boundary, "copies": traffic}
@@ -70,11 +73,15 @@ def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction
                 {"boundary": (list(_WORKERS), boundary), "traffic": (list(_WORKERS), traffic)},
             )
         )
-    last = bed_of("reddit", 128, scale, seed, folder)
+    last = bed_of("reddit", 128, scale, seed, folder, conditions)
     reddit = data["reddit"]
     comparisons = [
         Comparison(
-            "Reddit, 128 workers: copies of a boundary vertex", "16", f"{last.boundary.R / last.boundary.B:.1f}"
+            "Reddit, 128 workers: copies of a boundary vertex",
+            "16",
+            f"{last.boundary.R / last.boundary.B:.1f}",
+            Evidence.FITTED,
+            "these copies, with which graphs are generated",
         ),
         Comparison(
             "Reddit: boundary at 128 workers over that at 8",
@@ -120,15 +127,17 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     seconds=10,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=options("copies"),
 )
-def figure9(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure9(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Boundary vertices in the largest component of the cut graph."""
+    conditions = Conditions(**open_)
     lines: dict[str, tuple[list[int], list[float]]] = {}
     comparisons = []
     for name in DATASETS:
         shares = []
         for workers in _WORKERS:
-            boundary = bed_of(name, workers, scale, seed, folder).boundary
+            boundary = bed_of(name, workers, scale, seed, folder, conditions).boundary
             ones = np.ones(len(boundary.neighbours), np.int8)
             graph = csr_array((ones, boundary.neighbours, boundary.indptr), shape=(boundary.B, boundary.B))
             labels = connected_components(graph, directed=False)[1]

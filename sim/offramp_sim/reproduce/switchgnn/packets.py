@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from offramp.switchgnn.plan import Plan, make_plan
 from offramp_sim.figures.panels import Curves
 from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
 from offramp_sim.packets.flows import all_to_all, background, balanced
-from offramp_sim.reproduce.bench import DELAY_S, EXCHANGES, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
+from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, Conditions, Testbed, bed_of, less, options, origin
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.chunk_major import slice_widths
 
@@ -21,15 +22,16 @@ _SIZE = 0.5
 """Of the slot-level graphs: a packet costs more than a slot."""
 
 
-_BUFFER_MB = 4.0
-"""Of each port in figure 19."""
-
 _DRAWS = 3
 """Of background traffic, averaged in figure 19."""
 
 
 def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
-    return Links(delay_ps=round(DELAY_S * bed.ratio * 1e12), mark_bytes=mark_bytes)
+    return Links(_rate_bps(bed), round(bed.delay_s * 1e12), mark_bytes=mark_bytes)
+
+
+def _rate_bps(bed: Testbed) -> int:
+    return round(bed.conditions.link_gbps * 1e9)
 
 
 def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) -> float:
@@ -37,7 +39,7 @@ def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) ->
     if scheme in ("bns-gcn", "g3"):
         streams = all_to_all(bed.boundary, features)
         return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
-    chunks, memory = chunks_for(features), int(MEMORY_MB * 1e6 * bed.ratio)
+    chunks, memory = chunks_for(features), bed.memory_bytes
     widths = slice_widths(bed.boundary, chunks, memory) if scheme == "wide-slices" else [chunks]
     quiet = Protocol(acks=False, timeout_ps=10**12)
     seconds = {
@@ -58,7 +60,12 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     def scaled(full: float) -> int:
         return max(1, round(full * bed.ratio))
 
-    links = Links(delay_ps=scaled(2e6), mark_bytes=scaled(100e3), buffer_bytes=scaled(buffer_mb * 1e6))
+    links = Links(
+        _rate_bps(bed),
+        scaled(1e6 * bed.conditions.delay_us),
+        mark_bytes=scaled(100e3),
+        buffer_bytes=scaled(buffer_mb * 1e6),
+    )
     made = background(plan.workers, load, links.rate_bps, 10**10, seed)
     sizes = np.maximum(1, np.round(made.size * bed.ratio)).astype(np.int64)
     starts = np.round(made.start_ps * bed.ratio).astype(np.int64)
@@ -74,18 +81,21 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
     seconds=30,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=OPTIONS,
+    sizes=(0.3, 0.2, 1.2),
 )
-def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
+    conditions = Conditions(**open_)
     workers = [32, 64, 128]
-    beds = [bed_of("reddit", count, _SIZE * scale, seed, folder) for count in workers]
+    beds = [bed_of("reddit", count, _SIZE * scale, seed, folder, conditions) for count in workers]
     lines: dict[str, tuple[list[int], list[float]]] = {}
     for scheme in ("bns-gcn", "g3", "switchgnn", "wide-slices"):
         times = []
         for bed in beds:
             network = leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed))
             first = _exchange_s(bed, network, scheme, bed.sample.data.features)
-            times.append(1e3 * (first + (EXCHANGES - 1) * _exchange_s(bed, network, scheme, HIDDEN)))
+            times.append(1e3 * (first + (EXCHANGES - 1) * _exchange_s(bed, network, scheme, conditions.hidden)))
         lines[scheme] = workers, times
     comparisons = [
         Comparison(f"{count} workers: {ours} against {other}", "lowest", less(lines[ours][1][i], lines[other][1][i]))
@@ -99,7 +109,7 @@ def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproductio
         "loss. G3 is the same streams scaled until all workers send and receive alike. The paper's text gives no "
         f"number. {origin(beds[-1].sample)}"
     )
-    return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
+    return Reproduction(comparisons, [panel], beds[-1].settings(hidden=conditions.hidden), note, {"epoch_ms": lines})
 
 
 @reproduces(
@@ -108,18 +118,22 @@ def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproductio
     seconds=30,
     evidence=Evidence.SIMULATED,
     files=True,
+    options={**options("link_gbps", "hidden"), "buffer_mb": (4.0, 1.0, 16.0)},
+    sizes=(0.3, 0.2, 1.2),
 )
-def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
-    """Epoch time under background traffic, with congestion control and without."""
+def figure19(
+    scale: float, seed: int, folder: Path | None = None, *, buffer_mb: float = 4.0, **open_: Any
+) -> Reproduction:
+    """Epoch time under background traffic, with congestion control and without; ``buffer_mb`` of each port."""
+    conditions = Conditions(**open_)
     loads = (0.0, 0.2, 0.4, 0.6)
     panels, comparisons, data = [], [], {}
     for workers in (64, 128):
-        bed = bed_of("reddit", workers, _SIZE * scale, seed, folder)
-        chunks = chunks_for(HIDDEN)
-        plan = make_plan(bed.boundary, chunks, int(MEMORY_MB * 1e6 * bed.ratio), seed=seed)
+        bed = bed_of("reddit", workers, _SIZE * scale, seed, folder, conditions)
+        plan = make_plan(bed.boundary, chunks_for(conditions.hidden), bed.memory_bytes, seed=seed)
         lines: dict[str, tuple[list[float], list[float]]] = {}
         for label, control in (("with congestion control", True), ("without", False)):
-            times = [4e3 * _under_load_s(bed, plan, load, _BUFFER_MB, control=control) for load in loads]
+            times = [4e3 * _under_load_s(bed, plan, load, buffer_mb, control=control) for load in loads]
             lines[label] = list(loads), times
         panels.append(Curves(f"{workers} workers", "background load", "communication of an epoch, ms", lines))
         data[str(workers)] = lines
@@ -127,15 +141,15 @@ def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproductio
             on, off = (lines[k][1][place] for k in ("with congestion control", "without"))
             what = f"{workers} workers, load {loads[place]}: with control against without"
             comparisons.append(Comparison(what, "shorter", less(on, off)))
-        on, off = (_under_load_s(bed, plan, loads[-1], 8 * _BUFFER_MB, control=control) for control in (True, False))
-        what = f"{workers} workers, load {loads[-1]}, {8 * _BUFFER_MB:g} MB a port: with control against without"
+        on, off = (_under_load_s(bed, plan, loads[-1], 8 * buffer_mb, control=control) for control in (True, False))
+        what = f"{workers} workers, load {loads[-1]}, 8 times the buffers: with control against without"
         comparisons.append(Comparison(what, None, less(on, off)))
     note = (
         f"Times are means over {_DRAWS} draws of the background. Control shortens the exchange where its bursts of "
-        f"results overflow the buffers ({_BUFFER_MB:g} MB a port): each dropped packet costs a time-out and a fetch. "
+        f"results overflow the buffers ({buffer_mb:g} MB a port): each dropped packet costs a time-out and a fetch. "
         "With buffers that hold the bursts it only slows the uploads. Sizes of background flows, buffers, marks "
         "(100 KB), time-outs (2 ms) and the constants of the rate control shrink by the ratio too; the paper's text "
         "gives none of them. Background flows do not slow down. "
         f"{origin(bed.sample)}"
     )
-    return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=HIDDEN), note, data)
+    return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=conditions.hidden), note, data)

@@ -3,48 +3,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, origin
+from offramp_sim.reproduce.bench import Conditions, Testbed, bed_of, options, origin
 from offramp_sim.reproduce.datasets import DATASETS, Dataset, every
 from offramp_sim.reproduce.gpu import RTX3090
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.host_based import epoch_seconds
 
-MEMORY_MB: Final = 10
+MEMORY_MB: Final = 10.0
 """Of the switch (section 5.1)."""
 
 LAYERS: Final = 4
 _SCHEMES: Final = {
-    "bns-gcn": ("bns-gcn", MEMORY_MB, 1),
-    "g3": ("g3", MEMORY_MB, 1),
-    "switchgnn": ("switchgnn", MEMORY_MB, 1),
+    "bns-gcn": ("bns-gcn", None, 1),
+    "g3": ("g3", None, 1),
+    "switchgnn": ("switchgnn", None, 1),
     "switchgnn, 10 GB": ("switchgnn", 10_000, 1),
-    "wide-slices": ("wide-slices", MEMORY_MB, 1),
-    "hybrid": ("hybrid", MEMORY_MB, 1),
-    "pairwise, four values a lane": ("pairwise", MEMORY_MB, 4),
+    "wide-slices": ("wide-slices", None, 1),
+    "hybrid": ("hybrid", None, 1),
+    "pairwise, four values a lane": ("pairwise", None, 4),
 }
-"""Scheme, megabytes of the switch and quantised values a lane by label."""
+"""Scheme, megabytes of the switch (None: the testbed's) and quantised values a lane by label."""
+
+SERVERS: Final[dict[str, tuple[Any, ...]]] = {
+    **options("link_gbps", "hidden", "copies"),
+    "memory_mb": (MEMORY_MB, 2.5, 40.0),
+    "efficiency": (0.5, 0.2, 0.8),
+}
+"""Values of :class:`~offramp_sim.reproduce.bench.Conditions` for a referee."""
 
 _PUBLISHED: Final = {"bns-gcn": "+54 %", "g3": "+24 %"}
 
 
-def compute_s(data: Dataset, layers: int, workers: int) -> float:
+def conditions_of(changes: Mapping[str, Any]) -> Conditions:
+    """Those of the testbed, but for ``changes``."""
+    return Conditions(**{"memory_mb": MEMORY_MB, **changes})
+
+
+def compute_s(data: Dataset, layers: int, workers: int, conditions: Conditions | None = None) -> float:
     """An epoch's computation on one of ``workers`` GPUs."""
-    widths = [data.features, *([HIDDEN] * (layers - 1)), data.classes]
-    return RTX3090.epoch_s(data.vertices, data.edges, widths) / workers
+    chosen = conditions or Conditions()
+    widths = [data.features, *([chosen.hidden] * (layers - 1)), data.classes]
+    gpu = replace(RTX3090, efficiency=chosen.efficiency)
+    return gpu.epoch_s(data.vertices, data.edges, widths) / workers
 
 
 def epoch_s(bed: Testbed, label: str, layers: int) -> float:
     """Forward exchanges of all layers and backward ones of all but the first, and the computation."""
     data = bed.sample.data
     scheme, memory_mb, values = _SCHEMES[label]
-    widths = [min(data.features, HIDDEN), *([HIDDEN] * (layers - 2)), min(HIDDEN, data.classes)]
+    hidden = bed.conditions.hidden
+    widths = [min(data.features, hidden), *([hidden] * (layers - 2)), min(hidden, data.classes)]
     each = {width: bed.exchange(scheme, width, memory_mb, values).seconds / bed.ratio for width in set(widths)}
     exchanges = sum(each[width] for width in widths) + sum(each[width] for width in widths[1:])
-    return epoch_seconds(scheme, exchanges, 1, compute_s(data, layers, bed.boundary.workers))
+    return epoch_seconds(scheme, exchanges, 1, compute_s(data, layers, bed.boundary.workers, bed.conditions))
 
 
 def _throughput(bed: Testbed, label: str, layers: int) -> float:
@@ -58,11 +75,13 @@ def _throughput(bed: Testbed, label: str, layers: int) -> float:
     seconds=20,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=SERVERS,
+    sizes=(0.25, 0.125, 1.0),
 )
-def figure11(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure11(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Training throughput against the number of workers, four layers."""
     points = [(workers, LAYERS) for workers in (5, 6, 7, 8)]
-    return _figure("workers", [workers for workers, _ in points], points, (scale, seed, folder))
+    return _figure("workers", [workers for workers, _ in points], points, (scale, seed, folder, conditions_of(open_)))
 
 
 @reproduces(
@@ -71,15 +90,17 @@ def figure11(scale: float, seed: int, folder: Path | None = None) -> Reproductio
     seconds=20,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=SERVERS,
+    sizes=(0.25, 0.125, 1.0),
 )
-def figure12(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure12(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Training throughput against the number of layers, eight workers."""
     points = [(8, layers) for layers in (2, 3, 4, 5)]
-    return _figure("layers", [layers for _, layers in points], points, (scale, seed, folder))
+    return _figure("layers", [layers for _, layers in points], points, (scale, seed, folder, conditions_of(open_)))
 
 
 def _figure(
-    axis: str, xs: list[int], points: list[tuple[int, int]], graph: tuple[float, int, Path | None]
+    axis: str, xs: list[int], points: list[tuple[int, int]], graph: tuple[float, int, Path | None, Conditions]
 ) -> Reproduction:
     """Curves of all schemes and data sets, and the largest gains, as the paper says "up to"."""
     lines = {
@@ -102,21 +123,21 @@ def _figure(
             )
     beds = {name: bed_of(name, 8, *graph) for name in DATASETS}
     computing = ", ".join(
-        f"{name} {100 * compute_s(DATASETS[name], LAYERS, 8) / epoch_s(bed, 'bns-gcn', LAYERS):.0f} %"
+        f"{name} {100 * compute_s(DATASETS[name], LAYERS, 8, graph[3]) / epoch_s(bed, 'bns-gcn', LAYERS):.0f} %"
         for name, bed in beds.items()
     )
     copies = beds["reddit"].boundary.R / beds["reddit"].boundary.B
     note = (
         "Throughput is vertices over the time of an epoch: exchanges at slot level, and computation from a roofline of "
-        f"the RTX 3090 at {RTX3090.efficiency:.0%} of its peaks, which stands for the testbed that the paper measured. "
+        f"the RTX 3090 at {graph[3].efficiency:.0%} of its peaks, in place of the testbed that the paper measured. "
         f"Share of an epoch of BNS-GCN with 8 workers that is computation: {computing}; no exchange can gain more than "
         "the rest. With few workers a feature has few copies, so that blocks of a 10 MB switch cost more than they "
         f"save (specification section 1): Reddit has {copies:.1f} copies of a boundary vertex here, "
         "and a packet of 128 bytes costs 1.46 times as much a byte. 10 GB, which need no blocks, show how much of the "
         "published gain is memory; the hybrid keeps what saves bytes; partial sums of eight workers leave five of "
         "eight bits to a quantised value. G3 hides communication behind computation (section 10), the others do not. "
-        f"{origin(*every(*graph))}"
+        f"{origin(*every(*graph[:3]))}"
     )
     panels = [Curves(name, axis, "10^4 vertices a second", curves) for name, curves in lines.items()]
-    settings = beds["reddit"].settings(memory_mb=MEMORY_MB, exchanges="forward and backward", hidden=HIDDEN)
+    settings = beds["reddit"].settings(exchanges="forward and backward", hidden=graph[3].hidden)
     return Reproduction(comparisons, panels, settings, note, dict(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.chunks import chunks_for
 from offramp.switchgnn.plan import make_plan
 from offramp_sim.figures.panels import Curves
-from offramp_sim.reproduce.bench import bed_of, less, origin
+from offramp_sim.reproduce.bench import Conditions, bed_of, less, options, origin
 from offramp_sim.reproduce.datasets import DATASETS
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 from offramp_sim.slot.result import ExchangeResult
@@ -25,10 +26,11 @@ from offramp_sim.slot.strawman import decide
     seconds=15,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=options("link_gbps", "memory_mb", "copies"),
 )
-def figure2(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """The strawman with 100 MB and without limit beside SwitchGNN: throughput, occupancy, queue, traffic."""
-    made = bed_of("reddit", scale=scale, seed=seed, folder=folder)
+    made = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=Conditions(**open_))
     names = ("strawman", "strawman-unlimited", "switchgnn", "bns-gcn")
     found = {name: made.exchange(name) for name in names}
     ours, host = found["switchgnn"], found["bns-gcn"]
@@ -97,13 +99,16 @@ def _binned(
     seconds=30,
     evidence=Evidence.SIMULATED,
     files=True,
+    options=options("link_gbps", "copies"),
+    sizes=(0.25, 0.125, 0.75),
 )
-def figure17(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure17(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """GAMR on and off against the switch's memory."""
+    conditions = Conditions(**open_)
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in ("products", "reddit"):
-        bed = bed_of(name, scale=scale, seed=seed, folder=folder)
+        bed = bed_of(name, scale=scale, seed=seed, folder=folder, conditions=conditions)
         found = {
             label: [bed.exchange(scheme, memory_mb=memory) for memory in memories]
             for label, scheme in (("with GAMR", "switchgnn"), ("without", "switchgnn-random"))
@@ -122,18 +127,27 @@ def figure17(scale: float, seed: int, folder: Path | None = None) -> Reproductio
             comparisons.append(
                 Comparison(f"{name}, {memory} MB: throughput with GAMR against without", "higher", less(on, off))
             )
-    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder)
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)
     return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), origin(bed.sample), data)
 
 
-@reproduces("switchgnn/fig18", "Traffic against memory", seconds=60, evidence=Evidence.SIMULATED, files=True)
-def figure18(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+@reproduces(
+    "switchgnn/fig18",
+    "Traffic against memory",
+    seconds=60,
+    evidence=Evidence.SIMULATED,
+    files=True,
+    options=options("copies"),
+    sizes=(0.25, 0.125, 0.75),
+)
+def figure18(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Traffic of a layer against the switch's memory."""
+    conditions = Conditions(**open_)
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in DATASETS:
         for workers in (64, 128):
-            bed = bed_of(name, workers, scale, seed, folder)
+            bed = bed_of(name, workers, scale, seed, folder, conditions)
             boundary, chunks = bed.boundary, chunks_for(bed.sample.data.features)
             order = np.random.default_rng(seed).permutation(boundary.B)
             switch, strawman = [], []
@@ -154,7 +168,7 @@ def figure18(scale: float, seed: int, folder: Path | None = None) -> Reproductio
                 published = said if (name, workers) == ("reddit", 128) else None
                 what = f"{name}, {workers} workers, {memory} MB: SwitchGNN against host-based"
                 comparisons.append(Comparison(what, published, less(switch[place], host)))
-    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder)
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=conditions)
     note = (
         "Vectors delivered to workers; uploads are as many for SwitchGNN, one a boundary vertex for the strawman. "
         "How often a vertex is uploaded depends on how well the cut graph falls apart into blocks, which the paper's "

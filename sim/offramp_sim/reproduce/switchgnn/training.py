@@ -15,16 +15,25 @@ from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.bench import bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
-from offramp_sim.reproduce.switchgnn.servers import LAYERS, MEMORY_MB, compute_s, epoch_s
+from offramp_sim.reproduce.switchgnn.servers import LAYERS, SERVERS, compute_s, conditions_of, epoch_s
 
 _WORKERS: Final = 8
 _SCHEMES: Final = ("bns-gcn", "g3", "switchgnn", "switchgnn, 10 GB", "hybrid")
 _EPOCHS: Final = 100
 
 
-@reproduces("switchgnn/fig13", "Loss over time", seconds=30, evidence=Evidence.SIMULATED, files=True)
-def figure13(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+@reproduces(
+    "switchgnn/fig13",
+    "Loss over time",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    files=True,
+    options=SERVERS,
+    sizes=(0.25, 0.125, 1.0),
+)
+def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Loss by training here, in float32 and in the switch's integers; times of epochs by simulation."""
+    conditions = conditions_of(open_)
     spec = f"sbm:n={max(200, round(1000 * scale))},k=8,degree=12,features=32,homophily=0.6"
     settings = TrainSettings(
         spec, propagator="p2p", workers=4, layers=LAYERS, hidden=32, epochs=max(5, round(_EPOCHS * min(1.0, scale))),
@@ -43,7 +52,7 @@ def figure13(scale: float, seed: int, folder: Path | None = None) -> Reproductio
     ]
     panels, data = [], {}
     for name in DATASETS:
-        bed = bed_of(name, _WORKERS, scale, seed, folder)
+        bed = bed_of(name, _WORKERS, scale, seed, folder, conditions)
         times = {scheme: epoch_s(bed, scheme, LAYERS) for scheme in _SCHEMES}
         lines: dict[str, tuple[list[Any], list[float]]] = {
             scheme: (
@@ -68,20 +77,28 @@ def figure13(scale: float, seed: int, folder: Path | None = None) -> Reproductio
         "over epochs, stretched by the time of an epoch: that of figure 11 at eight workers. Losses are of a generated "
         f"graph that two cores can train, not of the data sets. {origin(*every(scale, seed, folder))}"
     )
-    shown = {"trained_on": spec, "epochs": settings.epochs, "workers": _WORKERS, "memory_mb": MEMORY_MB, "seed": seed}
+    shown = {"trained_on": spec, "epochs": settings.epochs, "workers": _WORKERS, "memory_mb": conditions.memory_mb}
+    shown["seed"] = seed
     return Reproduction(comparisons, panels, shown, note, {"epoch_s": data, "loss": loss})
 
 
 @reproduces(
-    "switchgnn/fig14", "Share of an epoch that a GPU computes", seconds=20, evidence=Evidence.SIMULATED, files=True
+    "switchgnn/fig14",
+    "Share of an epoch that a GPU computes",
+    seconds=20,
+    evidence=Evidence.SIMULATED,
+    files=True,
+    options=SERVERS,
+    sizes=(0.25, 0.125, 1.0),
 )
-def figure14(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+def figure14(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
     """Computation over the time of an epoch, by scheme."""
+    conditions = conditions_of(open_)
     shares: dict[str, tuple[list[Any], list[float]]] = {scheme: ([], []) for scheme in _SCHEMES}
     comparisons = []
     for name, data in DATASETS.items():
-        bed = bed_of(name, _WORKERS, scale, seed, folder)
-        computing = compute_s(data, LAYERS, _WORKERS)
+        bed = bed_of(name, _WORKERS, scale, seed, folder, conditions)
+        computing = compute_s(data, LAYERS, _WORKERS, conditions)
         for scheme, (names, values) in shares.items():
             names.append(name)
             values.append(100 * computing / epoch_s(bed, scheme, LAYERS))

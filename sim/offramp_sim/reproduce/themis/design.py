@@ -53,7 +53,14 @@ def table2(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"topologies": len(PAPER)}, "The table itself is an input.")
 
 
-@reproduces("themis/table3", "Schedulers", seconds=1, evidence=Evidence.SIMULATED)
+@reproduces(
+    "themis/table3",
+    "Schedulers",
+    seconds=1,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def table3(_scale: float, _seed: int) -> Reproduction:
     """The schedulers, on one all-reduce of 100 MB."""
     network = PAPER["3D-SW_SW_SW_homo"]
@@ -79,7 +86,14 @@ def _gantt(plan: Plan, unit: int, title: str) -> Gantt:
     return Gantt(title, "units (64 MB reduce-scatter on dim1)", ("dim1", "dim2"), spans)
 
 
-@reproduces("themis/fig5", "Four chunks over time", seconds=1, evidence=Evidence.SIMULATED)
+@reproduces(
+    "themis/fig5",
+    "Four chunks over time",
+    seconds=1,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def figure5(_scale: float, _seed: int) -> Reproduction:
     """The 256 MB all-reduce in four chunks on 4 x 4 NPUs, over time."""
     demand = [Demand(_AR, 256 * _MB)]
@@ -102,7 +116,9 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": "4 x 4, 2:1", "chunks": 4, "MB": 256}, note)
 
 
-@reproduces("themis/fig7", "Four chunks: orders and loads", seconds=1, evidence=Evidence.SIMULATED)
+@reproduces(
+    "themis/fig7", "Four chunks: orders and loads", seconds=1, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
+)
 def figure7(_scale: float, _seed: int) -> Reproduction:
     """The same example chunk by chunk: orders and loads."""
     unit = EXAMPLE.dimensions[0].transfer_ps(_RS, 64 * _MB)
@@ -123,7 +139,9 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"network": "4 x 4, 2:1", "chunks": 4}, note, {"loads": loads})
 
 
-@reproduces("themis/section6.3", "Provisioning of bandwidth", seconds=2, evidence=Evidence.SIMULATED)
+@reproduces(
+    "themis/section6.3", "Provisioning of bandwidth", seconds=2, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
+)
 def provisioning(_scale: float, _seed: int) -> Reproduction:
     """Section 6.3: what schedulers make of just enough, too much and too little bandwidth outside."""
     ratios = [0.25, 0.5, 1, 2, 4, 8, 16, 32]

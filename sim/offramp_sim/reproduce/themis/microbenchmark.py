@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any, Final
 
 from offramp.themis.demand import Demand
-from offramp.themis.network import Collective
+from offramp.themis.network import Collective, Network
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
@@ -24,19 +26,45 @@ _MODEL = (
 )
 
 
+OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "size_factor": (1.0, 0.35, 2.8),
+    "chunks": (64, 16, 256),
+    "outer_factor": (1.0, 0.3, 3.0),
+}
+"""Sizes, chunks and the bandwidth of the last dimension over the paper's, for a referee."""
+
+
+def networks(outer_factor: float) -> tuple[Network, ...]:
+    """The paper's topologies, with another bandwidth of the last dimension."""
+
+    def changed(network: Network) -> Network:
+        *inner, last = network.dimensions
+        return replace(network, dimensions=(*inner, replace(last, bandwidth_bps=last.bandwidth_bps * outer_factor)))
+
+    return tuple(network if outer_factor == 1 else changed(network) for network in PAPER.values())
+
+
 @cache
-def _points() -> tuple[Point, ...]:
-    return tuple(sweep())
+def _points(size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0) -> tuple[Point, ...]:
+    return tuple(sweep(networks(outer_factor), size_factor, chunks))
 
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-@reproduces("themis/fig8", "All-reduce time against size", seconds=8, evidence=Evidence.SIMULATED)
-def figure8(_scale: float, _seed: int) -> Reproduction:
+@reproduces(
+    "themis/fig8",
+    "All-reduce time against size",
+    seconds=8,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+    sizes=(1.0,),
+    seeded=False,
+)
+def figure8(_scale: float, _seed: int, **open_: Any) -> Reproduction:
     """Time of all-reduces against their size."""
-    points = _points()
+    points = _points(**open_)
 
     def gain(method: str) -> list[float]:
         return [point.seconds["baseline"] / point.seconds[method] for point in points]
@@ -83,7 +111,14 @@ def _percent(values: list[float]) -> str:
     return f"{100 * _mean(values):.2f} %"
 
 
-@reproduces("themis/fig9", "Activity of the dimensions over time", seconds=1, evidence=Evidence.SIMULATED)
+@reproduces(
+    "themis/fig9",
+    "Activity of the dimensions over time",
+    seconds=1,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def figure9(_scale: float, _seed: int) -> Reproduction:
     """Activity of each dimension in windows of 100 microseconds, 1 GB on 3D-SW_SW_SW_homo."""
     network = PAPER["3D-SW_SW_SW_homo"]
@@ -106,14 +141,23 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"network": network.name, "MB": 1000, "window_us": 100}, note, data)
 
 
-@reproduces("themis/fig10", "Utilisation against the number of chunks", seconds=8, evidence=Evidence.SIMULATED)
-def figure10(_scale: float, _seed: int) -> Reproduction:
+@reproduces(
+    "themis/fig10",
+    "Utilisation against the number of chunks",
+    seconds=8,
+    evidence=Evidence.SIMULATED,
+    options={"size_factor": (1.0, 0.35, 2.8), "outer_factor": OPTIONS["outer_factor"]},
+    sizes=(1.0,),
+    seeded=False,
+)
+def figure10(_scale: float, _seed: int, *, size_factor: float = 1.0, outer_factor: float = 1.0) -> Reproduction:
     """Utilisation of 100 MB all-reduces against the number of chunks."""
+    known = dict(zip(PAPER, networks(outer_factor), strict=True))
     lines: dict[str, dict[str, tuple[list[int], list[float]]]] = {name: {} for name in _STUDIED}
     cases = [(name, scheduler, chunks) for name in _STUDIED for scheduler in Scheduler for chunks in _CHUNKS]
     for name, scheduler, chunks in counted("all-reduces", cases):
-        network = PAPER[name]
-        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**8)], scheduler, chunks)
+        network = known[name]
+        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, round(size_factor * 1e8))], scheduler, chunks)
         _, used = lines[name].setdefault(scheduler.value, (list(_CHUNKS), []))
         used.append(100 * utilisation(network, plan.stages(), plan.finish_ps))
     published = {("themis+fifo", 4): "43.13 %", ("themis+scf", 4): "48.58 %"}
@@ -129,17 +173,26 @@ def figure10(_scale: float, _seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"MB": 100, "chunks": list(_CHUNKS)}, _MODEL, {"utilisation": lines})
 
 
-@reproduces("themis/fig11", "Utilisation against size", seconds=8, evidence=Evidence.SIMULATED)
-def figure11(_scale: float, _seed: int) -> Reproduction:
+@reproduces(
+    "themis/fig11",
+    "Utilisation against size",
+    seconds=8,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+    sizes=(1.0,),
+    seeded=False,
+)
+def figure11(_scale: float, _seed: int, **open_: Any) -> Reproduction:
     """Average utilisation against the size of the all-reduce."""
-    points = _points()
+    points = _points(**open_)
+    sizes = sorted({p.megabytes for p in points})
     published = {"baseline": "56.31 %", "themis+fifo": "87.67 %", "themis+scf": "95.14 %"}
     comparisons = [
         Comparison(f"{m}: mean utilisation", published.get(m), _percent([p.utilisation[m] for p in points]))
         for m in METHODS
     ]
     lines = {
-        m: (list(SIZES_MB), [100 * _mean([p.utilisation[m] for p in points if p.megabytes == mb]) for mb in SIZES_MB])
+        m: (sizes, [100 * _mean([p.utilisation[m] for p in points if p.megabytes == mb]) for mb in sizes])
         for m in METHODS
     }
     panel = Curves("mean of six topologies", "MB", "utilisation, %", lines)

@@ -129,7 +129,7 @@ def figure41(scale: float, seed: int, *, model: str = "gt") -> Reproduction:
 )
 def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproduction:
     """Test scores over epochs; full attention in float32 tells precision from the pattern."""
-    graph = HARD.format(n=max(100, round(800 * scale))).replace("homophily=0.45", f"homophily={homophily:g}")
+    graph = HARD.format(n=max(100, round(800 * scale)), homophily=homophily)
     epochs = max(3, round(30 * min(1.0, scale)))
     ways: dict[str, dict[str, Any]] = {
         "TorchGT": {"attention": "reformed"},

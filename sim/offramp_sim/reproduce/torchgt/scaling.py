@@ -12,13 +12,19 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 
-@reproduces("torchgt/fig4.7", "Bytes and time against ranks", seconds=30, evidence=Evidence.SIMULATED)
-def figure47(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "torchgt/fig4.7",
+    "Bytes and time against ranks",
+    seconds=30,
+    evidence=Evidence.SIMULATED,
+    options={"degree": (10, 30)},
+)
+def figure47(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
     """Bytes that a rank sends, counted in runs, against the formula and an all-gather; time of a step."""
     from offramp.torchgt.run import train
 
     vertices = max(256, round(4096 * scale) // 8 * 8)
-    graph = f"sbm:n={vertices},k=10,degree=10"
+    graph = f"sbm:n={vertices},k=10,degree={degree}"
     ranks = [1, 2, 4, 8]
     sent, seconds, comparisons = [], [], []
     for count in counted("ranks", ranks):

@@ -139,7 +139,13 @@ _NOTE: Final = (
 
 
 @reproduces(
-    "unitg/table5.5", "Speed-up over one phase after the other", seconds=5, evidence=Evidence.SIMULATED, options=OPTIONS
+    "unitg/table5.5",
+    "Speed-up over one phase after the other",
+    seconds=5,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+    sizes=(1.0,),
+    seeded=False,
 )
 def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Total time of UniTG and of phases one after the other."""
@@ -166,9 +172,14 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
 
 
 @reproduces(
-    "unitg/table5.6", "Energy of a GPU", seconds=5, evidence=Evidence.SIMULATED,
+    "unitg/table5.6",
+    "Energy of a GPU",
+    seconds=5,
+    evidence=Evidence.SIMULATED,
     options={**OPTIONS, "idle_w": (100.0, 30.0, 200.0)},
-)  # fmt: skip
+    sizes=(1.0,),
+    seeded=False,
+)
 def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> Reproduction:
     """Joules of a GPU: board power while it works, less while it waits."""
     del scale, seed
@@ -199,7 +210,13 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
 
 
 @reproduces(
-    "unitg/fig5.9", "Where the time of each method goes", seconds=5, evidence=Evidence.SIMULATED, options=OPTIONS
+    "unitg/fig5.9",
+    "Where the time of each method goes",
+    seconds=5,
+    evidence=Evidence.SIMULATED,
+    options=OPTIONS,
+    sizes=(1.0,),
+    seeded=False,
 )
 def figure59(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Seconds of both phases, of baselines and of UniTG."""

@@ -15,7 +15,6 @@ from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, 
 
 MODULES: Final = 256
 STAGES: Final = 4
-_GIGABIT: Final = 1e9
 VERTICES: Final = {"arxiv": 169_343, "products": 54_025, "pubmed": 19_717, "cora": 2_708}
 SIZES: Final = {
     "revgcn": {"arxiv": (112, 224), "products": (112, 224), "pubmed": (448, 80), "cora": (448, 80)},
@@ -26,7 +25,14 @@ FEATURES: Final = {"arxiv": (128, 40), "products": (100, 47), "pubmed": (500, 3)
 _SPEED: Final = "Devices are equal, a backward pass takes twice as long as a forward pass. "
 
 
-@reproduces("unitg/fig5.8", "The language model in bubbles", seconds=5, evidence=Evidence.SIMULATED)
+@reproduces(
+    "unitg/fig5.8",
+    "The language model in bubbles",
+    seconds=5,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def figure58(scale: float, seed: int) -> Reproduction:
     """Four stages, four microbatches: what the language model does to the makespan, by its length."""
     del scale, seed
@@ -72,13 +78,23 @@ def figure58(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"stages": STAGES, "microbatches": 4}, note, {"makespan": lines})
 
 
-@reproduces("unitg/fig5.13", "Use of bubbles, and what it costs", seconds=3, evidence=Evidence.SIMULATED)
-def figure513(scale: float, seed: int) -> Reproduction:
+@reproduces(
+    "unitg/fig5.13",
+    "Use of bubbles, and what it costs",
+    seconds=3,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+    options={"link_gbps": (1.0, 0.1, 10.0), "text_s": (7.5, 3.75, 9.0), "gradient_mb": (150.0, 20.0, 400.0)},
+)
+def figure513(
+    scale: float, seed: int, *, link_gbps: float = 1.0, text_s: float = 7.5, gradient_mb: float = 150.0
+) -> Reproduction:
     """Use of the devices in bubbles and beside; what side by side and a shared link cost the pipeline."""
     del scale, seed
     scenario = Scenario(
-        iterations=6, lm_steps=6, lm_step_s=7.5, lm_modules=MODULES,
-        link_bps=_GIGABIT, activation_bytes=40e6, gradient_bytes=150e6,
+        iterations=6, lm_steps=6, lm_step_s=text_s, lm_modules=MODULES,
+        link_bps=1e9 * link_gbps, activation_bytes=40e6, gradient_bytes=1e6 * gradient_mb,
     )  # fmt: skip
     found = {policy: simulate(scenario, policy) for policy in POLICIES}
     base = scenario.undisturbed().makespan
@@ -101,15 +117,23 @@ def figure513(scale: float, seed: int) -> Reproduction:
         panel("interleaved+gate", STAGES, found[GATED].bars),
     ]
     note = (
-        f"{_SPEED}1 Gb/s, 40 MB between stages for each microbatch, 150 MB of gradients, a step of 7.5 s in 9 s of "
-        "bubble: ours. A device in use is one that has something to do, not an SM's activity."
+        f"{_SPEED}{link_gbps:g} Gb/s, 40 MB between stages for each microbatch, {gradient_mb:g} MB of gradients, a "
+        f"step of {text_s:g} s in 9 s of bubble: ours. A device in use is one that has something to do, not an "
+        "SM's activity."
     )
     return Reproduction(
         comparisons, panels, {"policies": policies}, note, {"slowed_percent": slow, "used_percent": used}
     )
 
 
-@reproduces("unitg/fig5.14", "Use of the second and third stage", seconds=3, evidence=Evidence.SIMULATED)
+@reproduces(
+    "unitg/fig5.14",
+    "Use of the second and third stage",
+    seconds=3,
+    evidence=Evidence.SIMULATED,
+    sizes=(1.0,),
+    seeded=False,
+)
 def figure514(scale: float, seed: int) -> Reproduction:
     """What stages in the middle do over time, with and without texts in their bubbles."""
     del scale, seed

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sentence of a document, the number that it rests on, and what the referee's rows say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from offramp_sim.reproduce.item import CLAIMS, Evidence, Item
+from offramp_sim.reproduce.referee.case import Case, Row
+from offramp_sim.reproduce.referee.verdict import Ruling, verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a document says.
+
+    Attributes:
+        item: that gives the number.
+        number: what the item compares.
+        document: where it is said, from the root of the repository.
+        says: the words there, whatever their line ends and columns.
+        least, most: between which the number lies wherever the claim holds; None: it has no such end.
+        where: values of options, by their names, for which it is claimed; others are judged apart.
+        sizes: scales for which it is claimed, from and to.
+        headline: whether the paper's summary rests on the number.
+    """
+
+    item: str
+    number: str
+    document: str
+    says: str
+    least: float | None = None
+    most: float | None = None
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
+    sizes: tuple[float, float] = (0.0, float("inf"))
+    headline: bool = False
+
+    @property
+    def name(self) -> str:
+        """The item and its number."""
+        return f"{self.item}: {self.number}"
+
+    @property
+    def bounds(self) -> str:
+        """Between what it lies, for people."""
+        if self.least is not None and self.most is not None:
+            return f"{self.least:g} to {self.most:g}"
+        return f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
+
+    @property
+    def conditions(self) -> str:
+        """Where it is claimed, for people; empty: everywhere."""
+        said = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
+        low, high = self.sizes
+        if low > 0:
+            said.append(f"scale from {low:g}")
+        if high < float("inf"):
+            said.append(f"scale to {high:g}")
+        return ", ".join(said)
+
+    def covers(self, case: Case, item: Item) -> bool:
+        """Whether it is claimed for the settings of a case of its item."""
+        chosen = {name: values[0] for name, values in item.options.items()} | dict(case.options)
+        low, high = self.sizes
+        return low <= case.scale <= high and all(chosen[name] in values for name, values in self.where.items())
+
+    def admits(self, number: float) -> bool:
+        """Whether a number is as claimed."""
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the referee says of a claim.
+
+    Attributes:
+        claim: that was judged.
+        published: the paper's number, as text.
+        evidence: what kind of number ours is.
+        here: ours in the first setting.
+        low, middle, high: over the settings for which it is claimed; None without numbers.
+        settings, failed: how many these are, and how many of them failed.
+        ruling: whether the number is as claimed in all of them.
+        turns: those in which it is not.
+        elsewhere: settings for which it is not claimed and would not hold.
+        nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.Verdict`, over all settings.
+    """
+
+    claim: Claim
+    published: str | None
+    evidence: str
+    here: str
+    low: float | None
+    middle: float | None
+    high: float | None
+    settings: int
+    failed: int
+    ruling: Ruling
+    turns: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    nearest: str = ""
+    distance: float | None = None
+
+
+def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
+    """The judgement on a claim by the rows of its item."""
+    inside = [row for row in rows if claim.covers(row.case, item)]
+    outside = [row for row in rows if row not in inside]
+    found = {each.what: each for each in verdicts(rows)}.get(claim.number)
+    failed = sum(bool(row.error) for row in inside)
+    numbers = _numbers(claim, inside)
+    if found is None or not numbers:
+        return Judgement(claim, None, "", "", None, None, None, len(inside), failed, Ruling.MISSING)
+    values = list(numbers.values())
+    turns = tuple(name for name, number in numbers.items() if not claim.admits(number))
+    elsewhere = tuple(name for name, number in _numbers(claim, outside).items() if not claim.admits(number))
+    ruling = Ruling.NO_CLAIM
+    if Evidence(found.evidence) in CLAIMS:
+        ruling = Ruling.TURNS if turns else Ruling.HOLDS
+    return Judgement(
+        claim, found.published, found.evidence, found.here, min(values), median(values), max(values), len(inside),
+        failed, ruling, turns, elsewhere, found.nearest, found.distance,
+    )  # fmt: skip
+
+
+def _numbers(claim: Claim, rows: Sequence[Row]) -> dict[str, float]:
+    """The claim's number by the names of the cases that gave one."""
+    values = {row.case.name: row.values[claim.number].number for row in rows if claim.number in row.values}
+    return {name: number for name, number in values.items() if number is not None}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judgements as Markdown and as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offramp_sim.figures.panels import Intervals
+from offramp_sim.reproduce.claims.claim import Claim, Judgement
+from offramp_sim.reproduce.item import range_in
+from offramp_sim.reproduce.referee.search import Nearest
+
+_SHOWN: Final = 3
+_HEAD: Final = """\
+# Claims and their verdicts
+
+Written by `offramp reproduce all --claims`. A claim is a sentence of a document that rests on a number of a
+reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds where the number lies as claimed in every
+setting of the referee's: all sizes, seeds and options.
+"""
+
+
+def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
+    """The tables of ``docs/claims.md``."""
+    lines = [_HEAD, *_row("Number", "Said in", "Paper", "Claimed", "From, median, to", "Kind", "Settings", "Verdict")]
+    lines.append("|---" * 8 + "|")
+    for each in judged:
+        claim = each.claim
+        spread = ", ".join(map(number, (each.low, each.middle, each.high)))
+        verdict = each.ruling.value
+        if each.turns:
+            verdict += f" at {_first(each.turns)}"
+        if each.elsewhere:
+            verdict += f"; not at {settings_of(each)}"
+        settings = f"{each.settings}, {each.failed} failed" if each.failed else str(each.settings)
+        lines += _row(
+            claim.name, claim.document, each.published, claimed(claim), spread, each.evidence, settings, verdict
+        )
+    if nearest:
+        lines += ["", "## Nearest to the papers' headline numbers", ""]
+        lines.append(
+            "Each option of the item moved to its best value, one after the other; the distance is a factor, for "
+            "changes in percent a difference in points."
+        )
+        lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
+        for found in nearest:
+            away = f"{found.distance:.3g}"
+            lines += _row(f"{found.item}: {found.what}", found.published, found.ours, away, found.case.name)
+    return "\n".join(lines) + "\n"
+
+
+def claimed(claim: Claim) -> str:
+    """Between what a number lies, and where."""
+    return f"{claim.bounds}; {claim.conditions}" if claim.conditions else claim.bounds
+
+
+def settings_of(each: Judgement) -> str:
+    """Settings for which it is not claimed and would not hold."""
+    return _first(each.elsewhere)
+
+
+def number(value: float | None) -> str:
+    """For people."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def panel(judged: Sequence[Judgement]) -> Intervals | None:
+    """Ours over the published number, where both are on one side of 0; None where there are none."""
+    spans: dict[str, tuple[float, float, float]] = {}
+    for each in judged:
+        published = range_in(each.published)
+        if published is None or published[0] == 0 or each.low is None or each.middle is None or each.high is None:
+            continue
+        low, middle, high = sorted(value / published[0] for value in (each.low, each.middle, each.high))
+        if low > 0:
+            spans[each.claim.name] = low, middle, high
+    if not spans:
+        return None
+    return Intervals("least, median and most of all settings", "ours over the published number", spans)
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f"; {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return "; ".join(names[:_SHOWN]) + more
+
+
+def _row(*cells: str | None) -> list[str]:
+    return [f"| {' | '.join((cell or '').replace('|', '/') for cell in cells)} |"]

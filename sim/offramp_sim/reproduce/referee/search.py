@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The setting that comes nearest to a published number: options moved one after the other, each to its best value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from offramp_sim.reproduce.item import Item, range_in
+from offramp_sim.reproduce.referee.case import Case, Row
+from offramp_sim.reproduce.referee.verdict import apart, distance
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Where an item comes nearest to a published number.
+
+    Attributes:
+        item, what: the number.
+        published, ours: as texts.
+        case: the settings.
+        distance: ours over the published number, or less it, where a change in percent is compared; within a published
+            range 1, or 0.
+        runs: that the search took beyond those of the referee.
+    """
+
+    item: str
+    what: str
+    published: str
+    ours: str
+    case: Case
+    distance: float
+    runs: int
+
+
+def search(
+    item: Item, what: str, rows: Sequence[Row], tries: int, run: Callable[[Sequence[Case]], Sequence[Row]]
+) -> Nearest | None:
+    """The nearest setting, from the best of ``rows`` on, by coordinate descent over the options of the item.
+
+    Args:
+        item: that gives the number.
+        what: is compared.
+        rows: of a referee.
+        tries: runs at most.
+        run: gives the rows of cases.
+
+    Returns:
+        None where the paper or all rows have no number.
+    """
+    known = {row.case: row for row in rows}
+    scored = {case: far for case, row in known.items() if (far := _apart(row, what)) is not None}
+    if not scored:
+        return None
+    spent, best = 0, min(scored, key=lambda case: scored[case])
+    moved = True
+    while moved and scored[best] > 0:
+        moved = False
+        for name, values in item.options.items():
+            cases = [case for case in _moved(item, best, name, values) if case not in known][: tries - spent]
+            spent += len(cases)
+            for row in run(cases) if cases else ():
+                known[row.case] = row
+                if (far := _apart(row, what)) is not None:
+                    scored[row.case] = far
+            nearest = min(scored, key=lambda case: scored[case])
+            moved, best = moved or scored[nearest] < scored[best], nearest
+    value = known[best].values[what]
+    published = range_in(value.published)
+    assert published is not None
+    assert value.number is not None
+    away = distance(value.number, published, as_factor=_as_factor(value.turn, value.number, published))
+    return Nearest(item.name, what, value.published or "", value.ours, best, away, spent)
+
+
+def _moved(item: Item, case: Case, name: str, values: Sequence[object]) -> list[Case]:
+    """The case with each value of one option."""
+    chosen = dict(case.options)
+    made = []
+    for value in values:
+        options = {n: known[0] for n, known in item.options.items()} | chosen | {name: value}
+        differing = tuple((n, options[n]) for n, known in item.options.items() if options[n] != known[0])
+        made.append(Case(case.item, case.scale, case.seed, differing))
+    return made
+
+
+def _apart(row: Row, what: str) -> float | None:
+    value = row.values.get(what)
+    published = range_in(value.published) if value is not None else None
+    if value is None or published is None or value.number is None:
+        return None
+    return apart(value.number, published, as_factor=_as_factor(value.turn, value.number, published))
+
+
+def _as_factor(turn: float | None, number: float, published: tuple[float, float]) -> bool:
+    return turn != 0 and published[0] > 0 and number > 0

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of the documents: the sentence, the number and its verdict cannot part; the search for the nearest setting."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
+from offramp_sim.reproduce import catalogue
+from offramp_sim.reproduce.claims.claim import Claim, judge
+from offramp_sim.reproduce.claims.table import CLAIMS, claims_of
+from offramp_sim.reproduce.claims.text import as_markdown, claimed, panel
+from offramp_sim.reproduce.item import Comparison, Evidence, Item, Reproduction, range_in
+from offramp_sim.reproduce.referee.case import Case, Row, cases_of, run_case
+from offramp_sim.reproduce.referee.search import search
+from offramp_sim.reproduce.referee.verdict import Ruling
+
+ROOT = Path(__file__).parents[2]
+QUICK_S = 5
+"""Items that take no longer, at scale 1, show in every run that their numbers still have the names of the claims."""
+
+
+def _words(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+def test_a_claim_is_said_where_it_says(claim: Claim) -> None:
+    assert _words(claim.says) in _words((ROOT / claim.document).read_text(encoding="utf-8"))
+    (item,) = catalogue.find(claim.item)
+    assert claim.least is not None or claim.most is not None
+    for name, values in claim.where.items():
+        assert set(values) <= set(item.options[name]), name
+
+
+def test_the_table_in_the_documents_has_every_claim_and_none_that_turns() -> None:
+    table = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")
+    ]
+    verdicts = {(*tuple(cells[:2]), cells[3]): cells[-1] for cells in rows if len(cells) == 8}
+    for claim in CLAIMS:
+        assert verdicts[claim.name, claim.document, claimed(claim)].startswith("holds"), claim.name
+    assert len(verdicts) - 1 == len(CLAIMS)  # and the heading
+
+
+@pytest.mark.parametrize("name", sorted({claim.item for claim in CLAIMS}))
+def test_claimed_numbers_have_these_names(name: str, request: pytest.FixtureRequest) -> None:
+    (item,) = catalogue.find(name)
+    if item.seconds > QUICK_S and not request.config.getoption("-m"):
+        pytest.skip(f"{name} takes longer; the table in the documents has its names")
+    row = run_case((Case(name, min(item.sizes), 0), None))
+    assert not row.error
+    assert {claim.number for claim in claims_of(name)} <= set(row.values)
+
+
+def _invented(scale: float, seed: int, *, link: int = 10, cache: int = 1) -> Reproduction:
+    if cache == 3:
+        raise OfframpError("no such cache")
+    factor = 1.5 + seed / 10 - (link == 40) * (0.7 if cache == 1 else 0.1)
+    found = [
+        Comparison("ahead", "1.2x", f"{factor:.2f}x"),
+        Comparison("chosen so", "5", "5", evidence=Evidence.ASSUMED, source="the 5"),
+        Comparison("change", "-20 %", f"{-10 * cache - link:+d} %"),
+        Comparison("far", "-35 %", f"{-10 * cache - link:+d} %"),
+    ]
+    return Reproduction(found, (), {}, "")
+
+
+ITEM = Item(
+    "invented/figure1", "", 1, _invented, Evidence.SIMULATED,
+    options={"link": (10, 40), "cache": (1, 2, 3)}, sizes=(1.0, 2.0),
+)  # fmt: skip
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    monkeypatch.setattr(catalogue, "items", lambda: [ITEM])
+    return [run_case((case, None)) for case in cases_of(ITEM, ITEM.sizes, range(3))]
+
+
+def _claim(number: str = "ahead", **changes: object) -> Claim:
+    fields = {"least": 1.0} | changes
+    return Claim("invented/figure1", number, "docs/index.md", "", **fields)  # type: ignore[arg-type]
+
+
+def test_a_claim_is_judged_where_it_is_made(rows: list[Row]) -> None:
+    everywhere = judge(_claim(), ITEM, rows)
+    assert everywhere.ruling is Ruling.TURNS
+    assert everywhere.turns == ("scale 1, seed 0, link 40", "scale 1, seed 1, link 40")
+    slow = judge(_claim(where={"link": (10,)}), ITEM, rows)
+    assert (slow.ruling, slow.turns) == (Ruling.HOLDS, ())
+    assert slow.elsewhere == ("scale 1, seed 0, link 40", "scale 1, seed 1, link 40")
+    assert (slow.low, slow.high, slow.settings, slow.failed) == (1.5, 1.7, 6 + 2 + 2, 2)
+    assert slow.claim.conditions == "link 10"
+    large = judge(_claim(sizes=(2.0, 8.0)), ITEM, rows)
+    assert (large.ruling, large.settings, large.claim.conditions) == (Ruling.HOLDS, 3, "scale from 2, scale to 8")
+    assert judge(_claim(most=1.6), ITEM, rows).turns[0] == "scale 1, seed 2"
+
+
+def test_what_is_no_claim_or_no_number_says_so(rows: list[Row]) -> None:
+    assert judge(_claim("chosen so"), ITEM, rows).ruling is Ruling.NO_CLAIM
+    assert judge(_claim("nobody's"), ITEM, rows).ruling is Ruling.MISSING
+    failed = [Row(Case("invented/figure1", 1.0, 0), error="no memory")]
+    assert judge(_claim(), ITEM, failed).ruling is Ruling.MISSING
+
+
+def test_judgements_as_a_table_and_a_picture(rows: list[Row]) -> None:
+    judged = [judge(_claim(), ITEM, rows), judge(_claim(where={"link": (10,)}), ITEM, rows)]
+    text = as_markdown(judged, [])
+    assert "| invented/figure1: ahead | docs/index.md | 1.2x | at least 1; link 10 | 1.5, 1.6, 1.7 |" in text
+    assert "turns at scale 1, seed 0, link 40; scale 1, seed 1, link 40 |" in text
+    assert "| 10, 2 failed | holds; not at scale 1, seed 0, link 40; " in text
+    drawn = panel(judged)
+    assert drawn is not None
+    assert drawn.spans["invented/figure1: ahead"] == pytest.approx((1.5 / 1.2, 1.6 / 1.2, 1.7 / 1.2))
+    assert panel([judge(_claim("nobody's"), ITEM, rows)]) is None
+
+
+def test_a_search_moves_options_together_and_counts_its_runs(rows: list[Row]) -> None:
+    asked: list[Case] = []
+
+    def run(cases: list[Case]) -> list[Row]:
+        asked.extend(cases)
+        return [run_case((case, None)) for case in cases]
+
+    found = search(ITEM, "change", rows, 10, run)
+    assert found is not None
+    assert (found.ours, found.distance, found.runs) == ("-20 %", 0, 0)  # a row of the referee's is it already
+    found = search(ITEM, "far", rows[:1], 10, run)  # from one row on
+    assert found is not None
+    assert (found.case.options, found.ours, found.distance) == ((("cache", 2),), "-30 %", 5)
+    assert found.runs == len(asked) == 4  # the other link, both other caches, then the other link with this cache
+    few = search(ITEM, "far", rows[:1], 1, run)
+    assert few is not None
+    assert (few.case, few.runs) == (rows[0].case, 1)
+    assert search(ITEM, "nobody's", rows, 10, run) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "both"),
+    [("1.2 to 2", (1.2, 2)), ("up to 1.25x", (1.25, 1.25)), ("-3 to -9 %", (-9, -3)), ("yes", None), (None, None)],
+)
+def test_published_ranges(text: str | None, both: tuple[float, float] | None) -> None:
+    assert range_in(text) == both
+
+
+def test_the_command_judges_the_claims_of_an_item(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    command = ["reproduce", "unitg/table5.5", "--claims", "--search", "5", "--rows", str(tmp_path / "rows.jsonl")]
+    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path), "--json", str(path)])
+    assert result.exit_code == 0, result.exception
+    found = json.loads(path.read_text())
+    assert found["schema"] == "offramp.claims/1"
+    assert [each["claim"]["number"] for each in found["claims"]] == [c.number for c in claims_of("unitg/table5.5")]
+    assert {each["ruling"] for each in found["claims"]} == {"holds"}
+    (nearest,) = found["nearest"]
+    assert nearest["published"] == "15.15x"
+    assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.md").read_text()
+    assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.svg").read_text()
+    result = CliRunner().invoke(app, ["reproduce", "themis/table1", "--claims", "--out", str(tmp_path)])
+    assert "no document claims anything of themis/table1" in str(result.exception)

@@ -63,10 +63,9 @@ def reduce(space, rank, world, job, given):
     return space.call(work)
 
 
-@pytest.mark.parametrize("bad", [0.0, 0.05])
-def test_hosts_sum_exactly_and_leave_nothing_behind(lan, bad):
+def test_hosts_sum_exactly_over_a_bad_wire(lan):
     space, make = lan
-    running = make(bad=bad)
+    running = make(bad=0.05)
     dice, world, job = np.random.default_rng(1), 3, 0x5EED
     tensors = [random_tensor(dice, dtype, 700, world) for dtype in ("int32", "float32")]
     expected = [exact_sum(arrays, LANES, 128) for arrays in tensors]
@@ -81,10 +80,9 @@ def test_hosts_sum_exactly_and_leave_nothing_behind(lan, bad):
     assert outcomes["completed"] >= 2 * (1 + 700 // LANES)
     assert outcomes["malformed"] == 0  # strangers are those who begin before rank 0 has admitted them
     wire = running.finish()
-    if bad:
-        assert wire["lost"]
-        assert wire["twice"]
-        assert sum(each.repeated for each in stats)
+    assert wire["lost"]
+    assert wire["twice"]
+    assert sum(each.repeated for each in stats)
 
 
 def test_a_card_without_the_engine_says_so(lan):
@@ -129,6 +127,7 @@ def train(space, folder, name, network):
     return [torch.load(folder / f"{name}-{rank}") for rank in range(2)]
 
 
+@pytest.mark.slow
 def test_a_ddp_program_trains_through_the_card(lan, tmp_path):
     """To the bit what it trains through the P4 program."""
     torch = pytest.importorskip("torch")
@@ -143,8 +142,7 @@ def test_a_ddp_program_trains_through_the_card(lan, tmp_path):
     with EmbeddedSwitch(None, [1, 2]) as switch:
         program = p4_text("allreduce/v1model.p4").encode()
         with_session(switch.address, lambda session: session.push(b"", program), timeout_s=30)
-        where = str(switch.port_specs[0]).replace("1", "{port}")
-        assert where.replace("{port}", "2") == str(switch.port_specs[1])
+        where = str(switch.port_specs[0]).removesuffix("1") + "{port}"
         through_p4 = train(space, tmp_path, "p4", f"{common}control: {switch.address}\nlink: '{where}'\n")
     for weights in (*card, *through_p4):
         for name, values in weights.items():

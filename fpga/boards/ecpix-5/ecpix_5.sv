@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The card on an ECPIX-5 with an ECP5-5G 85F: engines at a quarter of the board's 100 MHz, all-reduce
-// with two pages of slots.
+// The card on an ECPIX-5 with an ECP5-5G 85F: engines at a quarter of the board's 100 MHz.
 module ecpix_5 #(
     parameter [31:0] ADDRESS = 32'hC0A80132
 ) (
@@ -31,7 +30,6 @@ module ecpix_5 #(
 
   udp_card #(
       .ADDRESS(ADDRESS),
-      .PAGES(2),
       .TX_DELAY(80)  // 2 ns; the PHY delays what it gives itself
   ) card (
       .clk(clk),

@@ -50,11 +50,15 @@ def test_the_table_in_the_documents_has_every_claim_and_none_that_turns() -> Non
     assert len(verdicts) - 1 == len(CLAIMS)  # and the heading
 
 
-@pytest.mark.parametrize("name", sorted({claim.item for claim in CLAIMS}))
-def test_claimed_numbers_have_these_names(name: str, request: pytest.FixtureRequest) -> None:
+def _marked(name: str) -> object:
+    """An item's name, among the slow tests where it takes longer; the table in the documents has its numbers' names."""
     (item,) = catalogue.find(name)
-    if item.seconds > QUICK_S and not request.config.getoption("-m"):
-        pytest.skip(f"{name} takes longer; the table in the documents has its names")
+    return pytest.param(name, marks=[pytest.mark.slow] if item.seconds > QUICK_S else [])
+
+
+@pytest.mark.parametrize("name", [_marked(name) for name in sorted({claim.item for claim in CLAIMS})])
+def test_claimed_numbers_have_these_names(name: str) -> None:
+    (item,) = catalogue.find(name)
     row = run_case((Case(name, min(item.sizes), 0), None))
     assert not row.error
     assert {claim.number for claim in claims_of(name)} <= set(row.values)

@@ -47,7 +47,7 @@ class BenchSettings:
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")
 def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None:
-    """Measure packets and passes a second of both engines, and of bmv2 in the same run.
+    """Measure packets and passes per second of both engines, and of bmv2 in the same run.
 
     Each row is printed as soon as it is measured.
     """

@@ -96,7 +96,8 @@ module aggregate #(
   wire between = state == HEAD && beat == 0;
   wire empties = asked && between && !clearing;
   wire waits = between && (asked || clearing);
-  always @(posedge clk) asked <= !rst && (clear || asked && !empties);
+  wire there = {1'b0, clear_page} < PAGES;
+  always @(posedge clk) asked <= !rst && (clear && there || asked && !empties);
   assign busy = asked || clearing || !between;
 
   aggregate_slots #(

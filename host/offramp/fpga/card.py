@@ -22,6 +22,8 @@ from offramp_base.errors import OfframpError
 SCHEME: Final = "fpga:udp="
 """What the name of such a card begins with."""
 _MAGIC: Final = 0x4F46_5250
+_BURST: Final = 64
+"""Datagrams that are read before the clock is looked at again."""
 
 
 class Engine(IntEnum):
@@ -138,5 +140,5 @@ class CardRegisters:
             until = min(self._session.wakes_at(), begun + self._timeout_s)
             select.select([self._line], [], [], max(until - time.monotonic(), 0))
             with contextlib.suppress(OSError):  # nothing there, or ICMP's word about an earlier datagram
-                while True:
+                for _ in range(_BURST):
                     self._session.heard(self._line.recv(2048), time.monotonic())

@@ -27,7 +27,7 @@ class Protocol:
         timeout_ps: without progress, until a host asks for what is missing.
         guard_ps: least time between two cuts of a host's rate.
         raise_ps: time without a mark after which it is raised by 5 Gbit/s.
-        passes_pps: pipeline passes a second of each switch; None: free.
+        passes_pps: pipeline passes per second of each switch; None: free.
         aggregators: strawman: how many there are, given on demand; None: blocks, each vertex has its own.
     """
 

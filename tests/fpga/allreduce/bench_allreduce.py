@@ -204,6 +204,10 @@ async def what_is_not_for_the_switch(dut):
     await board.send(contribution(0, np.ones(LANES, np.int32), job=JOB, chunk=8))
     await board.quiet()
     assert (await board.outcomes())["stale"] == 1
+    await board.write("CLEAR", 0x100 | PAGES)  # which is not there
+    await board.send(contribution(0, np.ones(LANES, np.int32), job=JOB, chunk=8))
+    await board.quiet()
+    assert (await board.outcomes())["stale"] == 2
     await board.admit(1, JOB, 1, 0, 1)
     await board.send(contribution(0, np.ones(LANES, np.int32), job=JOB, chunk=8))
     await board.quiet()
@@ -211,7 +215,7 @@ async def what_is_not_for_the_switch(dut):
     await board.write("RANKS1", 0)
     await board.send(good)
     await board.quiet()
-    assert await board.outcomes() == dict.fromkeys(OUTCOMES, 0) | {"completed": 2, "stale": 1, "stranger": 1}
+    assert await board.outcomes() == dict.fromkeys(OUTCOMES, 0) | {"completed": 2, "stale": 2, "stranger": 1}
 
 
 @cocotb.test()

@@ -119,6 +119,16 @@ def test_jobs_get_pages_of_their_own_and_give_them_back() -> None:
         assert counts["completed"] == 0
 
 
+def test_what_registers_cannot_hold_and_a_page_that_stays_are_one_line() -> None:
+    with simulated() as (there, name):
+        for job, pages in ((1 << 32, 1), (7, 0), (7, 256)):
+            with pytest.raises(OfframpError, match="expected a number of 32 bits, and 1 to 255 pages"):
+                with_control(name, lambda control, job=job, pages=pages: control.admit(job, star([0]), pages), 5)
+        there.registers[card.REGISTERS["STATUS"]] = 1
+        with pytest.raises(OfframpError, match="does not empty page 0"):
+            with_control(name, lambda control: control.admit(7, star([0])), 5)
+
+
 def test_roles_among_several_switches_are_refused() -> None:
     network = LeafSpine((0, 0, 1))
     with simulated() as (_, name), pytest.raises(OfframpError, match="not as one of several switches"):

@@ -108,14 +108,14 @@ CLAIMS: Final = (
     ),
     Claim(
         "switchgnn/fig15",
-        "at 1.2 G passes a second: switchgnn against bns-gcn",
+        "at 1.2 G passes per second: switchgnn against bns-gcn",
         _PAGE,
         "30 to 497 times in all settings",
         least=1000,
     ),
     Claim(
         "switchgnn/fig15",
-        "at 1.2 G passes a second: wide-slices against bns-gcn",
+        "at 1.2 G passes per second: wide-slices against bns-gcn",
         _PAGE,
         "30 to 497 times in all settings",
         least=1000,

@@ -57,9 +57,9 @@ def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     ]
     explained, why = _explain(bed, scale, seed)
     charged = {scheme: 1e3 * bed.epoch_s(scheme, passes_pps=PIPE_PPS) for scheme in _CHARGED}
-    data["reddit at 1.2 G passes a second"] = {scheme: ([WORKERS], [time]) for scheme, time in charged.items()}
+    data["reddit at 1.2 G passes per second"] = {scheme: ([WORKERS], [time]) for scheme, time in charged.items()}
     comparisons += [
-        Comparison(f"at 1.2 G passes a second: {scheme} against bns-gcn", None, less(time, last["bns-gcn"]))
+        Comparison(f"at 1.2 G passes per second: {scheme} against bns-gcn", None, less(time, last["bns-gcn"]))
         for scheme, time in charged.items()
     ]
     fixed = 1e3 * bed.epoch_s("strawman-hash")

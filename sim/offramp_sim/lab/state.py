@@ -76,10 +76,18 @@ def running() -> list[Lab]:
     found = []
     for parent in sorted({tempfile.gettempdir(), _SHORT}):
         for folder in sorted(Path(parent).glob(f"{PREFIX}*")):
-            status = folder.lstat()
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and (folder / STATE).is_file():
+            if _is_own(folder) and (folder / STATE).is_file():
                 found += read_state(folder / STATE)
     return found
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether it is a folder of this user; other processes remove theirs while this one looks."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def read_state(path: Path) -> list[Lab]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 import warm_commands
+from offramp.workers import processes
 
 # No example has a deadline: a busy machine is no fault. Every run sees the same examples.
 settings.register_profile("offramp", deadline=None, derandomize=True)
@@ -18,6 +19,9 @@ settings.load_profile("offramp")
 
 # Whoever starts the tests behind nohup has them ignore SIGHUP, and so would every command that they start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Ranks are forks of one server. Most that need PyTorch in tests also need PyTorch Geometric: seconds for each of them.
+processes.PRELOAD.append("torch_geometric")
 
 
 @pytest.fixture(scope="session")

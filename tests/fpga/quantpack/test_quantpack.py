@@ -18,7 +18,7 @@ def run(case, simulator, work, width=256, depth=16, **settings):
 
 
 def test_rows_equal_the_models(fast, tmp_path):
-    run("random_requests", fast, tmp_path, packets=100, longest=100, idle=0.3, pause=0.5)
+    run("random_requests", fast, tmp_path, packets=40, longest=100, idle=0.3, pause=0.5)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def run(case, simulator, work, width=128, depth=16, **settings):
 
 @pytest.mark.parametrize(("idle", "pause"), [(0.0, 0.0), (0.3, 0.5)])
 def test_sums_equal_the_models(fast, idle, pause, tmp_path):
-    run("random_requests", fast, tmp_path, packets=120, longest=40, idle=idle, pause=pause)
+    run("random_requests", fast, tmp_path, packets=50, longest=40, idle=idle, pause=pause)
 
 
 @pytest.mark.slow

@@ -89,7 +89,8 @@ class Registry(Generic[T]):
         try:
             thing: T = point.load()
         except ModuleNotFoundError as error:
-            raise OfframpError(f"{self.kind} {point.name}: this installation lacks {error.name}") from None
+            lacks = missing_extra(error) or f"this installation lacks {error.name}"
+            raise OfframpError(f"{self.kind} {point.name}: {lacks}") from None
         except (ImportError, AttributeError) as error:
             raise OfframpError(f"{self.kind} {point.name}: {_origin(point)} cannot be imported: {error}") from None
         return thing

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the switch pays: workers, copies of a vertex and passes, by simulation and by a formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import symmetric_csr
+from offramp.switchgnn.chunks import chunks_for
+from offramp.workers.traffic import HOST_PAYLOAD_BYTES
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.bench import PIPE_PPS
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+from offramp_sim.slot.host_based import HOST_PACKET_BYTES
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.schemes import Setting, simulate
+
+WORKERS: Final = (8, 32, 128, 512)
+DEGREES: Final = (1, 2, 4, 8, 16)
+"""Remote neighbours of a vertex; among many workers hardly two of them share one, so that it has as many copies."""
+_EACH: Final = 256
+"""Vertices of a worker, at scale 1."""
+_FORMULA: Final = "formula"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an exchange lies on the map.
+
+    Attributes:
+        workers: number of workers.
+        degree: mean remote neighbours of a boundary vertex.
+        copies: mean workers that need a boundary vertex.
+        features: width of a vertex.
+    """
+
+    workers: int
+    degree: float
+    copies: float
+    features: int
+
+    @property
+    def vector_bytes(self) -> float:
+        """Bytes of a vertex on a link from host to host, in full packets."""
+        return 4 * self.features * HOST_PACKET_BYTES / HOST_PAYLOAD_BYTES
+
+    @property
+    def turn(self) -> float:
+        """Copies from which on links are relieved: a vertex goes up once, and a sum comes down once."""
+        return chunks_for(self.features) * PACKET_WIRE_BYTES / self.vector_bytes
+
+    def most_workers(self, link_bps: float, passes_pps: float) -> float:
+        """Workers whose copies the pipeline removes as fast as links would carry them.
+
+        A pass of a packet removes at most one copy, and takes as long for any number of workers; links are as many as
+        workers.
+        """
+        passes = chunks_for(self.features) * self.degree
+        return self.copies * self.vector_bytes * 8 / link_bps * passes_pps / passes
+
+    def ratio(self, link_bps: float, passes_pps: float | None) -> float:
+        """Time through the switch over time from host to host, without delays and barriers."""
+        by_hosts = self.copies * self.vector_bytes * 8 / link_bps
+        by_links = chunks_for(self.features) * PACKET_WIRE_BYTES * 8 / link_bps
+        by_passes = 0.0 if passes_pps is None else self.workers * chunks_for(self.features) * self.degree / passes_pps
+        return max(by_links, by_passes) / by_hosts
+
+
+def boundary_of(workers: int, each: int, degree: int, seed: int) -> Boundary:
+    """A random graph, ``each`` vertices a worker, with ``degree`` remote neighbours of a vertex in the mean."""
+    rng = np.random.default_rng(seed)
+    vertices = workers * each
+    u = np.repeat(np.arange(vertices), -(-degree // 2))[: vertices * degree // 2]
+    away = rng.integers(1, workers, len(u))
+    v = (u % workers + away) % workers + workers * rng.integers(0, each, len(u))
+    indptr, indices = symmetric_csr(vertices, u, v)
+    graph = csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(vertices, vertices))
+    return Boundary(graph, np.arange(vertices) % workers, workers)
+
+
+@reproduces(
+    "switchgnn/where",
+    "Where the switch pays: workers, copies, passes",
+    seconds=60,
+    evidence=Evidence.SIMULATED,
+    options={"link_gbps": (100.0, 25.0, 400.0), "features": (128, 32, 256)},
+    sizes=(1.0, 0.5, 2.0),
+)
+def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 128) -> Reproduction:
+    """Exchanges over the map of workers and copies, with free passes and with those of one and of four pipes."""
+    pipes = {"free passes": None, "one pipe": PIPE_PPS, "four pipes": 4 * PIPE_PPS}
+    each = max(32, round(_EACH * scale))
+    points: dict[str, dict[str, tuple[list[float], list[float]]]] = {name: {} for name in pipes}
+    errors, agreed, rows = [], 0, []
+    for workers in WORKERS:
+        for degree in DEGREES:
+            boundary = boundary_of(workers, each, degree, seed)
+            place = Place(workers, 2 * boundary.C / boundary.B, boundary.R / boundary.B, features)
+            for name, passes in pipes.items():
+                # long exchanges: delays and barriers, which a hundred vertices would not carry, are left out
+                setting = Setting(boundary, features, fabric=Fabric(link_gbps * 1e9, 0.0, passes), seed=seed)
+                times = {scheme: simulate(setting, scheme).seconds for scheme in ("bns-gcn", "switchgnn", "hybrid")}
+                found = times["switchgnn"] / times["bns-gcn"]
+                expected = place.ratio(link_gbps * 1e9, passes)
+                errors.append(found / expected - 1)
+                agreed += (found < 1) == (expected < 1)
+                for label, value in ((f"{workers} workers", found), (_FORMULA, expected)):
+                    xs, ys = points[name].setdefault(label, ([], []))
+                    xs.append(place.copies)
+                    ys.append(value)
+                rows.append({"workers": workers, "copies": place.copies, "passes": name, "formula": expected, **times})
+    typical = Place(128, 4.0, 4.0, features)
+    comparisons = [
+        Comparison("copies from which on links are relieved", None, f"{typical.turn:.2f}"),
+        *(
+            Comparison(f"workers that {name} can relieve", None, f"{typical.most_workers(link_gbps * 1e9, passes):.0f}")
+            for name, passes in pipes.items()
+            if passes is not None
+        ),
+        Comparison("settings in which formula and simulation agree on the winner", None, f"{agreed} of {len(rows)}"),
+        Comparison(
+            "simulation over formula, least to greatest", None, f"{1 + min(errors):.2f} to {1 + max(errors):.2f}"
+        ),
+    ]
+    panels = [
+        Curves(
+            name,
+            "workers that need a vertex",
+            "time over host-based",
+            lines,
+            log=True,
+            points=(_FORMULA,),
+        )
+        for name, lines in points.items()
+    ]
+    note = (
+        "Below 1 the switch is faster. A random graph on equal workers, whole in the switch's memory; no delays, no "
+        "barriers, no blocks, which only make the switch slower. The paper has no such figure."
+    )
+    settings = {"link_gbps": link_gbps, "features": features, "vertices of a worker": each}
+    return Reproduction(comparisons, panels, settings, note, {"rows": rows})

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test tests test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man clean
+.PHONY: help setup demo test tests test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -61,6 +61,9 @@ site: setup      ## build the documentation as a site in out/site; warnings are 
 
 man: setup       ## write manual pages of all commands to out/man
 	$(BIN)/python ci/man
+
+deb: setup       ## build a Debian package of the core in out
+	@ci/deb out
 
 lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check

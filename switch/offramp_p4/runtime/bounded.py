@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 COMPILE_S: Final = 30.0
 COMPILE_BYTES: Final = 4 << 30
 _START_S: Final = 60.0
+_CLOCK: Final = 4
+"""Seconds by the clock for each of the processor, which other work on the machine takes its share of."""
 _LINE: Final = 1 << 16
 _MOST_CODE: Final = 256 << 20
 _MB: Final = 1 << 20
@@ -37,7 +39,7 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class CompileBudget:
-    """What compiling one pushed program may take: seconds, and bytes of address space of the process that does it."""
+    """What compiling one pushed program may take: seconds of the processor, and bytes of address space."""
 
     seconds: float = COMPILE_S
     memory: int = COMPILE_BYTES
@@ -85,7 +87,7 @@ class BoundedCompiler:
         if cache.get(mark) is not None:
             yield cache
             return
-        if not self._one.acquire(timeout=self._budget.seconds):
+        if not self._one.acquire(timeout=_CLOCK * self._budget.seconds):
             raise OfframpError("the programs pushed before are still being compiled; try again")
         spare, self._spare = self._spare, None
         process = spare or _start()
@@ -121,7 +123,7 @@ class _Job:
         """Hand the job over; from now on its time runs."""
         self.until("ready")
         self._timer.cancel()
-        self._timer = self._limit(self._budget.seconds)
+        self._timer = self._limit(_CLOCK * self._budget.seconds)
         assert self._process.stdin is not None
         whole = {**job, "seconds": self._budget.seconds, "memory": self._budget.memory}
         with contextlib.suppress(BrokenPipeError):  # which shows when it is asked for an answer

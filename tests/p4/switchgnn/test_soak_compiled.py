@@ -24,7 +24,7 @@ from switchgnn_soak.library import load_library
 pytestmark = [pytest.mark.p4, pytest.mark.skipif(shutil.which("g++") is None, reason="the soak needs g++")]
 
 
-@pytest.mark.parametrize(("kind", "runs"), [("v1model", 400), ("replicated", 200), ("leaves", 200)])
+@pytest.mark.parametrize(("kind", "runs"), [("v1model", 150), ("replicated", 80), ("leaves", 80)])
 def test_some_hundred_seeds(kind: str, runs: int) -> None:
     tally = campaign(Plan(kind, Rates(), 1_000_000, runs))
     assert tally.findings == []

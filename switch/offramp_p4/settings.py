@@ -188,7 +188,9 @@ class Settings(Preprocessor):
             group="Limits",
         ),
     ] = None
-    compile_seconds: Annotated[float, Field("Processor time to compile a program that a controller pushes; four times as long by the clock")] = 30.0
+    compile_seconds: Annotated[
+        float, Field("Processor time to compile a program that a controller pushes; four times as long by the clock")
+    ] = 30.0
     compile_memory: Annotated[
         int, Field("Memory to compile a program that a controller pushes, in MiB", unit=MEBIBYTES)
     ] = 4 << 30

@@ -118,3 +118,11 @@ def test_lint_reads_every_module_and_finds_planted_faults(tmp_path, monkeypatch)
     planted.write_text("module planted (input wire a, output wire y);\n  assign y = b;\nendmodule\n")
     tools = {fault.split(": ")[1] for fault in lint.faults("planted")}
     assert {"verilator", "icarus"} <= tools
+
+
+def test_lint_names_the_readers_that_are_not_installed(monkeypatch):
+    from offramp_sim.rtl import lint
+
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(OfframpError, match=r"^fpga lint: needs iverilog, yosys: apt-get install iverilog yosys$"):
+        lint.faults("kvs_lookup")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, modules
 from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
 from offramp_sim.rtl.build import tools
 
 MOST: Final = 10
@@ -32,8 +34,10 @@ def faults(module: str) -> list[str]:
     """What the three say of ``module`` with its default parameters, a line each.
 
     Raises:
-        OfframpError: there is no such module.
+        OfframpError: there is no such module, or a reader is not installed.
     """
+    if lacking := [program for program in ("iverilog", "yosys") if not shutil.which(program)]:
+        raise OfframpError(f"fpga lint: needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     files, blocks = closure(module)
     with temporary_folder() as scratch, tools("verilator"):
         generated = [str(write_verilog(block, Path(scratch))) for block in blocks]

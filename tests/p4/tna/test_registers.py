@@ -167,7 +167,9 @@ def test_a_direct_register_is_its_entry_s() -> None:
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)
-@given(op=st.sampled_from(["MUL", "SQR", "SQRT", "DIV"]), factor=st.sampled_from([1, 7, 1000]), x=st.integers(1, 1 << 16))
+@given(
+    op=st.sampled_from(["MUL", "SQR", "SQRT", "DIV"]), factor=st.sampled_from([1, 7, 1000]), x=st.integers(1, 1 << 16)
+)
 def test_math_units_are_right_to_an_eighth(op: str, factor: int, x: int) -> None:
     s = MATH.setdefault(
         (tna_programs.engine, op, factor),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every target runs for four tenths of a second from a fixed seed; ``make fuzz`` runs them for as long as one likes.
 
-Blind spot: so little time finds what came back, not what is rare. A finding of a longer run gets a test beside its parser's.
+Blind spot: so little time finds what came back, not what is rare. A finding of a longer run gets a test beside its
+parser's.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from offramp_base.ending.owner import PREFIX
 from offramp_sim.lab.state import running
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_a_folder_that_is_gone_since_it_was_listed_is_no_laboratory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,11 @@ from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
+    MOST_SEGMENTS,
     SHORT_FRAME_BYTES,
     Kind,
     build_frames,
+    frame_bytes,
     parse_frames,
     worker_mac,
 )
@@ -201,7 +203,7 @@ def spoilt(dice, frame):
         made[int(dice.choice([*range(6, 12), *range(15, SHORT_FRAME_BYTES)]))] ^= 1 << int(dice.integers(0, 8))
     if dice.random() < 0.2 and len(made) > 120:
         made = made[: int(dice.integers(60, len(made)))]
-    header = parse_frames(PacketBatch.of([(0, bytes(made).ljust(DATA_FRAME_BYTES, b"\0"))]))
+    header = parse_frames(PacketBatch.of([(0, bytes(made).ljust(frame_bytes(MOST_SEGMENTS), b"\0"))]))
     odd = len(header) and header.kind[0] == Kind.RESEND and (header.field("more")[0] or len(made) < DATA_FRAME_BYTES)
     return None if odd else bytes(made)
 

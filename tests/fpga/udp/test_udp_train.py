@@ -21,28 +21,15 @@ pytestmark = [pytest.mark.rtl, pytest.mark.netns, pytest.mark.slow]
 pytest.importorskip("cocotbext.eth")
 CARD = "fpga:udp=192.168.1.50"
 SIZES = {"AGGREGATORS": 64, "VERTICES": 128, "EDGES": 128}
-SETTINGS = [
-    "--graph",
-    "karate",
-    "--partition",
-    "hash",
-    "--hidden",
-    "16",
-    "--epochs",
-    "2",
-    "--timeout",
-    "300",
-    "--retry",
-    "5",
-]
+SETTINGS = "--graph karate --partition hash --hidden 16 --epochs 2 --timeout 300 --retry 5"
 _OFFRAMP = "from offramp_cli import main; main()"
 
 
 def train(space, workers, *words):
     """What ``offramp train`` reports, in the namespace."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
-    command = [*space.command, sys.executable, "-c", _OFFRAMP, "train", *SETTINGS, "--workers", str(workers), *words]
-    command += ["--json", "-"]
+    command = [*space.command, sys.executable, "-c", _OFFRAMP, "train", *SETTINGS.split()]
+    command += ["--workers", str(workers), *words, "--json", "-"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=580, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout[done.stdout.index("{") :])

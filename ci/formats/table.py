@@ -19,6 +19,7 @@ from offramp.nic import plans
 from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
 from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.telemetry import Disposition
 from offramp_base.transport import framing
 from offramp_base.wire import ethernet
 from offramp_base.wire.structures import Structure
@@ -159,20 +160,47 @@ def udp_pkg() -> str:
     )
 
 
+def switch_pkg() -> str:
+    """Addresses of the switch that a card is, and of its hosts: of whatever protocol, as a test sees to."""
+    # Workers and ranks count from one there.
+    macs = {"SWITCH_MAC": switchgnn.SWITCH_MAC, "HOSTS_MAC": switchgnn.worker_mac(0) - 1}
+    return systemverilog.package(
+        "switch_pkg",
+        {
+            "The switch, and what the numbers of hosts are added to (offramp.switchgnn.wire).": (48, macs),
+            "The switch's IP address.": (32, {"SWITCH_IP": switchgnn.SWITCH_IP}),
+        },
+    )
+
+
 def allreduce_pkg() -> str:
     """The all-reduce packet, and what it can come to."""
     sizes = {"HEADER_BYTES": allreduce.HEADER_BYTES, "FRAME_BYTES": allreduce.frame_bytes(1)}
-    # Ranks count from one there.
-    macs = {"SWITCH_MAC": allreduce.SWITCH_MAC, "RANKS_MAC": allreduce.rank_mac(0) - 1}
     return systemverilog.package(
         "allreduce_pkg",
         {
-            "The switch, and what the addresses of ranks are added to (offramp.allreduce.wire).": (48, macs),
-            "The switch's IP address.": (32, {"SWITCH_IP": allreduce.SWITCH_IP}),
-            "In packets.": (8, {"IP_PROTOCOL": allreduce.IP_PROTOCOL, "SWITCH_RANK": allreduce.SWITCH}),
+            "In packets (offramp.allreduce.wire).": (
+                8,
+                {"IP_PROTOCOL": allreduce.IP_PROTOCOL, "SWITCH_RANK": allreduce.SWITCH},
+            ),
             "Kinds of packets.": (8, _values(allreduce.Kind)),
             "Bytes of a frame without lanes, and with them.": (11, sizes),
             "What a packet came to (offramp.allreduce.verdict).": (4, _values(PacketVerdict)),
+        },
+    )
+
+
+def switchgnn_pkg() -> str:
+    """The SwitchGNN packet of one segment, and what it can come to."""
+    sizes = {"HEADER_BYTES": switchgnn.SHORT_FRAME_BYTES, "FRAME_BYTES": switchgnn.DATA_FRAME_BYTES}
+    counts = _values(Disposition) | {"UPLOADS": len(Disposition)}
+    return systemverilog.package(
+        "switchgnn_pkg",
+        {
+            "In packets (offramp.switchgnn.wire).": (8, {"IP_PROTOCOL": switchgnn.IP_PROTOCOL}),
+            "No vertex and no host.": (32, {"NO_ID": switchgnn.NO_ID}),
+            "Bytes of a frame without lanes, and with them.": (11, sizes),
+            "What a packet came to (offramp.switchgnn.telemetry), and uploads that were let in.": (5, counts),
         },
     )
 
@@ -237,6 +265,8 @@ FILES: Mapping[str, Callable[[], str]] = {
     "fpga/hls/common/device.hpp": hls_hpp,
     "fpga/rtl/allreduce/allreduce_pkg.sv": allreduce_pkg,
     "fpga/rtl/common/device_pkg.sv": device_pkg,
+    "fpga/rtl/switch/switch_pkg.sv": switch_pkg,
+    "fpga/rtl/switchgnn/switchgnn_pkg.sv": switchgnn_pkg,
     "fpga/rtl/udp/udp_pkg.sv": udp_pkg,
     "p4/include/allreduce.p4": allreduce_p4,
     "p4/include/ethernet.p4": ethernet_p4,

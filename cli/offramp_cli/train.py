@@ -43,8 +43,8 @@ class SwitchOptions:
     switch: Annotated[
         str | None,
         Field(
-            "P4Runtime address of a live switch, with {racks} those of leaves, then spines, by commas; the embedded "
-            "one by default",
+            "P4Runtime address of a live switch, with {racks} those of leaves, then spines, by commas, with {target} "
+            "fpga fpga:udp=HOST; the embedded one by default",
             group=_GROUP,
         ),
     ] = None
@@ -172,8 +172,14 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
         from offramp_cli.switchgnn.racks import embedded_racks
 
         return partial(embedded_racks, settings.network)
+    if settings.target == "fpga":
+        return _card(settings, options)
     if address is None:
         return partial(behind_agent if transport == NIC else embedded, settings, transport)
+    from offramp.fpga.card import SCHEME
+
+    if address.startswith(SCHEME):
+        raise SettingsError("switch", "goes with {target} fpga only", address)
     compiled = (options.p4info, options.device_config) if options.p4info and options.device_config else None
     if compiled is None and (options.p4info or options.device_config):
         raise SettingsError("p4info", "goes with {device_config} only, and the other way round")
@@ -183,6 +189,26 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
     links = [(port, str(parse_link(link, transport))) for port, link in given]
     endpoint = SwitchEndpoint(address, links, compiled, options.loaded or "")
     return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
+
+
+def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
+    """An FPGA card on the workers' Ethernet."""
+    from offramp.fpga.card import SCHEME
+    from offramp.train.card_fabric import CardFabric
+    from offramp.train.fabric import parse_ports
+    from offramp_base.transport import TRANSPORTS, parse_link
+
+    address = options.switch or ""
+    if not address.startswith(SCHEME):
+        raise SettingsError("switch", f"expected {SCHEME}HOST with {{target}} fpga", options.switch)
+    for field in ("p4info", "device_config", "loaded"):
+        if getattr(options, field) is not None:
+            raise SettingsError(field, "goes without {target} fpga only")
+    links = [parse_link(link, options.transport) for _, link in parse_ports(options.ports or "", settings.workers)]
+    others = [str(link) for link in links if not TRANSPORTS[link.transport].on_interface]
+    if others:
+        raise SettingsError("ports", "expected interfaces on the card's Ethernet with {target} fpga", others[0])
+    return partial(CardFabric, address, [str(link) for link in links], settings.timeout_s)
 
 
 def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:

@@ -21,7 +21,7 @@ module aggregate #(
     output wire               busy,
     input  wire [      127:0] in_data,
     input  wire               in_last,
-    input  wire               in_whole,     // aggregate_check's kind is 2
+    input  wire               in_whole,     // switch_check's kind is 2
     input  wire               in_valid,
     output wire               in_ready,
     output wire [      127:0] out_data,
@@ -34,6 +34,7 @@ module aggregate #(
 );
   localparam SLOTS = PAGES * 256;
   localparam BITS = $clog2(SLOTS);
+  localparam [15:0] SHORT = {5'b0, allreduce_pkg::HEADER_BYTES} - 16'd14;  // behind Ethernet
   localparam [2:0] HEAD = 0, FIND = 1, JUDGE = 2, SLOT = 3, LANES = 4, DRAIN = 5;
 
   function [31:0] swap_word(input [31:0] word);
@@ -50,7 +51,7 @@ module aggregate #(
   wire [7:0] rank = head[50*8+:8];
   wire [7:0] kind = head[51*8+:8];
   wire up = kind == allreduce_pkg::DATA || kind == allreduce_pkg::AGAIN;
-  wire [47:0] rank_mac = {allreduce_pkg::RANKS_MAC[47:9], {1'b0, rank} + 9'd1};  // whose lowest bits are 0
+  wire [47:0] rank_mac = {switch_pkg::HOSTS_MAC[47:9], {1'b0, rank} + 9'd1};  // whose lowest bits are 0
   wire [47:0] sender = {swap_word(head[6*8+:32]), head[10*8+:8], head[11*8+:8]};
 
   // FIND: the job, its page and who the rank is; at most one job has a number.
@@ -132,8 +133,8 @@ module aggregate #(
   wire [127:0] summed;
   wire summed_valid;
   wire in_lanes = state == LANES && in_valid;
-  aggregate_lanes #(
-      .SLOTS(SLOTS)
+  switch_lanes #(
+      .DEPTH(SLOTS * 16)
   ) sums (
       .clk(clk),
       .rst(rst),
@@ -141,18 +142,37 @@ module aggregate #(
       .in_lanes({in_data[47:0], rest}),
       .in_set(sets),
       .in_add(adds),
+      .in_store(sets || adds),
       .in_valid(in_lanes),
       .out_lanes(summed),
       .out_valid(summed_valid)
   );
-  aggregate_sender reply (
+
+  // The contribution's headers, with what differs in a sum or in a question.
+  wire [7:0] kind_out = pulls ? allreduce_pkg::PULL : allreduce_pkg::RESULT;
+  wire [15:0] length_out = pulls ? {SHORT[7:0], SHORT[15:8]} : head[16*8+:16];
+  wire [431:0] reply_head = {
+    head[53*8+:8],
+    flagged,
+    kind_out,
+    allreduce_pkg::SWITCH_RANK,
+    greatest[7:0],
+    greatest[15:8],
+    head[46*8+:16],
+    swap_word(present),
+    head[18*8+:24*8],
+    length_out,
+    head[127:0]
+  };
+  switch_sender #(
+      .HEADER(54),
+      .BEATS (16)
+  ) reply (
       .clk(clk),
       .rst(rst),
-      .in_head(head[431:0]),
-      .in_pulls(pulls),
-      .in_present(present),
-      .in_exponent(greatest),
-      .in_flags(flagged),
+      .in_head(reply_head),
+      .in_to(48'hFFFFFFFFFFFF),
+      .in_bare(pulls),
       .in_valid(decided && (harvests || pulls)),
       .in_ready(sender_ready),
       .lanes(summed),

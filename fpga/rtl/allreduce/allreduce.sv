@@ -34,12 +34,13 @@ module allreduce #(
 );
   localparam JOBS = 4;
 
-  wire [127:0] judged_data, frame_data;
-  wire [3:0] judged_count;
-  wire judged_last, judged_valid, frame_last, frame_valid, frame_ready;
-  wire [1:0] judged_kind, frame_kind;
-  assign mine = judged_valid && judged_last && judged_kind != 0;
-  aggregate_check check (
+  wire [127:0] frame_data;
+  wire frame_last, frame_whole, frame_valid, frame_ready;
+  switch_frames #(
+      .PROTOCOL(allreduce_pkg::IP_PROTOCOL),
+      .HEADER_BYTES(allreduce_pkg::HEADER_BYTES),
+      .FRAME_BYTES(allreduce_pkg::FRAME_BYTES)
+  ) frames (
       .clk(clk),
       .rst(rst),
       .in_data(in_data),
@@ -47,26 +48,11 @@ module allreduce #(
       .in_last(in_last),
       .in_fault(in_fault),
       .in_valid(in_valid),
-      .out_data(judged_data),
-      .out_count(judged_count),
-      .out_last(judged_last),
-      .out_valid(judged_valid),
-      .out_kind(judged_kind)
-  );
-
-  frame_store store (
-      .clk(clk),
-      .rst(rst),
-      .in_data(judged_data),
-      .in_count(judged_count),
-      .in_last(judged_last),
-      .in_kind(judged_kind),
-      .in_valid(judged_valid),
+      .mine(mine),
       .overflow(overflow),
       .out_data(frame_data),
-      /* verilator lint_off PINCONNECTEMPTY */ .out_count(), /* verilator lint_on PINCONNECTEMPTY */  // its kind says enough
       .out_last(frame_last),
-      .out_kind(frame_kind),
+      .out_whole(frame_whole),
       .out_valid(frame_valid),
       .out_ready(frame_ready)
   );
@@ -91,7 +77,7 @@ module allreduce #(
       .busy(busy),
       .in_data(frame_data),
       .in_last(frame_last),
-      .in_whole(frame_kind == 2),
+      .in_whole(frame_whole),
       .in_valid(frame_valid),
       .in_ready(frame_ready),
       .out_data(out_data),

@@ -2,12 +2,7 @@
 // Written by ci/formats: change it there.
 package allreduce_pkg;
   /* verilator lint_off UNUSEDPARAM */  // a design has no use for all of them
-  // The switch, and what the addresses of ranks are added to (offramp.allreduce.wire).
-  localparam [47:0] SWITCH_MAC = 48'd2199023321086;
-  localparam [47:0] RANKS_MAC = 48'd2199023255552;
-  // The switch's IP address.
-  localparam [31:0] SWITCH_IP = 167837694;
-  // In packets.
+  // In packets (offramp.allreduce.wire).
   localparam [7:0] IP_PROTOCOL = 254;
   localparam [7:0] SWITCH_RANK = 255;
   // Kinds of packets.

@@ -13,7 +13,9 @@ module chip_engines #(
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 16,
     // 32-bit counters that the host reads, a multiple of 4, 4 or more.
-    parameter COUNTERS = 4
+    parameter COUNTERS = 4,
+    // Of the other engines: control_port.
+    parameter ENTRIES  = 0
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -29,17 +31,21 @@ module chip_engines #(
     output wire                   out_last,
     output wire                   out_valid,
     input  wire                   out_ready,
-    output wire [            7:0] m_axil_addr,     // registers of one more engine, which control_port calls 2
-    output wire                   m_axil_awvalid,
-    input  wire                   m_axil_awready,
+    output wire [            7:0] m_axil_addr,     // registers of two more engines, which control_port calls 2 and 3
+    output wire [            1:0] m_axil_awvalid,
+    input  wire [            1:0] m_axil_awready,
     output wire [           31:0] m_axil_wdata,
-    output wire                   m_axil_wvalid,
-    input  wire                   m_axil_wready,
-    input  wire                   m_axil_bvalid,
-    output wire                   m_axil_arvalid,
-    input  wire                   m_axil_arready,
-    input  wire [           31:0] m_axil_rdata,
-    input  wire                   m_axil_rvalid
+    output wire [            1:0] m_axil_wvalid,
+    input  wire [            1:0] m_axil_wready,
+    input  wire [            1:0] m_axil_bvalid,
+    output wire [            1:0] m_axil_arvalid,
+    input  wire [            1:0] m_axil_arready,
+    input  wire [           63:0] m_axil_rdata,
+    input  wire [            1:0] m_axil_rvalid,
+    output wire                   write_entry,     // of the tables of one of them
+    output wire [           15:0] entry_at,
+    output wire                   entry_table,
+    output wire [           95:0] entry_data
 );
   localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2;
 
@@ -71,17 +77,18 @@ module chip_engines #(
   wire axil_awvalid, axil_wvalid, axil_arvalid;
   wire [31:0] axil_wdata, rdata_0, rdata_1;
   wire [3:0] awready, wready, bvalid, arready, rvalid;
-  // There is no engine 3: whoever asks reads 0.
-  assign {awready[3:2], wready[3:2], bvalid[3:2]} = {1'b1, m_axil_awready, 1'b1, m_axil_wready, 1'b1, m_axil_bvalid};
-  assign {arready[3:2], rvalid[3:2]} = {1'b1, m_axil_arready, 1'b1, m_axil_rvalid};
+  assign {awready[3:2], wready[3:2], bvalid[3:2]} = {m_axil_awready, m_axil_wready, m_axil_bvalid};
+  assign {arready[3:2], rvalid[3:2]} = {m_axil_arready, m_axil_rvalid};
+  wire [1:0] further = {axil_engine == 3, axil_engine == 2};
   assign m_axil_addr    = axil_addr;
-  assign m_axil_awvalid = axil_awvalid && axil_engine == 2;
+  assign m_axil_awvalid = further & {2{axil_awvalid}};
   assign m_axil_wdata   = axil_wdata;
-  assign m_axil_wvalid  = axil_wvalid && axil_engine == 2;
-  assign m_axil_arvalid = axil_arvalid && axil_engine == 2;
+  assign m_axil_wvalid  = further & {2{axil_wvalid}};
+  assign m_axil_arvalid = further & {2{axil_arvalid}};
   control_port #(
       .LINES(LINES),
-      .COUNTERS(COUNTERS)
+      .COUNTERS(COUNTERS),
+      .ENTRIES(ENTRIES)
   ) control (
       .clk(clk),
       .rst(rst),
@@ -98,6 +105,10 @@ module chip_engines #(
       .write_line(write_line),
       .write_data(write_data),
       .write(write),
+      .write_entry(write_entry),
+      .entry_at(entry_at),
+      .entry_table(entry_table),
+      .entry_data(entry_data),
       .m_axil_addr(axil_addr),
       .m_axil_engine(axil_engine),
       .m_axil_awvalid(axil_awvalid),
@@ -108,7 +119,7 @@ module chip_engines #(
       .m_axil_bvalid(bvalid[axil_engine]),
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(arready[axil_engine]),
-      .m_axil_rdata(axil_engine == 0 ? rdata_0 : axil_engine == 1 ? rdata_1 : axil_engine == 2 ? m_axil_rdata : 32'b0),
+      .m_axil_rdata(axil_engine == 0 ? rdata_0 : axil_engine == 1 ? rdata_1 : axil_engine == 2 ? m_axil_rdata[31:0] : m_axil_rdata[63:32]),
       .m_axil_rvalid(rvalid[axil_engine])
   );
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a host does to the engines on a chip, as packets like theirs: the header's byte 0 says what, bytes 4 to 7 where.
 // 0 writes lines of the table, 64 bytes each, from that line on; a line is written whole, so that look-ups meet what there
-// was or what there is. 1 writes a register, whose value is in the next beat, 2 reads one: bits 7:0 of the place are its
+// was or what there is; with bit 31 of the place it is of another engine's entries, 16 bytes each, of whose two tables bit 30
+// chooses. 1 writes a register, whose value is in the next beat, 2 reads one: bits 7:0 of the place are its
 // offset, bits 9:8 the engine. 3 reads the counters, four in a beat.
 module control_port #(
     // Lines of the table, a power of two, 2 or more.
     parameter LINES    = 64,
     // A multiple of 4, 4 or more.
-    parameter COUNTERS = 4
+    parameter COUNTERS = 4,
+    // Of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
+    parameter ENTRIES  = 0
 ) (
     input  wire                     clk,
     input  wire                     rst,
@@ -24,6 +27,10 @@ module control_port #(
     output wire [$clog2(LINES)-1:0] write_line,
     output wire [            511:0] write_data,
     output wire                     write,
+    output wire                     write_entry,
+    output wire [             15:0] entry_at,
+    output wire                     entry_table,
+    output wire [             95:0] entry_data,      // the last four bytes are for nothing
     output wire [              7:0] m_axil_addr,     // of both channels
     output wire [              1:0] m_axil_engine,
     output wire                     m_axil_awvalid,
@@ -53,7 +60,8 @@ module control_port #(
   wire taken = s_axis_tvalid && s_axis_tready;
   wire given = m_axis_tvalid && m_axis_tready;
   wire good = status == device_pkg::OK;
-  wire in_table = place < LINES;
+  wire of_entries = place[31];
+  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : place < LINES; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
   wire [2:0] works = !good ? END : what == SET ? WRITE : what == GET ? READ : what == COUNT ? LIST : END;
   wire quarters = state == PAYLOAD && taken && what == TABLE;
 
@@ -64,7 +72,13 @@ module control_port #(
       : {number, count, 24'b0, status};
   assign write_line     = place[$clog2(LINES)-1:0];
   assign write_data     = {s_axis_tdata, line};
-  assign write          = quarters && quarter == 3 && good && in_table && &s_axis_tkeep;
+  wire whole = quarters && good && in_table && &s_axis_tkeep;
+  wire line_ends = whole && quarter == 3;
+  assign write          = line_ends && !of_entries;
+  assign write_entry    = whole && of_entries;
+  assign entry_at       = {place[13:0], quarter};
+  assign entry_table    = place[30];
+  assign entry_data     = s_axis_tdata[95:0];
   assign m_axil_addr    = place[7:0];
   assign m_axil_engine  = place[9:8];
   assign m_axil_awvalid = address_waits;
@@ -94,7 +108,7 @@ module control_port #(
           else if (!(&s_axis_tkeep) || (s_axis_tlast && quarter != 3)) status <= device_pkg::BAD_LENGTH;
         end else if (!s_axis_tlast || !(&s_axis_tkeep[3:0])) status <= device_pkg::BAD_LENGTH;
       end
-      if (write) begin
+      if (line_ends) begin
         place <= place + 1'b1;
         count <= count + 1'b1;
       end
@@ -126,5 +140,6 @@ module control_port #(
 
 `ifndef SYNTHESIS
   initial if (COUNTERS < 4 || COUNTERS % 4 != 0) $fatal(1, "control_port: COUNTERS %0d", COUNTERS);
+  initial if (ENTRIES % 4 != 0 || ENTRIES > 65536) $fatal(1, "control_port: ENTRIES %0d", ENTRIES);
 `endif
 endmodule

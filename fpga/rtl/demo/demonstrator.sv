@@ -53,16 +53,20 @@ module demonstrator #(
       .out_last(out_last),
       .out_valid(out_valid),
       .out_ready(out_ready),
-      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_addr(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_addr(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
       /* verilator lint_off PINCONNECTEMPTY */ .m_axil_awvalid(), /* verilator lint_on PINCONNECTEMPTY */  // whoever asks reads 0
-      .m_axil_awready(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wdata(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
-      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
-      .m_axil_wready(1'b1),
-      .m_axil_bvalid(1'b1),
-      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_arvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there is no engine 2
-      .m_axil_arready(1'b1),
-      .m_axil_rdata(32'b0),
-      .m_axil_rvalid(1'b1)
+      .m_axil_awready(2'b11),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wdata(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_wvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
+      .m_axil_wready(2'b11),
+      .m_axil_bvalid(2'b11),
+      /* verilator lint_off PINCONNECTEMPTY */ .m_axil_arvalid(), /* verilator lint_on PINCONNECTEMPTY */  // there are no engines 2 and 3
+      .m_axil_arready(2'b11),
+      .m_axil_rdata(64'b0),
+      .m_axil_rvalid(2'b11),
+      /* verilator lint_off PINCONNECTEMPTY */ .write_entry(), /* verilator lint_on PINCONNECTEMPTY */  // nor tables of theirs
+      /* verilator lint_off PINCONNECTEMPTY */ .entry_at(), /* verilator lint_on PINCONNECTEMPTY */  // nor tables of theirs
+      /* verilator lint_off PINCONNECTEMPTY */ .entry_table(), /* verilator lint_on PINCONNECTEMPTY */  // nor tables of theirs
+      /* verilator lint_off PINCONNECTEMPTY */ .entry_data() /* verilator lint_on PINCONNECTEMPTY */  // nor tables of theirs
   );
 endmodule

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engines on a chip (chip_engines) behind Gigabit Ethernet: ARP, echo, and the request layer over UDP, from RGMII's
 // pins to the engines' streams. The card's MAC address is 02:4F and its IP address. With PAGES it is also the switch of
-// all-reduces between the hosts of its network (aggregate), by the switch's MAC address.
+// all-reduces between the hosts of its network (aggregate), with AGGREGATORS that of SwitchGNN (neighbour_sums), by the
+// switch's MAC address.
 module udp_card #(
     // IPv4 address, 192.168.1.50 by default.
     parameter [31:0] ADDRESS  = 32'hC0A80132,
@@ -19,6 +20,10 @@ module udp_card #(
     parameter DEPTH    = 64,
     // Of slots for all-reduces: 0, or a power of two.
     parameter PAGES    = 0,
+    // Of SwitchGNN, with their tables' places: 0, or powers of two, 16 to 65536.
+    parameter AGGREGATORS = 0,
+    parameter VERTICES    = 1024,
+    parameter EDGES       = 1024,
     // Of the board's pins: rgmii.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -254,21 +259,25 @@ module udp_card #(
       .out_ready(reply_out_ready)
   );
 
-  wire [127:0] sum_data;
-  wire [3:0] sum_count;
-  wire sum_last, sum_valid, for_switch, sum_overflow;
-  wire [31:0] axil_rdata;
-  wire axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid;
-  /* verilator lint_off UNUSEDSIGNAL */  // nobody listens without PAGES
+  // The switches: 0 of all-reduces, 1 of SwitchGNN.
+  wire [255:0] sum_data;
+  wire [7:0] sum_count;
+  wire [1:0] sum_last, sum_valid, for_switch, sum_overflow;
+  wire [63:0] axil_rdata;
+  wire [1:0] axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid;
+  /* verilator lint_off UNUSEDSIGNAL */  // nobody listens without switches
   wire [7:0] axil_addr;
   wire [31:0] axil_wdata;
-  wire axil_awvalid, axil_wvalid, axil_arvalid, sum_ready;
+  wire [1:0] axil_awvalid, axil_wvalid, axil_arvalid, sum_ready;
+  wire write_entry, entry_table;
+  wire [15:0] entry_at;
+  wire [95:0] entry_data;
   /* verilator lint_on UNUSEDSIGNAL */
   generate
     if (PAGES == 0) begin : no_sums  // whoever asks reads 0
-      assign {for_switch, sum_overflow, sum_valid, sum_last, sum_count, sum_data} = 0;
-      assign {axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid} = 5'b11111;
-      assign axil_rdata = 32'b0;
+      assign {for_switch[0], sum_overflow[0], sum_valid[0], sum_last[0], sum_count[3:0], sum_data[127:0]} = 0;
+      assign {axil_awready[0], axil_wready[0], axil_bvalid[0], axil_arready[0], axil_rvalid[0]} = 5'b11111;
+      assign axil_rdata[31:0] = 32'b0;
     end else begin : sums
       allreduce #(
           .PAGES(PAGES)
@@ -276,37 +285,79 @@ module udp_card #(
           .clk(clk),
           .rst(rst),
           .s_axil_awaddr(axil_addr),
-          .s_axil_awvalid(axil_awvalid),
-          .s_axil_awready(axil_awready),
+          .s_axil_awvalid(axil_awvalid[0]),
+          .s_axil_awready(axil_awready[0]),
           .s_axil_wdata(axil_wdata),
-          .s_axil_wvalid(axil_wvalid),
-          .s_axil_wready(axil_wready),
-          .s_axil_bvalid(axil_bvalid),
+          .s_axil_wvalid(axil_wvalid[0]),
+          .s_axil_wready(axil_wready[0]),
+          .s_axil_bvalid(axil_bvalid[0]),
           .s_axil_araddr(axil_addr),
-          .s_axil_arvalid(axil_arvalid),
-          .s_axil_arready(axil_arready),
-          .s_axil_rdata(axil_rdata),
-          .s_axil_rvalid(axil_rvalid),
+          .s_axil_arvalid(axil_arvalid[0]),
+          .s_axil_arready(axil_arready[0]),
+          .s_axil_rdata(axil_rdata[31:0]),
+          .s_axil_rvalid(axil_rvalid[0]),
           .in_data(rx_data),
           .in_count(rx_count),
           .in_last(rx_last),
           .in_fault(rx_fault),
           .in_valid(rx_valid),
-          .mine(for_switch),
-          .overflow(sum_overflow),
-          .out_data(sum_data),
-          .out_count(sum_count),
-          .out_last(sum_last),
-          .out_valid(sum_valid),
-          .out_ready(sum_ready)
+          .mine(for_switch[0]),
+          .overflow(sum_overflow[0]),
+          .out_data(sum_data[127:0]),
+          .out_count(sum_count[3:0]),
+          .out_last(sum_last[0]),
+          .out_valid(sum_valid[0]),
+          .out_ready(sum_ready[0])
+      );
+    end
+    if (AGGREGATORS == 0) begin : no_neighbours  // likewise
+      assign {for_switch[1], sum_overflow[1], sum_valid[1], sum_last[1], sum_count[7:4], sum_data[255:128]} = 0;
+      assign {axil_awready[1], axil_wready[1], axil_bvalid[1], axil_arready[1], axil_rvalid[1]} = 5'b11111;
+      assign axil_rdata[63:32] = 32'b0;
+    end else begin : neighbours
+      switchgnn #(
+          .AGGREGATORS(AGGREGATORS),
+          .VERTICES(VERTICES),
+          .EDGES(EDGES)
+      ) switch (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awvalid(axil_awvalid[1]),
+          .s_axil_awready(axil_awready[1]),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wvalid(axil_wvalid[1]),
+          .s_axil_wready(axil_wready[1]),
+          .s_axil_bvalid(axil_bvalid[1]),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arvalid(axil_arvalid[1]),
+          .s_axil_arready(axil_arready[1]),
+          .s_axil_rdata(axil_rdata[63:32]),
+          .s_axil_rvalid(axil_rvalid[1]),
+          .write(write_entry),
+          .write_at(entry_at),
+          .write_edge(entry_table),
+          .write_data(entry_data),
+          .in_data(rx_data),
+          .in_count(rx_count),
+          .in_last(rx_last),
+          .in_fault(rx_fault),
+          .in_valid(rx_valid),
+          .mine(for_switch[1]),
+          .overflow(sum_overflow[1]),
+          .out_data(sum_data[255:128]),
+          .out_count(sum_count[7:4]),
+          .out_last(sum_last[1]),
+          .out_valid(sum_valid[1]),
+          .out_ready(sum_ready[1])
       );
     end
   endgenerate
 
   // Echoes and ARP's answers, the request layer's frames, or sums.
-  wire [2:0] turn;
+  wire [3:0] turn;
   packet_turns #(
-      .COUNT(3)
+      .COUNT(4)
   ) turns (
       .clk(clk),
       .rst(rst),
@@ -314,16 +365,16 @@ module udp_card #(
       .ends(tx_valid && tx_ready && tx_last),
       .turn(turn)
   );
-  assign {sum_ready, reply_out_ready, echo_ready} = turn & {3{tx_ready}};
+  assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{tx_ready}};
   assign tx_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
-  assign tx_data  = turn[2] ? sum_data : turn[1] ? reply_data : echo_data;
-  assign tx_count = turn[2] ? sum_count : turn[1] ? 4'd15 : echo_count;
+  assign tx_data  = turn[3] ? sum_data[255:128] : turn[2] ? sum_data[127:0] : turn[1] ? reply_data : echo_data;
+  assign tx_count = turn[3] ? sum_count[7:4] : turn[2] ? sum_count[3:0] : turn[1] ? 4'd15 : echo_count;
   assign tx_last  = |(turn & {sum_last, reply_last, echo_last});
 
   reg [COUNTERS*32-1:0] counters;
-  // What is for the switch is none of the card's other frames, and misaddressed to it.
-  wire [15:0] judged_events = for_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
-  wire [15:0] kept_events = overflow || sum_overflow ? 16'h0001 << udp_pkg::OVERFLOW : judged_events;
+  // What is for a switch is none of the card's other frames, and misaddressed to it.
+  wire [15:0] judged_events = |for_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
+  wire [15:0] kept_events = overflow || |sum_overflow ? 16'h0001 << udp_pkg::OVERFLOW : judged_events;
   wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
   wire [15:0] events = kept_events | server_events | sent_events;
   integer i;
@@ -335,7 +386,8 @@ module udp_card #(
       .FLIGHT(16),
       .INPUTS(INPUTS),
       .DEPTH(DEPTH),
-      .COUNTERS(COUNTERS)
+      .COUNTERS(COUNTERS),
+      .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES)
   ) engines (
       .clk(clk),
       .rst(rst),
@@ -361,6 +413,10 @@ module udp_card #(
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(axil_arready),
       .m_axil_rdata(axil_rdata),
-      .m_axil_rvalid(axil_rvalid)
+      .m_axil_rvalid(axil_rvalid),
+      .write_entry(write_entry),
+      .entry_at(entry_at),
+      .entry_table(entry_table),
+      .entry_data(entry_data)
   );
 endmodule

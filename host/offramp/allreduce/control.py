@@ -13,8 +13,7 @@ from offramp.allreduce import entries
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.verdict import PacketVerdict
 from offramp.allreduce.wire import PAGE
-from offramp.fpga.card import SCHEME
-from offramp.fpga.session import Refused
+from offramp.fpga.card import SCHEME, with_card
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
@@ -186,15 +185,7 @@ def with_control(address: str, ask: Callable[[JobControl], _T], timeout_s: float
         return with_session(address, lambda session: ask(AllReduceControl(session)), timeout_s)
     from offramp.allreduce.card import CardControl
 
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            with CardControl(address, timeout_s) as control:
-                return ask(control)
-        except Refused as error:
-            if time.monotonic() > deadline:
-                raise OfframpError(f"device {address}: {error}") from None
-            time.sleep(random.uniform(0, _RETRY_S))
+    return with_card(address, lambda: CardControl(address, timeout_s), ask, timeout_s)
 
 
 def segments_of(address: str, timeout_s: float) -> int:

@@ -4,26 +4,38 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import secrets
 import select
 import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import IntEnum
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from offramp.device import Status
-from offramp.fpga.packets import answer, control
-from offramp.fpga.session import Session
+from offramp.fpga.packets import LINE, LINES, answer, control
+from offramp.fpga.session import Refused, Session
 from offramp.fpga.udp import PORT, Control, Target
 from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 SCHEME: Final = "fpga:udp="
 """What the name of such a card begins with."""
 _MAGIC: Final = 0x4F46_5250
+_ENTRIES: Final = 1 << 31
+"""In a place: it is of an engine's entries; the bit below chooses between two tables."""
+_TABLE_BIT: Final = 30
 _BURST: Final = 64
 """Datagrams that are read before the clock is looked at again."""
+_RETRY_S: Final = 0.5
+_Control = TypeVar("_Control")
+_Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
@@ -32,6 +44,7 @@ class Engine(IntEnum):
     KVS_LOOKUP = 0
     REDUCE = 1
     ALLREDUCE = 2
+    SWITCHGNN = 3
 
 
 def connect(at: str) -> socket.socket:
@@ -99,6 +112,20 @@ class CardRegisters:
         """
         self._ask(Control.SET, offset, struct.pack("<I", value))
 
+    def write_entries(self, table: int, entries: npt.NDArray[np.uint32]) -> None:
+        """Write the first entries of a table, ``(n, 4)`` words each; what follows up to a line's end is zero.
+
+        Raises:
+            OfframpError: no answer, or a table that has no room for them.
+        """
+        content = entries.astype("<u4").tobytes()
+        content += bytes(-len(content) % LINE)
+        for line in range(0, len(content) // LINE, LINES):
+            part = content[line * LINE : (line + LINES) * LINE]
+            self._request(
+                control(Control.TABLE, _ENTRIES | table << _TABLE_BIT | line, part), f"entries of table {table}"
+            )
+
     def close(self) -> None:
         """Give the card back."""
         if self._session.opened:
@@ -119,13 +146,18 @@ class CardRegisters:
             raise OfframpError(lacks + (f", but of {found:#x}" if magic == _MAGIC else ""))
 
     def _ask(self, what: Control, offset: int, content: bytes) -> bytes:
+        said = self._request(control(what, self._engine << 8 | offset, content), f"register {offset:#04x}")
+        if what == Control.GET and len(said) < 4:
+            raise OfframpError(f"{self.name}: refuses register {offset:#04x}")
+        return said
+
+    def _request(self, packet: bytes, subject: str) -> bytes:
         found: list[bytes] = []
-        packet = control(what, self._engine << 8 | offset, content)
         self._session.request(Target.CONTROL, packet, lambda _, reply: found.append(reply))
         self._until(lambda: bool(found))
         said = answer(found[0])
-        if said is None or said.status != Status.OK or (what == Control.GET and len(said.payload) < 4):
-            raise OfframpError(f"{self.name}: refuses register {offset:#04x}")
+        if said is None or said.status != Status.OK:
+            raise OfframpError(f"{self.name}: refuses {subject}")
         return said.payload
 
     def _until(self, done: Callable[[], bool]) -> None:
@@ -142,3 +174,25 @@ class CardRegisters:
             with contextlib.suppress(OSError):  # nothing there, or ICMP's word about an earlier datagram
                 for _ in range(_BURST):
                     self._session.heard(self._line.recv(2048), time.monotonic())
+
+
+def with_card(
+    name: str,
+    open_control: Callable[[], AbstractContextManager[_Control]],
+    ask: Callable[[_Control], _Answer],
+    timeout_s: float,
+) -> _Answer:
+    """Ask something of a card that another host may hold for a moment; ``ask`` may be called again from the start.
+
+    Raises:
+        OfframpError: the other host holds it as long as ``timeout_s``, or what the others raise.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            with open_control() as control:
+                return ask(control)
+        except Refused as error:
+            if time.monotonic() > deadline:
+                raise OfframpError(f"device {name}: {error}") from None
+            time.sleep(random.uniform(0, _RETRY_S))

@@ -7,11 +7,15 @@ import struct
 from typing import Final, NamedTuple
 
 from offramp.device import Status
-from offramp.fpga.udp import Control
+from offramp.fpga.udp import MOST_PACKET, Control
 
 BEAT: Final = 16
 HEADER: Final = struct.Struct("<8sQ")
 """What is asked, and a number that the answer has as well."""
+LINE: Final = 64
+"""Bytes of a line of a table."""
+LINES: Final = (MOST_PACKET - BEAT) // LINE
+"""Lines of a table in a packet."""
 _COMPLETION: Final = struct.Struct("<B3xIQ")
 
 

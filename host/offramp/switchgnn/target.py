@@ -18,6 +18,8 @@ TOFINO_PIPES = 4
 TOFINO_PORTS_PER_PIPE = 128
 TOFINO_RECIRCULATION_PORT = 68
 """Of the first pipe, as the default of ``tna.p4``."""
+_NOWHERE = -1
+"""The recirculation port where no packet passes twice."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ TNA = Target(
     lanes=WIDTHS[:2],
     extra_harvest=True,
 )
-TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA)}
+FPGA = Target("fpga", "", "", _NOWHERE, occupancy=False, lanes=WIDTHS[:1])
+"""A card on Ethernet (``fpga/rtl/switchgnn``), whose registers and entries take the place of names."""
+TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA, FPGA)}
 
 
 class Names(Protocol):

@@ -189,7 +189,12 @@ class TrainSettings(GraphSettings):
         str,
         Field(
             "The switch's program",
-            choices={"v1model": "", "v1model-replicated": "copies in place of passes", "tna": "Tofino"},
+            choices={
+                "v1model": "",
+                "v1model-replicated": "copies in place of passes",
+                "tna": "Tofino",
+                "fpga": "a card",
+            },
         ),
     ] = "v1model"
     racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1

@@ -81,13 +81,17 @@ def _on_link(
     from offramp.nic.compiled_worker import CompiledWorker
     from offramp.nic.worker_library import available
     from offramp.switchgnn.rate import RateControl
+    from offramp.switchgnn.wire import worker_mac
     from offramp.switchgnn.worker import Worker
-    from offramp_base.transport import open_io
+    from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
+    from offramp_base.transport.addressed import Addressed
     from offramp_base.transport.faulty import Faults, Faulty
     from offramp_base.transport.unix import UnixIO
 
     plain = stack.enter_context(closing(open_io(link)))
     if isinstance(plain, UnixIO) and faults == Faults() and gap_s == 0 and available():
         return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))
-    io = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
+    io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
+    if TRANSPORTS[parse_link(link).transport].on_interface:
+        io = Addressed(io, worker_mac(rank))
     return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl())

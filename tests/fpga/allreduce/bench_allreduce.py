@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduce in RTL beside the P4 program: the same packets, in the same order, and the same counts; ranks that sum."""
 
-import random
-
 import cocotb
 import numpy as np
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles
 from offramp_pynq.registers import ALLREDUCE_REGS, ALLREDUCE_REGS_VERSION
 
 from allreduce_lab import JOB, PAGES, equal, program
@@ -26,101 +24,26 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
 from offramp_sim.allreduce import direct
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.clocking import start
+from rtl.switch_board import SwitchBoard
 from switchgnn_channel import UnrulyChannel
 
-BEAT = 16
-LINE = 25
-"""Eighths of a byte's time on the wire in a cycle of 40 ns: frames come at a gigabit per second."""
 
-
-class Board:
-    """The engine between a MAC's streams, with its registers."""
+class Board(SwitchBoard):
+    """The engine, and who may use it."""
 
     def __init__(self, dut, seed=1, pause=0.0):
-        self.dut, self.dice, self.pause = dut, random.Random(seed), pause
-        self.frames, self.cycles, self.overflows = [], 0, 0
-        for name in ("in_valid", "out_ready", "s_axil_awvalid", "s_axil_wvalid", "s_axil_arvalid", "in_fault"):
-            getattr(dut, name).value = 0
-
-    async def begin(self):
-        await start(self.dut)
-        cocotb.start_soon(self._receive())
-
-    async def _receive(self):
-        dut, frame, ready = self.dut, bytearray(), False
-        while True:
-            await RisingEdge(dut.clk)
-            self.cycles += 1
-            self.overflows += int(dut.overflow.value)
-            if ready and dut.out_valid.value == 1:
-                frame += int(dut.out_data.value).to_bytes(BEAT, "little")[: int(dut.out_count.value) + 1]
-                if dut.out_last.value == 1:
-                    self.frames.append(bytes(frame))
-                    frame = bytearray()
-            ready = self.dice.random() >= self.pause
-            dut.out_ready.value = int(ready)
-
-    async def send(self, frame, fault=0):
-        """A frame at the line's pace: a beat in three cycles or four, and the gap behind it."""
-        dut = self.dut
-        due, begun = 0, self.cycles
-        for at in range(0, len(frame), BEAT):
-            beat = frame[at : at + BEAT]
-            dut.in_data.value = int.from_bytes(beat, "little")
-            dut.in_count.value = len(beat) - 1
-            dut.in_last.value = int(at + BEAT >= len(frame))
-            dut.in_fault.value = fault
-            dut.in_valid.value = 1
-            await RisingEdge(dut.clk)
-            dut.in_valid.value = 0
-            due += 8 * len(beat)
-            while LINE * (self.cycles - begun) * 8 // 5 < due:
-                await RisingEdge(dut.clk)
-        await ClockCycles(dut.clk, 7)  # preamble, check sequence, gap
-
-    async def write(self, name, value):
-        dut = self.dut
-        dut.s_axil_awaddr.value, dut.s_axil_wdata.value = ALLREDUCE_REGS[name], value
-        waits = {"aw", "w"}
-        dut.s_axil_awvalid.value = dut.s_axil_wvalid.value = 1
-        while waits:
-            await RisingEdge(dut.clk)
-            for channel in sorted(waits):
-                if getattr(dut, f"s_axil_{channel}ready").value == 1:
-                    getattr(dut, f"s_axil_{channel}valid").value = 0
-                    waits.remove(channel)
-        while dut.s_axil_bvalid.value != 1:
-            await RisingEdge(dut.clk)
-
-    async def read(self, name):
-        dut = self.dut
-        dut.s_axil_araddr.value, dut.s_axil_arvalid.value = ALLREDUCE_REGS[name], 1
-        while True:
-            await RisingEdge(dut.clk)
-            if dut.s_axil_arready.value == 1:
-                dut.s_axil_arvalid.value = 0
-            if dut.s_axil_rvalid.value == 1:
-                return int(dut.s_axil_rdata.value)
+        super().__init__(dut, ALLREDUCE_REGS, seed, pause)
 
     async def admit(self, place, job, ranks, first, pages):
         for page in range(first, first + pages):
             await self.write("CLEAR", 0x100 | page)
-            while await self.read("STATUS") & 1:
-                pass
+            await self.idle()
         await self.write(f"NUMBER{place}", job)
         await self.write(f"PAGES{place}", pages << 8 | first)
         await self.write(f"RANKS{place}", (1 << ranks) - 1)
 
     async def outcomes(self):
         return {name: await self.read(name.upper()) for name in OUTCOMES}
-
-    async def quiet(self):
-        """Nothing has left for a while."""
-        before = -1
-        while before != len(self.frames):
-            before = len(self.frames)
-            await ClockCycles(self.dut.clk, 300)
 
 
 OUTCOMES = ("malformed", "stranger", "stale", "opened", "added", "completed", "duplicate", "repeated", "pulled")

@@ -15,39 +15,15 @@ import pytest
 
 from allreduce_lab import equal
 from allreduce_oracle import exact_sum, random_tensor
-from namespaces import Namespace, require
 from offramp.allreduce.control import with_control
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.allreduce.wire import LANES
 from offramp_base.errors import OfframpError
-from tapped_card import TappedCard
 
 pytestmark = [pytest.mark.rtl, pytest.mark.netns]
 pytest.importorskip("cocotbext.eth")
 CONTROL = "fpga:udp=192.168.1.50"
 PATIENCE_S = 120
-
-
-@pytest.fixture
-def lan(tmp_path, fast):
-    """A bridge that joins the card and three hosts; its own address is the control plane's."""
-    require()
-    with Namespace() as space:
-        space.run("ip", "link", "add", "lan", "type", "bridge")
-        for rank in range(3):
-            space.veth(f"r{rank}", f"r{rank}-in")
-            space.run("ip", "link", "set", f"r{rank}-in", "master", "lan")
-        made = []
-
-        def make(bad=0.0, pages=2):
-            made.append(TappedCard(space, tmp_path, fast, bad, "lan", PAGES=pages))
-            return made[0]
-
-        try:
-            yield space, make
-        finally:
-            for each in made:
-                each.close()
 
 
 def reduce(space, rank, world, job, given):
@@ -65,7 +41,7 @@ def reduce(space, rank, world, job, given):
 
 def test_hosts_sum_exactly_over_a_bad_wire(lan):
     space, make = lan
-    running = make(bad=0.05)
+    running = make(bad=0.05, PAGES=2)
     dice, world, job = np.random.default_rng(1), 3, 0x5EED
     tensors = [random_tensor(dice, dtype, 700, world) for dtype in ("int32", "float32")]
     expected = [exact_sum(arrays, LANES, 128) for arrays in tensors]
@@ -87,7 +63,7 @@ def test_hosts_sum_exactly_over_a_bad_wire(lan):
 
 def test_a_card_without_the_engine_says_so(lan):
     space, make = lan
-    make(pages=0)
+    make()
     with pytest.raises(OfframpError, match="has no allreduce"):
         space.call(lambda: with_control(CONTROL, lambda control: control.pages, PATIENCE_S))
 
@@ -136,7 +112,7 @@ def test_a_ddp_program_trains_through_the_card(lan, tmp_path):
     from offramp_p4.embedded import EmbeddedSwitch
 
     space, make = lan
-    make()
+    make(PAGES=2)
     common = "offloads: [allreduce]\nports: [1, 2]\n"
     card = train(space, tmp_path, "card", f"{common}control: {CONTROL}\nlink: 'af_packet:r{{rank}}'\n")
     with EmbeddedSwitch(None, [1, 2]) as switch:

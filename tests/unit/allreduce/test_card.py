@@ -6,11 +6,7 @@ Blind spot: the RTL, which ``tests/fpga`` has behind the same control.
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -20,69 +16,15 @@ from offramp.allreduce.entries import leaf, star
 from offramp.allreduce.verdict import PacketVerdict
 from offramp.fpga.card import Engine
 from offramp.fpga.registers import register_map
-from offramp.fpga.udp import HEADER, MAGIC, Control, Kind, Reply
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_base.errors import OfframpError
+from register_card import RegisterCard, register_card
 
 SIZE = 4
 
 
-class Card:
-    """Registers behind a UDP socket of this machine."""
-
-    def __init__(self, line: socket.socket) -> None:
-        self.line, self.registers, self.cleared = line, {0x00: 0x4F465250, 0x04: card.VERSION, 0x10: SIZE}, []
-        self.session: int | None = None
-        self.silent = self.busy = False
-
-    def run(self) -> None:
-        """Answer until the socket is closed."""
-        while True:
-            try:
-                datagram, peer = self.line.recvfrom(2048)
-            except OSError:
-                return
-            if not datagram:
-                return
-            if not self.silent:
-                self._answer(HEADER.decode(datagram[: HEADER.size]), datagram[HEADER.size :], peer)
-
-    def _answer(self, head: dict[str, int], packet: bytes, peer: object) -> None:
-        assert head["magic"] == MAGIC
-        reply, content = Reply.DONE, b""
-        if head["kind"] == Kind.OPEN:
-            reply = Reply.BUSY if self.busy else reply
-        elif head["kind"] == Kind.REQUEST:
-            content = self._request(packet)
-        values = {**head, "outcome": reply, "window": 8, "cycles": 25_000_000, "lines": 0}
-        self.line.sendto(HEADER.encode(values) + content, peer)  # type: ignore[arg-type]
-
-    def _request(self, packet: bytes) -> bytes:
-        what, place = struct.unpack_from("<II", packet)
-        assert place >> 8 == Engine.ALLREDUCE
-        offset = place & 0xFF
-        if what == Control.SET:
-            value = struct.unpack_from("<I", packet, 16)[0]
-            if offset == card.REGISTERS["CLEAR"]:
-                assert value & 0x100
-                self.cleared.append(value & 0xFF)
-            self.registers[offset] = value
-            return struct.pack("<B3xIQ", 0, 0, 0)
-        return struct.pack("<I12x", self.registers.get(offset, 0)) + struct.pack("<B3xIQ", 0, 1, 0)
-
-
-@contextmanager
-def simulated() -> Iterator[tuple[Card, str]]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
-        line.bind(("127.0.0.1", 0))
-        there = Card(line)
-        thread = threading.Thread(target=there.run)
-        thread.start()
-        try:
-            yield there, f"fpga:udp=127.0.0.1:{line.getsockname()[1]}"
-        finally:
-            line.sendto(b"", line.getsockname())
-            thread.join()
+def simulated() -> AbstractContextManager[tuple[RegisterCard, str]]:
+    return register_card(Engine.ALLREDUCE, {0x04: card.VERSION, 0x10: SIZE})
 
 
 def test_offsets_are_those_of_the_register_map() -> None:
@@ -100,7 +42,8 @@ def test_jobs_get_pages_of_their_own_and_give_them_back() -> None:
     with simulated() as (there, name):
         assert segments_of(name, 5) == 1
         assert with_control(name, lambda control: control.admit(7, star([0, 1, 2]), 2), 5) == [0, 1]
-        assert there.cleared == [0, 1]
+        cleared = [value for offset, value in there.written if offset == card.REGISTERS["CLEAR"]]
+        assert cleared == [0x100, 0x101]
         assert with_control(name, lambda control: control.admit(8, star([0, 1]), 1), 5) == [2]
         assert (there.registers[0x20], there.registers[0x24], there.registers[0x28]) == (7, 0b111, 0x200)
         assert (there.registers[0x30], there.registers[0x34], there.registers[0x38]) == (8, 0b11, 0x102)

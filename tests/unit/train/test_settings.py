@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
     ("changes", "message"),
     [
         ({"propagator": "tcp"}, "propagator tcp: expected one of local, p2p, strawman, switch"),
-        ({"target": "psa"}, "target psa: expected one of v1model, v1model-replicated, tna"),
+        ({"target": "psa"}, "target psa: expected one of v1model, v1model-replicated, tna, fpga"),
         ({"racks": 0}, "racks 0: expected at least 1"),
         ({"racks": 5}, "racks 5: expected at most one for each of 4 workers"),
         ({"spines": 2}, "spines: goes with racks of at least 2"),

@@ -16,9 +16,6 @@ _ELEMENTS: Final = struct.Struct("<I")
 KEYS: Final = (MOST_PACKET - BEAT) // 8
 """Keys of a packet whose answer fits a packet, too."""
 
-LINES: Final = (MOST_PACKET - BEAT) // 64
-"""Lines of a table in a packet."""
-
 
 def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
     """Status and content of the answer to a packet of :func:`lookups` or :func:`sums`.

@@ -18,7 +18,7 @@ from typing import Final
 
 from offramp.device import Status
 from offramp.fpga.card import Engine, connect
-from offramp.fpga.packets import answer, control
+from offramp.fpga.packets import LINES, answer, control
 from offramp.fpga.session import Refused, Session
 from offramp.fpga.udp import Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
@@ -144,8 +144,8 @@ class UdpLink:
         self._write_lines(at // _LINE, -(-(at + len(content)) // _LINE))
 
     def _write_lines(self, first: int, end: int) -> None:
-        for line in range(first, end, packets.LINES):
-            content = bytes(self._table[line * _LINE : min(line + packets.LINES, end) * _LINE])
+        for line in range(first, end, LINES):
+            content = bytes(self._table[line * _LINE : min(line + LINES, end) * _LINE])
             self._control(control(Control.TABLE, line, content))
 
     def _control(self, packet: bytes) -> None:

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of all slots: 64 lanes of 32 bits each, four in a beat. A beat a cycle; latency 2.
-module aggregate_lanes #(
-    // A power of two.
-    parameter SLOTS = 256
+// The sums of a switch: lanes of 32 bits, four in a beat. A beat a cycle; latency 2.
+module switch_lanes #(
+    // Beats of all sums, a power of two.
+    parameter DEPTH = 4096
 ) (
     input  wire                       clk,
     input  wire                       rst,
-    input  wire [$clog2(SLOTS*16)-1:0] in_at,     // slot and beat in it
+    input  wire [$clog2(DEPTH)-1:0] in_at,     // sum and beat in it
     input  wire [              127:0] in_lanes,  // as in a packet: most significant byte lowest
-    input  wire                       in_set,    // they replace what was there
+    input  wire                       in_set,    // they take the place of what was there
     input  wire                       in_add,    // they are added to it; with neither it is only read
+    input  wire                       in_store,  // what there is then is kept
     input  wire                       in_valid,
     output reg  [              127:0] out_lanes, // what there is then
     output reg                        out_valid
 );
-  localparam BITS = $clog2(SLOTS * 16);
+  localparam BITS = $clog2(DEPTH);
 
   (* ram_style = "block" *)
-  reg [127:0] memory[0:SLOTS*16-1];
+  reg [127:0] memory[0:DEPTH-1];
   reg [127:0] held, lanes;
   reg [BITS-1:0] at;
-  reg set, add, valid;
+  reg set, add, store, valid;
 
   function [31:0] swap_word(input [31:0] word);
     swap_word = {word[7:0], word[15:8], word[23:16], word[31:24]};
@@ -37,8 +38,8 @@ module aggregate_lanes #(
 
   always @(posedge clk) begin
     if (in_valid) held <= memory[in_at];
-    if (valid && (set || add)) memory[at] <= result;
-    {at, lanes, set, add} <= {in_at, in_lanes, in_set, in_add};
+    if (valid && store) memory[at] <= result;
+    {at, lanes, set, add, store} <= {in_at, in_lanes, in_set, in_add, in_store};
     valid     <= in_valid && !rst;
     out_lanes <= result;
     out_valid <= valid && !rst;

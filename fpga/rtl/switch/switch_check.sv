@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the all-reduce packets for this switch among frames while they pass: with the last beat, a cycle after it came,
-// out_kind is 1 for one without all of its lanes, 2 for one that has them, and 0 for everything else, damaged ones too.
-module aggregate_check (
+// Tells the packets of a protocol for this switch among frames while they pass: with the last beat, a cycle after it
+// came, out_kind is 1 for one without all of its lanes, 2 for one that has them, and 0 for everything else, damaged ones
+// too.
+module switch_check #(
+    // Of IPv4.
+    parameter [ 7:0] PROTOCOL     = 8'd254,
+    // Bytes of a frame without lanes, up to 60, and with them.
+    parameter [10:0] HEADER_BYTES = 11'd54,
+    parameter [10:0] FRAME_BYTES  = 11'd310
+) (
     input  wire         clk,
     input  wire         rst,
     input  wire [127:0] in_data,
@@ -15,9 +22,9 @@ module aggregate_check (
     output reg          out_valid,
     output wire [  1:0] out_kind
 );
-  localparam [47:0] SWITCH = {allreduce_pkg::SWITCH_MAC[7:0], allreduce_pkg::SWITCH_MAC[15:8],
-      allreduce_pkg::SWITCH_MAC[23:16], allreduce_pkg::SWITCH_MAC[31:24], allreduce_pkg::SWITCH_MAC[39:32],
-      allreduce_pkg::SWITCH_MAC[47:40]};
+  localparam [47:0] SWITCH = {switch_pkg::SWITCH_MAC[7:0], switch_pkg::SWITCH_MAC[15:8],
+      switch_pkg::SWITCH_MAC[23:16], switch_pkg::SWITCH_MAC[31:24], switch_pkg::SWITCH_MAC[39:32],
+      switch_pkg::SWITCH_MAC[47:40]};
   localparam [15:0] IPV4 = 16'h0008;  // in the order of bytes here
   localparam [7:0] PLAIN = 8'h45;  // version 4 without options
 
@@ -27,7 +34,7 @@ module aggregate_check (
   wire [10:0] more = beat_0 ? 11'd0 : bytes;
   wire [12:0] offset = {in_data[36:32], in_data[47:40]};  // of a fragment, in beat 1
   wire to_switch = in_data[47:0] == SWITCH && in_data[111:96] == IPV4 && in_data[119:112] == PLAIN;
-  wire of_protocol = offset == 0 && in_data[63:56] == allreduce_pkg::IP_PROTOCOL;
+  wire of_protocol = offset == 0 && in_data[63:56] == PROTOCOL;
 
   always @(posedge clk) begin
     out_valid <= in_valid && !rst;
@@ -45,6 +52,6 @@ module aggregate_check (
     if (rst) {beat_0, beat_1} <= 2'b10;
   end
 
-  assign out_kind = !(ours && fault == 0 && bytes >= allreduce_pkg::HEADER_BYTES) ? 2'd0
-      : bytes < allreduce_pkg::FRAME_BYTES ? 2'd1 : 2'd2;
+  assign out_kind = !(ours && fault == 0 && bytes >= HEADER_BYTES) ? 2'd0
+      : bytes < FRAME_BYTES ? 2'd1 : 2'd2;
 endmodule

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// neighbour_sums with its registers, between what a MAC receives and what it sends: takes the packets that are for the
+// switch and leaves all other frames alone.
+module switchgnn #(
+    // Of 32 lanes, a power of two, 16 to 65536.
+    parameter AGGREGATORS = 256,
+    // Places for vertices and for their owners, likewise.
+    parameter VERTICES    = 1024,
+    // Places for contributions, likewise.
+    parameter EDGES       = 1024
+) (
+    input  wire         clk,
+    input  wire         rst,
+    input  wire [  7:0] s_axil_awaddr,
+    input  wire         s_axil_awvalid,
+    output wire         s_axil_awready,
+    input  wire [ 31:0] s_axil_wdata,
+    input  wire         s_axil_wvalid,
+    output wire         s_axil_wready,
+    output wire         s_axil_bvalid,
+    input  wire [  7:0] s_axil_araddr,
+    input  wire         s_axil_arvalid,
+    output wire         s_axil_arready,
+    output wire [ 31:0] s_axil_rdata,
+    output wire         s_axil_rvalid,
+    input  wire         write,           // an entry (offramp.switchgnn.card_tables)
+    input  wire [ 15:0] write_at,
+    input  wire         write_edge,      // a contribution; else a vertex
+    input  wire [ 95:0] write_data,
+    input  wire [127:0] in_data,
+    input  wire [  3:0] in_count,
+    input  wire         in_last,
+    input  wire [  2:0] in_fault,
+    input  wire         in_valid,
+    output wire         mine,            // with a last beat, a cycle after it came: the frame is the switch's
+    output wire         overflow,        // and had no room
+    output wire [127:0] out_data,
+    output wire [  3:0] out_count,
+    output wire         out_last,
+    output wire         out_valid,
+    input  wire         out_ready
+);
+  wire [127:0] frame_data;
+  wire frame_last, frame_whole, frame_valid, frame_ready;
+  switch_frames #(
+      .PROTOCOL(switchgnn_pkg::IP_PROTOCOL),
+      .HEADER_BYTES(switchgnn_pkg::HEADER_BYTES),
+      .FRAME_BYTES(switchgnn_pkg::FRAME_BYTES)
+  ) frames (
+      .clk(clk),
+      .rst(rst),
+      .in_data(in_data),
+      .in_count(in_count),
+      .in_last(in_last),
+      .in_fault(in_fault),
+      .in_valid(in_valid),
+      .mine(mine),
+      .overflow(overflow),
+      .out_data(frame_data),
+      .out_last(frame_last),
+      .out_whole(frame_whole),
+      .out_valid(frame_valid),
+      .out_ready(frame_ready)
+  );
+
+  wire clear, busy;
+  wire [5:0] members;
+  wire [15:0] round;
+  wire [4:0] which;
+  wire [31:0] count;
+  neighbour_sums #(
+      .AGGREGATORS(AGGREGATORS),
+      .VERTICES(VERTICES),
+      .EDGES(EDGES)
+  ) engine (
+      .clk(clk),
+      .rst(rst),
+      .members(members),
+      .clear(clear),
+      .busy(busy),
+      .write(write),
+      .write_at(write_at),
+      .write_edge(write_edge),
+      .write_data(write_data),
+      .in_data(frame_data),
+      .in_last(frame_last),
+      .in_whole(frame_whole),
+      .in_valid(frame_valid),
+      .in_ready(frame_ready),
+      .out_data(out_data),
+      .out_count(out_count),
+      .out_last(out_last),
+      .out_valid(out_valid),
+      .out_ready(out_ready),
+      .round(round),
+      .which(which),
+      .count(count)
+  );
+
+  switchgnn_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(3'b0),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(4'hF),
+      .s_axil_bready(1'b1),
+      .s_axil_bvalid(s_axil_bvalid),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(3'b0),
+      .s_axil_rready(1'b1),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+      .hwif_out_clear_start(clear),
+      .hwif_in_status_busy(busy),
+      .hwif_in_aggregators_value(AGGREGATORS),
+      .hwif_in_vertices_value(VERTICES),
+      .hwif_in_edges_value(EDGES),
+      .hwif_out_members_count(members),
+      .hwif_in_round_value({16'b0, round}),
+      .hwif_out_which_outcome(which),
+      .hwif_in_count_value(count)
+  );
+endmodule

@@ -20,7 +20,9 @@ from offramp.nic import wire as nic
 from offramp.switchgnn import wire as switchgnn
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp.switchgnn.telemetry import Disposition
+from offramp_base.native import ring, ring_end
 from offramp_base.transport import framing
+from offramp_base.transport.shm import rings
 from offramp_base.wire import ethernet
 from offramp_base.wire.structures import Structure
 
@@ -109,6 +111,26 @@ def framing_hpp() -> str:
     body = cpp.constants({"message_bytes": framing.MESSAGE_BYTES, "most_message": framing.MAX_MESSAGE}, "u64")
     text = "Messages of many frames on a Unix socket (offramp_base.transport.framing)."
     return cpp.file(text, "offramp::framing", body, ["<cstdint>"])
+
+
+def rings_hpp() -> str:
+    """Rings of frames in shared memory."""
+    word = 8
+    places = {
+        "wants_at": word,
+        "tail_at": word * ring_end.LINE_WORDS,
+        "entries_at": word * ring_end.RING_HEADER_WORDS,
+        "ring_bytes": rings.RING_BYTES,
+        "entry_bytes": ring.ENTRY_BYTES,
+        "length_at": word * ring.Entry.length,
+        "frames_at": word * ring.Entry.id,
+        "message_bytes": framing.MESSAGE_BYTES,
+        "most_message": rings.MOST_MESSAGE,
+    }
+    body = cpp.comment("A ring begins with its head, and whether the producer waits for room.")
+    body += cpp.constants(places, "u64") + cpp.constants({"skip": ring.SKIP & (1 << 64) - 1}, "u64")
+    text = "Rings of messages of many frames in shared memory (offramp_base.transport.shm.rings)."
+    return cpp.file(text, "offramp::rings", body, ["<cstdint>"])
 
 
 def ethernet_hpp() -> str:
@@ -278,6 +300,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "smartnic/lib/formats/framing.hpp": framing_hpp,
     "smartnic/lib/formats/functions.hpp": functions_hpp,
     "smartnic/lib/formats/queue.hpp": queue_hpp,
+    "smartnic/lib/formats/rings.hpp": rings_hpp,
     "smartnic/lib/formats/stats.hpp": stats_hpp,
     "smartnic/lib/formats/switchgnn.hpp": switchgnn_hpp,
 }

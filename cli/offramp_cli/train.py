@@ -54,8 +54,9 @@ class SwitchOptions:
     transport: Annotated[
         str,
         Field(
-            "Links to the embedded switch: auto (unix) | unix | udp | af_packet | af_xdp | nic (a smartNIC's agent on "
-            "veth pairs); to a live one, what opens interfaces: auto (af_packet) | af_packet | af_xdp"
+            "Links to the embedded switch: auto (shm, else unix) | unix | shm | udp | af_packet | af_xdp | nic (a "
+            "smartNIC's agent on veth pairs); to a live one, what opens interfaces: auto (af_packet) | af_packet | "
+            "af_xdp"
         ),
     ] = "auto"
     p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info by p4c")] = None
@@ -230,8 +231,11 @@ def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
 def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp_base.transport import AUTO, shm
     from offramp_p4.embedded import EmbeddedSwitch
 
+    if transport == AUTO and shm.available():
+        transport = "shm"
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=transport) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         endpoint = SwitchEndpoint(switch.address, links)

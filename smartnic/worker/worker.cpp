@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "link.hpp"
+#include "shared_link.hpp"
+#include "socket_link.hpp"
 #include "switchgnn/endpoint.hpp"
 
 using namespace offramp;
@@ -39,16 +41,16 @@ struct offramp_worker_settings {
 };
 
 // What a call came to.
-enum offramp_worker_outcome { worker_done = 0, worker_interrupted = 1, worker_silent = 2, worker_gone = 3, worker_stalled = 4 };
+enum offramp_worker_outcome { worker_done = 0, worker_interrupted = 1, worker_silent = 2, worker_gone = 3, worker_stalled = 4, worker_lied = 5 };
 }
 
 namespace {
 
 class Worker {
   public:
-    Worker(const offramp_worker_settings& settings, std::vector<Plan> plans, int descriptor)
+    Worker(const offramp_worker_settings& settings, std::vector<Plan> plans, std::unique_ptr<Link> link)
         : settings_(settings),
-          link_(descriptor),
+          link_(std::move(link)),
           endpoint_(settings.worker, std::move(plans),
                     {settings.retry, settings.cap, settings.acks != 0, settings.reupload != 0}, &journal_) {}
 
@@ -76,6 +78,7 @@ class Worker {
                 exchanging_ = false;
                 return worker_done;
             }
+            if (heard == Link::Outcome::lie) return worker_lied;
             if (heard == Link::Outcome::gone) return worker_gone;
             if (endpoint_.progress() != progress_) {
                 progress_ = endpoint_.progress();
@@ -85,18 +88,18 @@ class Worker {
                 return worker_silent;
             }
             if (heard == Link::Outcome::done || spoken == Link::Outcome::done) continue;
-            if (link_.holds() && now - taken_ > stall) return worker_stalled;
+            if (link_->full() && now - taken_ > stall) return worker_stalled;
             if (!endpoint_.has_outgoing()) endpoint_.tick(now);
-            if (endpoint_.has_outgoing() && !link_.holds() && static_cast<double>(now) >= next_send_) continue;
+            if (endpoint_.has_outgoing() && !link_->full() && static_cast<double>(now) >= next_send_) continue;
             Time wait = settings_.tick;
             if (endpoint_.has_outgoing()) wait = std::clamp<Time>(static_cast<Time>(next_send_) - now, 0, wait);
-            if (link_.holds()) wait = settings_.tick;
-            if (!link_.wait(link_.holds(), wait)) return worker_interrupted;
+            if (link_->full()) wait = settings_.tick;
+            if (!link_->wait(link_->full(), wait)) return worker_interrupted;
         }
     }
 
     [[nodiscard]] const Stats& stats() const { return endpoint_.stats(); }
-    [[nodiscard]] const Link& link() const { return link_; }
+    [[nodiscard]] const Link& link() const { return *link_; }
 
   private:
     void begun() {
@@ -108,9 +111,9 @@ class Worker {
 
     // Sends a message's worth of frames, if there are any and the pace allows; busy where there was nothing to do.
     Link::Outcome speak(Time now) {
-        if (!link_.holds()) fill(now);
-        if (!link_.holds()) return Link::Outcome::busy;
-        const auto outcome = link_.send();
+        if (!link_->holds()) fill(now);
+        if (!link_->holds()) return Link::Outcome::busy;
+        const auto outcome = link_->send();
         if (outcome == Link::Outcome::done) taken_ = now;
         return outcome;
     }
@@ -124,10 +127,10 @@ class Worker {
         const double ns_per_byte = rate_.ns_per_byte(now);
         next_send_ = std::max(next_send_, static_cast<double>(now) - burst_ns);
         for (std::uint32_t frames = 0; frames < settings_.window && static_cast<double>(now) >= next_send_; ++frames) {
-            std::byte* room = link_.room();
+            std::byte* room = link_->room();
             const std::size_t length = room == nullptr ? 0 : endpoint_.outgoing(room);
             if (length == 0) return;
-            link_.add(length);
+            link_->add(length);
             next_send_ += ns_per_byte * static_cast<double>(wire_bytes(length));
         }
     }
@@ -136,15 +139,15 @@ class Worker {
     Link::Outcome hear() {
         auto all = Link::Outcome::busy;
         for (;;) {
-            const auto outcome = link_.receive([this](Bytes frame) { endpoint_.incoming(frame); });
+            const auto outcome = link_->receive([this](Bytes frame) { endpoint_.incoming(frame); });
             if (outcome == Link::Outcome::busy) return all;
-            if (outcome == Link::Outcome::gone) return outcome;
+            if (outcome != Link::Outcome::done) return outcome;
             all = outcome;
         }
     }
 
     offramp_worker_settings settings_;
-    Link link_;
+    std::unique_ptr<Link> link_;
     std::uint64_t journal_ = 0;
     Endpoint endpoint_;
     Rate rate_{line_bps};
@@ -160,17 +163,22 @@ class Worker {
 
 #define OFFRAMP_API extern "C" __attribute__((visibility("default")))
 
-// A worker on the socket `descriptor`, which stays the caller's; nothing, and why, where `plans` are none. It is one
-// thread's at a time.
+// A worker on the socket `descriptor`, with `memory` through that: both stay the caller's. Nothing, and why, where `plans`
+// are none. It is one thread's at a time.
 OFFRAMP_API void* offramp_worker_open(const offramp_worker_settings* settings, const char* plans, std::size_t size,
-                                      int descriptor, char* why) {
+                                      int descriptor, std::byte* memory, char* why) {
     std::vector<Plan> read;
     std::string fault;
     if (!read_plans({reinterpret_cast<const std::byte*>(plans), size}, read, fault)) {
         say(why, fault);
         return nullptr;
     }
-    return new Worker(*settings, std::move(read), descriptor);
+    std::unique_ptr<Link> link;
+    if (memory == nullptr)
+        link = std::make_unique<SocketLink>(descriptor);
+    else
+        link = std::make_unique<SharedLink>(memory, descriptor);
+    return new Worker(*settings, std::move(read), std::move(link));
 }
 
 // Begins to wait for the other workers.

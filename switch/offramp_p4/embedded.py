@@ -40,8 +40,8 @@ class EmbeddedSwitch:
         cpu_port, device_id, seed, include, defines, tm, engine, tls, translation: as in
             :class:`offramp_p4.settings.Settings`.
         interfaces: network interfaces of the launcher's namespace to use as ports.
-        transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
-            at both ends by this transport; or what opens ``interfaces``.
+        transport: what the ports are: Unix sockets (``auto``), shared memory, UDP on the loopback, or veth pairs,
+            opened at both ends by this transport; or what opens ``interfaces``.
         peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
         limits: what programs, packets and requests may take, as in :class:`offramp_p4.settings.Settings`.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
@@ -166,7 +166,8 @@ class EmbeddedSwitch:
             self._veth = veth = VethLinks(self.port_numbers)
             self._launcher += veth.launcher
             return veth.switch_ends, [f"{self._transport}:{name}" for name in veth.host_ends]
-        names = [f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers]
+        kind = "shm" if self._transport == "shm" else "unix"
+        names = [f"{kind}:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers]
         return names, names
 
     def _make_settings(self) -> Settings:

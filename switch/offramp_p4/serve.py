@@ -53,6 +53,10 @@ def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:
         from offramp_p4.ports.unix import UnixPort
 
         return UnixPort(link.where)
+    if link.transport == "shm":
+        from offramp_p4.ports.shm import ShmPort
+
+        return ShmPort(link.where)
     if link.transport == "udp":
         from offramp_p4.ports.udp import UdpPort
 

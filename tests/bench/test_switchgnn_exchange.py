@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an epoch's exchanges cost workers and switch, in processor time: other work on the machine counts little.
 
-``OFFRAMP_GRAPH`` names another graph than the generated one. docs/PERFORMANCE.md has the table; nothing passes or fails
-by it.
+``OFFRAMP_GRAPH`` names another graph than the generated one, ``OFFRAMP_TRANSPORT`` other links. docs/PERFORMANCE.md has
+the table; nothing passes or fails by it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = pytest.mark.bench
 GRAPH = os.environ.get("OFFRAMP_GRAPH", "sbm:n=20000,k=8,degree=15,features=500,homophily=0.9")
+TRANSPORT = os.environ.get("OFFRAMP_TRANSPORT", "auto")
 WORKERS, EPOCHS = 8, 20
 
 
@@ -62,7 +63,7 @@ def test_exchanges_of_an_epoch() -> None:
         answers.put((time.perf_counter() - clock, time.process_time() - used))
         barrier.wait()
 
-    with EmbeddedSwitch(None, WORKERS) as switch:
+    with EmbeddedSwitch(None, WORKERS, transport=TRANSPORT) as switch:
         ports = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         with SwitchFabric(SwitchEndpoint(switch.address, ports), "switch") as fabric:
             fabric.load(plans, settings.memory // 128)

@@ -347,6 +347,13 @@ class Expressions:
         self.b.fence("release")  # llvmlite writes no atomic stores through opaque pointers
         return self.b.store(word, place, align=8), "None"
 
+    def _call_fence(self) -> Typed:
+        return self.b.fence("seq_cst"), "None"
+
+    def _call_prefetch(self, place: Value) -> Typed:
+        f = self._intrinsic("llvm.prefetch.p0", ll.VoidType(), PTR, I32, I32, I32)
+        return self.b.call(f, [place, const(I32, 0), const(I32, 3), const(I32, 1)]), "None"
+
     def _call_call_word(self, function: Value, argument: Value) -> Typed:
         kind = ll.FunctionType(I32, [PTR])
         return self.b.zext(self._call_pointer(kind, function, [self.b.inttoptr(argument, PTR)]), I64), "int"

@@ -139,6 +139,16 @@ def publish(place: Words, word: int) -> None:
     raise NotImplementedError
 
 
+def fence() -> None:
+    """What was written before is seen by others before anything after it is read."""
+    raise NotImplementedError
+
+
+def prefetch(place: Words) -> None:
+    """Bring the line of the cache that the word is in, which may be anywhere: a hint without any other effect."""
+    raise NotImplementedError
+
+
 def call_word(function: int, argument: int) -> int:
     """Call a C function ``uint32_t (*)(void *)``."""
     raise NotImplementedError

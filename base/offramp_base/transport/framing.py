@@ -83,11 +83,17 @@ def unpack(message: bytes | npt.NDArray[np.uint8]) -> PacketBatch:
     payload = np.frombuffer(message, np.uint8, offset=head)
     if int(lengths.sum()) != len(payload):
         raise OfframpError(f"message of {len(message)} bytes: its frames should take {int(lengths.sum())}")
-    width = int(lengths.max(initial=0))
+    rows = rows_of(lengths, payload)
+    if isinstance(message, bytes):
+        rows.data = rows.data.copy()
+    return rows
+
+
+def rows_of(lengths: npt.NDArray[np.int32], payload: npt.NDArray[np.uint8]) -> PacketBatch:
+    """Frames that lie one behind the other, all with port 0; they stay there where they are of one length."""
+    count, width = len(lengths), int(lengths.max(initial=0))
     if len(payload) == width * count:
         data = payload.reshape(count, width)
-        if isinstance(message, bytes):
-            data = data.copy()
     else:
         data = np.zeros((count, width), np.uint8)
         data[np.arange(width) < lengths[:, None]] = payload

@@ -45,6 +45,7 @@ TRANSPORTS: Final = {
     transport.name: transport
     for transport in (
         Transport("unix", "PATH", (), lossless=True),
+        Transport("shm", "PATH", (), lossless=True),
         Transport("udp", "HOST:PORT", (), lossless=False),
         Transport("af_packet", "IFNAME", ("CAP_NET_RAW",), lossless=False),
         Transport("af_xdp", "IFNAME", ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"), lossless=False),
@@ -111,6 +112,10 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
         from offramp_base.transport.unix import UnixIO
 
         return UnixIO(link.where)
+    if link.transport == "shm":
+        from offramp_base.transport.shm.io import ShmIO
+
+        return ShmIO(link.where)
     from offramp_base.transport.socket_io import SocketIO
 
     if link.transport == "udp":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of SwitchGNN on a Unix socket whose endpoint is the agent's, in this process (``smartnic/worker``)."""
+"""A worker of SwitchGNN, on a Unix socket or in shared memory, whose endpoint is the agent's (``smartnic/worker``)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from offramp.switchgnn.stats import Link, WorkerStats
 from offramp.switchgnn.worker import TICKS, silence
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
+from offramp_base.transport.shm.io import ShmIO
 from offramp_base.transport.unix import STALL_S, UnixIO
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class WorkerOutcome(IntEnum):
     SILENT = 2
     GONE = 3
     STALLED = 4
+    LIED = 5
 
 
 class CompiledWorker:
@@ -62,7 +64,7 @@ class CompiledWorker:
         self,
         index: int,
         plans: Sequence[Plan],
-        io: UnixIO,
+        io: UnixIO | ShmIO,
         timeout_s: float = 10.0,
         *,
         window: int = 256,
@@ -78,7 +80,8 @@ class CompiledWorker:
         settings = Settings(index, window, *(round(1e9 * each) for each in times), recovery.acks, recovery.reupload)
         self._library, self._why = library(), ctypes.create_string_buffer(WHY_BYTES)
         text = plan_text.write(shares)
-        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), self._why)
+        memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
+        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._why)
         if not self._worker:
             raise OfframpError(f"worker {index}: {self._said()}")
 
@@ -131,6 +134,8 @@ class CompiledWorker:
             pass  # a signal's handler has run by now
         if outcome == WorkerOutcome.SILENT:
             raise OfframpError(silence(self.index, self._timeout_s, self._said()))
+        if outcome == WorkerOutcome.LIED:
+            raise OfframpError(f"{self._io.name}: the switch spoilt the link")
         if outcome == WorkerOutcome.GONE:
             raise OfframpError(f"{self._io.name}: the switch closed the link")
         if outcome == WorkerOutcome.STALLED:

@@ -53,7 +53,7 @@ def library() -> Any:
         raise OfframpError(f"{path}: {error}") from None
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
     text = ctypes.c_char_p
-    opened = (ctypes.POINTER(Settings), text, ctypes.c_size_t, ctypes.c_int, text)
+    opened = (ctypes.POINTER(Settings), text, ctypes.c_size_t, ctypes.c_int, pointer, text)
     for name, result, arguments in (
         ("open", pointer, opened),
         ("start", None, (pointer,)),

@@ -34,7 +34,9 @@ def open_worker(
     faults: Faults | None = None,
     seed: int = 0,
 ) -> AnyWorker:
-    """The worker ``rank``; ``stack`` closes it. On a Unix socket it is machine code where a compiler can be had.
+    """The worker ``rank``; ``stack`` closes it.
+
+    On Unix sockets and in shared memory it is machine code where a compiler can be had.
 
     Args:
         rank: of the worker.
@@ -86,10 +88,11 @@ def _on_link(
     from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
     from offramp_base.transport.addressed import Addressed
     from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.shm.io import ShmIO
     from offramp_base.transport.unix import UnixIO
 
     plain = stack.enter_context(closing(open_io(link)))
-    if isinstance(plain, UnixIO) and faults == Faults() and gap_s == 0 and available():
+    if isinstance(plain, UnixIO | ShmIO) and faults == Faults() and gap_s == 0 and available():
         return stack.enter_context(closing(CompiledWorker(rank, plans, plain, timeout_s, **options)))
     io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
     if TRANSPORTS[parse_link(link).transport].on_interface:

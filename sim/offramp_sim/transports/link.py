@@ -53,14 +53,14 @@ class LinkRate:
 
 
 def measure_link(transport: str, size: int, seconds: float, seed: int = 0) -> LinkRate:
-    """Send frames of ``size`` bytes for ``seconds``, over a veth pair between two namespaces save for ``unix``.
+    """Send frames of ``size`` bytes for ``seconds``, over a veth pair between two namespaces, or on this machine.
 
     Raises:
         OfframpError: no right to make namespaces, or the link does not work.
     """
-    if transport == "unix":
+    if TRANSPORTS[transport].where == "PATH":
         with temporary_folder() as folder:
-            return _measure(transport, [], f"unix:{folder}/port", size, seconds, seed)
+            return _measure(transport, [], f"{transport}:{folder}/port", size, seconds, seed)
     return in_namespace(lambda: _over_veth(transport, size, seconds, seed))
 
 

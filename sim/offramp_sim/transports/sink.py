@@ -56,6 +56,7 @@ def _count(port: Port) -> None:
         if received - reported >= ACKNOWLEDGED or (received > reported and not ready):
             reported = received
             port.send(report(received))
+            port.rest()
 
 
 def _say(what: dict[str, Any]) -> None:

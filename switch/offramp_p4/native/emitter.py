@@ -117,6 +117,7 @@ class Emitter:
     Attributes:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
+        counted: tables that a packet which comes again looks up with keys one after the other.
         work: how many steps what stands in a loop takes.
     """
 
@@ -127,6 +128,7 @@ class Emitter:
         self.library, self._name = library, name
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
+        self.counted: frozenset[ir.Table] = frozenset()
         self.work = Work()
         self._function: _Function | None = None
         self._serial = 0

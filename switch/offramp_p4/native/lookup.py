@@ -62,11 +62,8 @@ def key_room(g: Emitter, plan: TablePlan) -> Value:
     return g.allocate(ll.IntType(64 * plan.key.words), 8)
 
 
-def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | None = None) -> Value:
-    """The entry, counted from 1, that matches the values of all keys; 0 if none does.
-
-    The concatenation of the keys is left at ``words`` (None: nobody wants it).
-    """
+def store_key(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value) -> None:
+    """Write the concatenation of the values of all keys to ``words``."""
     key = plan.key
     whole = ll.IntType(64 * key.words)
     number = const(whole, 0)
@@ -74,16 +71,25 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | 
         if key.widths[i]:
             number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
             number = g.b.or_(number, g.resize(values[i], whole.width))
+    g.tags.mark(g.b.store(number, words, align=8), "Words")
+
+
+def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | None = None) -> Value:
+    """The entry, counted from 1, that matches the values of all keys; 0 if none does.
+
+    The concatenation of the keys is left at ``words`` (None: nobody wants it).
+    """
+    key = plan.key
     if words is None:
         words = key_room(g, plan)
-    g.tags.mark(g.b.store(number, words, align=8), "Words")
+    store_key(g, plan, values, words)
     at = plan.words
     table = g.word_address(at)
     if key.search == "exact":
         return g.call(find, g.pointer(at + offset(Table.slots)), g.word(at + Table.mask), words, key.words)
     if key.search == "prefix":
         shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
-        return g.call(find_longest, table, words, g.allocate(whole, 8), *shape)
+        return g.call(find_longest, table, words, key_room(g, plan), *shape)
     numbers = g.allocate(ll.ArrayType(I64, max(len(key.ranges), 1)))
     for position, i in enumerate(key.ranges):
         stored = g.b.store(g.resize(values[i], 64), g.at(numbers, 8 * position))

@@ -14,6 +14,7 @@ from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
 from offramp_p4.native.lookup import MemberBits, TablePlan, key_room, lookup
 from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
@@ -60,6 +61,8 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     searched = plan.key.search != "none"
     words = key_room(g, plan) if searched else i64(0)
     entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"], words)
+    if table in g.counted:
+        g.call(hint_next, g.word_address(plan.words), words, entry, plan.row_size)
     row, found = g.allocate(I64), g.allocate(I64)
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 

@@ -31,6 +31,9 @@ class Port(Protocol):
     def flush(self) -> None:
         """Send what was kept."""
 
+    def rest(self) -> None:
+        """Nothing has arrived on any port, and the loop is about to wait: what a host is to be told, it is told now."""
+
     @property
     def congested(self) -> bool:
         """So much is kept that the switch should take in nothing more until it is gone."""

@@ -51,6 +51,10 @@ class CapturedPort:
         """Of the port."""
         self._port.flush()
 
+    def rest(self) -> None:
+        """Of the port."""
+        self._port.rest()
+
     @property
     def congested(self) -> bool:
         """Of the port."""

@@ -144,7 +144,7 @@ class Forwarder:
         if self._workers is not None:
             poll.register(self._workers, select.POLLIN)
         parts: list[PacketBatch] = []
-        for descriptor, events in poll.poll(timeout_s * 1000):
+        for descriptor, events in self._wait(poll, timeout_s):
             if descriptor == self._wake:
                 parts += self._take_injected()
                 continue
@@ -166,6 +166,15 @@ class Forwarder:
             self._distribute(self._device.process(arrived, self._busy()))
         else:
             self._device.send_notices()
+
+    def _wait(self, poll: select.poll, timeout_s: float) -> list[tuple[int, int]]:
+        """What the descriptors have; the ports hear of it before the loop waits."""
+        there = poll.poll(0)
+        if there or timeout_s <= 0:
+            return there
+        for port in self._ports.values():
+            port.rest()
+        return poll.poll(timeout_s * 1000)
 
     def _busy(self) -> list[int]:
         """Ports whose links take no more now, whatever waits for them."""

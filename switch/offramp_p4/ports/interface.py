@@ -74,6 +74,9 @@ class InterfacePort:
         except OSError as error:
             self._lose(error)
 
+    def rest(self) -> None:
+        """Nothing to do."""
+
     @property
     def congested(self) -> bool:
         """Never: a real interface drops."""

@@ -95,6 +95,10 @@ class GatedPort:
         """Of the port: frames that it has taken still leave when it is disabled."""
         self._port.flush()
 
+    def rest(self) -> None:
+        """Of the port."""
+        self._port.rest()
+
     @property
     def congested(self) -> bool:
         """Of the port; a disabled one holds nobody back."""

@@ -57,6 +57,9 @@ class UdpPort:
         except OSError as error:
             self._lose(error)
 
+    def rest(self) -> None:
+        """Nothing to do."""
+
     @property
     def congested(self) -> bool:
         """Never: a network drops."""

@@ -9,7 +9,7 @@ import socket
 import time
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address
@@ -43,8 +43,10 @@ class UnixPort:
         OfframpError: the socket cannot be made at ``path``.
     """
 
+    transport: ClassVar[str] = "unix"
+
     def __init__(self, path: str | Path) -> None:
-        self.name = f"unix:{check_path(path)}"
+        self.name = f"{self.transport}:{check_path(path)}"
         self.stats = LinkStats()
         self._path = Path(path)
         self._host: socket.socket | None = None
@@ -113,6 +115,9 @@ class UnixPort:
             self.stats.sent += message.frames
             self.stats.sent_bytes += len(message.payload)
 
+    def rest(self) -> None:
+        """Nothing to do."""
+
     @property
     def congested(self) -> bool:
         """Whether the host is far behind, but still reading."""
@@ -137,7 +142,10 @@ class UnixPort:
         remove(self._listener)
 
     def _stalled(self) -> bool:
-        return bool(self._kept) and time.monotonic() - self._progress > STALL_S
+        return bool(self._kept) and self._behind()
+
+    def _behind(self) -> bool:
+        return time.monotonic() - self._progress > STALL_S
 
     def _accept(self) -> bool:
         try:

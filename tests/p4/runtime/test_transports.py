@@ -30,7 +30,7 @@ ON_INTERFACES = [pytest.param(name, marks=pytest.mark.netns) for name in ("af_pa
 @pytest.fixture
 def somewhere(request):
     """Runs a function, in a namespace of the test's own where the transport uses interfaces."""
-    if request.node.callspec.params["transport"] in {"unix", "udp"}:
+    if request.node.callspec.params["transport"] in {"unix", "shm", "udp"}:
         yield lambda function: function()
         return
     namespaces.require()
@@ -74,7 +74,7 @@ def collect(io, count, timeout_s=5.0):
     return frames
 
 
-@pytest.mark.parametrize("transport", ["unix", "udp", *ON_INTERFACES])
+@pytest.mark.parametrize("transport", ["unix", "shm", "udp", *ON_INTERFACES])
 def test_embedded_switch_forwards_and_takes_a_host_that_returns(transport, somewhere, tmp_path):
     def work():
         with EmbeddedSwitch(PROGRAM, [1, 2], workdir=tmp_path / "s", transport=transport) as switch:
@@ -84,7 +84,7 @@ def test_embedded_switch_forwards_and_takes_a_host_that_returns(transport, somew
     somewhere(work)
 
 
-@pytest.mark.parametrize("transport", ["unix", "udp", *ON_INTERFACES])
+@pytest.mark.parametrize("transport", ["unix", "shm", "udp", *ON_INTERFACES])
 def test_link_is_measured_without_loss(transport, somewhere):
     rate = somewhere(lambda: measure_link(transport, 178, 0.05))
     assert rate.lost == 0
@@ -106,7 +106,7 @@ def test_list_and_bench_write_json(tmp_path):
     shown = offramp("transport", "list", "--json", str(tmp_path / "list.json"))
     assert "af_xdp:IFNAME" in shown.output
     listed = json.loads((tmp_path / "list.json").read_text())
-    assert [row["transport"] for row in listed["transports"]] == ["unix", "udp", "af_packet", "af_xdp"]
+    assert [row["transport"] for row in listed["transports"]] == ["unix", "shm", "udp", "af_packet", "af_xdp"]
     arguments = ["-t", "unix", "--size", "100", "--seconds", "0.01", "--rounds", "2", "--no-exchange"]
     shown = offramp("transport", "bench", *arguments, "--json", str(tmp_path / "bench.json"))
     assert shown.exit_code == 0, shown.output
@@ -117,21 +117,21 @@ def test_list_and_bench_write_json(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "--transport", "tcp"], "transport 'tcp': expected auto, unix, udp, af_packet, af_xdp"),
+        (["train", "--transport", "tcp"], "transport 'tcp': expected auto, unix, shm, udp, af_packet, af_xdp"),
         (
             ["train", "--workers", "1", "--switch", "h:1", "--ports", "eth9", "--transport", "udp"],
             "link 'eth9': transport udp expects udp:HOST:PORT",
         ),
         (
             ["train", "--workers", "1", "--switch", "h:1", "--ports", "dpdk:0"],
-            "link 'dpdk:0': expected unix:PATH, udp:HOST:PORT, af_packet:IFNAME, af_xdp:IFNAME or the name of a",
+            "link 'dpdk:0': expected unix:PATH, shm:PATH, udp:HOST:PORT, af_packet:IFNAME, af_xdp:IFNAME or the",
         ),
         (
             ["switch", "run", "--no-p4", "--transport", "x"],
-            "--transport x: expected one of auto, unix, udp, af_packet, af_xdp",
+            "--transport x: expected one of auto, unix, shm, udp, af_packet, af_xdp",
         ),
         (["switch", "run", "--no-p4", "-i", "1@af_xdp:none0"], "no interface 'none0'; there are "),
-        (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, udp, af_packet, af_xdp"),
+        (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, shm, udp, af_packet, af_xdp"),
     ],
 )
 def test_golden_errors_of_transports(arguments, message):

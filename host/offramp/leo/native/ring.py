@@ -1,171 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues of messages for one producer and one consumer, in memory that both see: shared, registered or a copy.
-
-A ring is two words and a power of two of bytes: how many bytes the producer has published, how many the consumer has
-given back. Positions count bytes and never fall. An entry is five words and a message, padded to 8 bytes, and lies in
-one piece: where it would not fit before the end of the bytes, a word of -1 says that the next entry is at their
-beginning. So a ring's bytes may be sent as a stream and mean the same on the other side.
-
-The other side can write all of that at any time, so a ring believes nothing of it. Each side keeps an *end*, private
-words with its own position and the ring's size. A position or a length of the other side is read once, checked, and
-used as it was when it was checked. What cannot be sets ``fault``, and the end is of no use any more.
-
-Written in the part of Python that :mod:`offramp_base.native` compiles.
-"""
+"""Rings of requests and answers (:mod:`offramp_base.native.ring`): what an entry's words say of a request."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from offramp_base.native.records import Record, offset
-from offramp_base.native.subset import Bytes, Words, below, inlined, native, observe, publish
+from offramp_base.native.ring import (
+    BAD_LENGTH,
+    BAD_POSITION,
+    ENTRY_BYTES,
+    FAULTS,
+    NOTHING,
+    SKIP,
+    Entry,
+    RingEnd,
+    entry,
+    entry_bytes,
+    front,
+    give_back,
+    message,
+    pass_over,
+    publish_ring,
+    reserve,
+    take_words,
+)
+from offramp_base.native.subset import inlined
 
+__all__ = [
+    "BAD_LENGTH",
+    "BAD_POSITION",
+    "BAD_ROW",
+    "ENTRY_BYTES",
+    "FAULTS",
+    "MOST_ROWS",
+    "MOST_TRIPS",
+    "NOTHING",
+    "ONCE",
+    "ORDERED",
+    "SKIP",
+    "Entry",
+    "RingEnd",
+    "entry",
+    "entry_bytes",
+    "front",
+    "give_back",
+    "message",
+    "pack_info",
+    "pass_over",
+    "publish_ring",
+    "reserve",
+    "take_words",
+]
 
-class RingEnd(Record):
-    """One side of a ring, in private words."""
-
-    head: Words  # the word that the producer publishes
-    tail: Words  # the word that the consumer gives back
-    entries: Bytes
-    size: int  # of the entries, bytes
-    position: int  # bytes that this side has written, or seen
-    arrived: int  # when the last bytes came, where the transport knows; 0: entries say when they were sent
-    longest: int  # bytes of the longest message that is taken
-    front: int  # bytes of the message in front, as they were checked
-    fault: int  # what the other side did that cannot be, or 0
-    reserved: Annotated[Words, 7]
-
-
-class Entry(Record):
-    """What comes before a message."""
-
-    length: int  # of the message, bytes; SKIP: go on at the beginning
-    id: int
-    key: int
-    stamp: int  # ns: when it was queued
-    info: int  # :func:`pack_info`
-
-
-BAD_POSITION: Final = 1
-BAD_LENGTH: Final = 2
 BAD_ROW: Final = 3
-FAULTS: Final = {
-    BAD_POSITION: "a position outside the ring",
-    BAD_LENGTH: "a message of an impossible length",
-    BAD_ROW: "a request of a row or round trip that it does not have",
-}
-
-ENTRY_BYTES: Final = 8 * Entry.WORDS
-SKIP: Final = -1
+FAULTS[BAD_ROW] = "a request of a row or round trip that it does not have"
 MOST_TRIPS: Final = 4
 MOST_ROWS: Final = 1 << 16
 """The most rows of a request table: the lower 16 bits of an entry's id name the row."""
-NOTHING: Final = -1
-
-
-@inlined
-def entry_bytes(length: int) -> int:
-    """What an entry takes."""
-    return ENTRY_BYTES + ((length + 7) & ~7)
-
-
-@native
-def reserve(end: RingEnd, length: int) -> int:
-    """Where the entry of a message of ``length`` bytes goes, as an offset of bytes; NOTHING if there is no room."""
-    size = end.size
-    head = end.position
-    used = head - observe(end.tail)
-    if below(size, used):
-        end.fault = BAD_POSITION
-        return NOTHING
-    need = entry_bytes(length)
-    place = head & (size - 1)
-    free = size - used
-    left = size - place
-    if left < need:
-        if free < left + need:
-            return NOTHING
-        Words(end.entries)[place >> 3] = SKIP
-        head += left
-        place = 0
-    elif free < need:
-        return NOTHING
-    end.position = head + need
-    return place
-
-
-@native
-def publish_ring(end: RingEnd) -> int:
-    """Let the consumer see what was written."""
-    publish(end.head, end.position)
-    return 0
-
-
-@native
-def front(end: RingEnd) -> int:
-    """Offset of the first entry that was not seen, NOTHING if there is none that is whole; ``front`` is its length."""
-    size = end.size
-    at = end.position
-    here = observe(end.head) - at
-    if below(size, here):
-        end.fault = BAD_POSITION
-        return NOTHING
-    if here < 8:
-        return NOTHING
-    words = Words(end.entries)
-    place = at & (size - 1)
-    length = observe(words + (place >> 3))
-    if length == SKIP and place != 0:
-        here -= size - place
-        if here < 8:
-            return NOTHING
-        end.position = at + size - place
-        place = 0
-        length = observe(words)
-    if length < 0 or length > end.longest or length > size - place - ENTRY_BYTES:
-        end.fault = BAD_LENGTH
-        return NOTHING
-    if here < entry_bytes(length):
-        return NOTHING
-    end.front = length
-    return place
-
-
-@inlined
-def entry(end: RingEnd, place: int) -> Entry:
-    """The words of an entry."""
-    return Entry(Words(end.entries) + (place >> 3))
-
-
-@inlined
-def message(end: RingEnd, place: int) -> Bytes:
-    """The bytes of an entry's message."""
-    return end.entries + (place + ENTRY_BYTES)
-
-
-@inlined
-def take_words(end: RingEnd, place: int, into: Entry) -> None:
-    """Copy the five words of the entry in front, each of which the producer may rewrite."""
-    words = Words(entry(end, place))
-    into.length = end.front
-    into.id = observe(words + offset(Entry.id))
-    into.key = observe(words + offset(Entry.key))
-    into.stamp = observe(words + offset(Entry.stamp))
-    into.info = observe(words + offset(Entry.info))
-
-
-@native
-def pass_over(end: RingEnd) -> int:
-    """The entry in front was seen."""
-    end.position = end.position + entry_bytes(end.front)
-    return 0
-
-
-@native
-def give_back(end: RingEnd) -> int:
-    """Let the producer have the bytes of what was seen."""
-    publish(end.tail, end.position)
-    return 0
 
 
 @inlined

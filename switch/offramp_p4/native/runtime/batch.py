@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native
+from typing import Final
+
+from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native, prefetch
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
@@ -11,7 +13,11 @@ from offramp_p4.native.runtime.pipeline import (
     pass_again,
     pass_ingress,
 )
+from offramp_p4.native.runtime.program import foresee_rows, foresee_slots
 from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
+
+_AHEAD: Final = 2
+"""Packets between the hint and the look-up: lines of the cache take as long as one or two of them."""
 
 
 @native
@@ -20,7 +26,18 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
     for i in range(count):
         if below(stride, lengths[i]):
             return 1
+    for i in range(min(2 * _AHEAD, count)):
+        foresee_slots(ctx, frames + i * stride, lengths[i])
+    for i in range(min(_AHEAD, count)):
+        foresee_rows(ctx, frames + i * stride, lengths[i])
     for i in range(count):
+        prefetch(Words(int(frames + min(i + 4 * _AHEAD, count - 1) * stride)))
+        later = i + 2 * _AHEAD
+        if later < count:
+            foresee_slots(ctx, frames + later * stride, lengths[later])
+        soon = i + _AHEAD
+        if soon < count:
+            foresee_rows(ctx, frames + soon * stride, lengths[soon])
         _run(ctx, int(frames + i * stride), lengths[i], ports[i])
     return 0
 

@@ -15,26 +15,32 @@ FREE: Final = 0
 REMOVED: Final = -1
 _SEED: Final = 0x9E3779B97F4A7C15
 _FACTOR: Final = 0xFF51AFD7ED558CCD
-_BESIDE: Final = 3
+BESIDE: Final = 3
 """Bits of a key that choose among neighbouring slots: of one-word keys, four share a line of the cache. Programs look
 up one after the other what they count, such as the hops of a packet that comes back."""
 
 
 @inlined
-def _home(key: Words, words: int) -> int:
+def mixed(word: int) -> int:
+    """A hash of the first word of a key without its lowest bits."""
+    h = (_SEED ^ (word & ~BESIDE)) * _FACTOR
+    return h ^ (h >> 32)
+
+
+@inlined
+def home(key: Words, words: int) -> int:
     """Where the search for a key begins: keys that differ in their lowest bits lie side by side."""
-    h = (_SEED ^ (key[0] & ~_BESIDE)) * _FACTOR
-    h = h ^ (h >> 32)
+    h = mixed(key[0])
     for i in range(1, words):
         h = (h ^ key[i]) * _FACTOR
         h = h ^ (h >> 32)
-    return (h & ~_BESIDE) | (key[0] & _BESIDE)
+    return (h & ~BESIDE) | (key[0] & BESIDE)
 
 
 @inlined
 def find(slots: Words, mask: int, key: Words, words: int) -> int:
     """The number of a key; 0 if there is none."""
-    at = _home(key, words) & mask
+    at = home(key, words) & mask
     while True:
         slot = slots + at * (words + 1)
         number = slot[words]
@@ -52,7 +58,7 @@ def find(slots: Words, mask: int, key: Words, words: int) -> int:
 @native
 def insert(slots: Words, mask: int, key: Words, words: int, number: int) -> int:
     """Set the number of a key; returns the change in slots that are not free. There must be a free one."""
-    at = _home(key, words) & mask
+    at = home(key, words) & mask
     reuse = -1
     while True:
         slot = slots + at * (words + 1)
@@ -84,7 +90,7 @@ def insert(slots: Words, mask: int, key: Words, words: int, number: int) -> int:
 @native
 def remove(slots: Words, mask: int, key: Words, words: int) -> int:
     """Forget a key; returns its number, 0 if it had none."""
-    at = _home(key, words) & mask
+    at = home(key, words) & mask
     while True:
         slot = slots + at * (words + 1)
         held = slot[words]

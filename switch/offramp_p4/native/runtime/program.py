@@ -57,6 +57,18 @@ def parse(ctx: Context, m: Memory) -> int:
 
 
 @supplied
+def foresee_slots(ctx: Context, frame: Bytes, length: int) -> None:
+    """Hint where the look-ups of a packet begin that comes later."""
+    raise NotImplementedError
+
+
+@supplied
+def foresee_rows(ctx: Context, frame: Bytes, length: int) -> None:
+    """Hint what the entries of a packet do whose slots have been hinted."""
+    raise NotImplementedError
+
+
+@supplied
 def verify(ctx: Context, m: Memory) -> int:
     """Run the verification of checksums."""
     raise NotImplementedError

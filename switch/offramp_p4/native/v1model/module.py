@@ -13,6 +13,7 @@ from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
 from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.rules import RULES
@@ -66,8 +67,11 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     }
     library = Library(module, AliasTags(module), cells.fields, supplied)
     g = Emitter(program, module, layout, target, library)
+    foresight = Foresight(g, program.tables, parser)
+    g.counted = foresight.counted
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
+    supplied |= foresight.write(g)
     size = _supply(g, target, supplied)
     for entry in _ENTRIES[way]:
         library.function(entry, exported=True)

@@ -85,6 +85,9 @@ class DpdkPort:
     def flush(self) -> None:
         """Nothing is kept."""
 
+    def rest(self) -> None:
+        """Nothing to do."""
+
     @property
     def congested(self) -> bool:
         """Never: a device drops."""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "link.hpp"
+#include "socket_link.hpp"
 
 #include <cerrno>
 #include <poll.h>
@@ -8,18 +8,23 @@
 
 namespace offramp {
 
-Link::Link(int descriptor) : descriptor_(descriptor) {}
+bool wait_for(int descriptor, bool writing, std::int64_t ns) {
+    pollfd asked{descriptor, static_cast<short>(writing ? POLLIN | POLLOUT : POLLIN), 0};
+    constexpr std::int64_t second = 1'000'000'000;
+    const timespec limit{ns / second, ns % second};
+    return ::ppoll(&asked, 1, &limit, nullptr) >= 0 || errno != EINTR;
+}
 
-std::byte* Link::room() {
+std::byte* SocketLink::room() {
     return frames_ == most_frames || bytes_ > message_bytes - longest ? nullptr : made_.get() + bytes_;
 }
 
-void Link::add(std::size_t length) {
+void SocketLink::add(std::size_t length) {
     store_be16(head_.data() + 4 + 2 * frames_++, static_cast<std::uint16_t>(length));
     bytes_ += length;
 }
 
-Link::Outcome Link::send() {
+Link::Outcome SocketLink::send() {
     store_be32(head_.data(), static_cast<std::uint32_t>(frames_));
     iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {made_.get(), bytes_}};
     msghdr message{};
@@ -32,7 +37,7 @@ Link::Outcome Link::send() {
     return Outcome::done;
 }
 
-Link::Outcome Link::next_message() {
+Link::Outcome SocketLink::next_message() {
     for (;;) {
         const ssize_t size = ::recv(descriptor_, taken_.get(), most_message, MSG_DONTWAIT);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::busy;
@@ -44,7 +49,7 @@ Link::Outcome Link::next_message() {
     return Outcome::done;
 }
 
-bool Link::adds_up(std::size_t size) {
+bool SocketLink::adds_up(std::size_t size) {
     if (size < 4) return false;
     count_ = load_be32(taken_.get());
     if (count_ > size / 2 || size < 4 + 2 * count_) return false;
@@ -53,11 +58,16 @@ bool Link::adds_up(std::size_t size) {
     return whole == size;
 }
 
-bool Link::wait(bool writing, std::int64_t ns) const {
-    pollfd asked{descriptor_, static_cast<short>(writing ? POLLIN | POLLOUT : POLLIN), 0};
-    constexpr std::int64_t second = 1'000'000'000;
-    const timespec limit{ns / second, ns % second};
-    return ::ppoll(&asked, 1, &limit, nullptr) >= 0 || errno != EINTR;
+Link::Outcome SocketLink::receive(const Take& take) {
+    const Outcome outcome = next_message();
+    if (outcome != Outcome::done) return outcome;
+    const std::byte *lengths = taken_.get() + 4, *frame = lengths + 2 * count_;
+    for (std::size_t i = 0; i < count_; ++i) {
+        const std::size_t length = load_be16(lengths + 2 * i);
+        take(Bytes{frame, length});
+        frame += length;
+    }
+    return outcome;
 }
 
 }  // namespace offramp

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames in a pair of rings that two processes share: one for each direction, messages of many frames in each.
+
+An entry's message is frames without gaps, a byte that makes their length even where it is odd, then the 16-bit length
+of each, big-endian; the entry's ``id`` says how many frames there are. The other side may write anything there at any
+time: positions and lengths are read once and checked, frames are copied before anybody looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.errors import OfframpError
+from offramp_base.native.library import compiled_all
+from offramp_base.native.ring import ENTRY_BYTES, NOTHING, Entry, RingEnd, front, pass_over, publish_ring
+from offramp_base.native.ring_end import End, make_end, ring_words
+from offramp_base.sealed_memory import SharedMemory
+from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, rows_of
+from offramp_base.transport.shm.ring import give_back_and_look, reserve_or_want
+from offramp_base.wire.batch import PacketBatch
+
+RING_BYTES: Final = 1 << 20
+"""Of each direction."""
+MEMORY_BYTES: Final = 2 * 8 * ring_words(RING_BYTES)
+MOST_MESSAGE: Final = MESSAGE_BYTES + 2 * MAX_FRAME
+
+
+class Spoilt(OfframpError):
+    """The other side of a link has written what cannot be."""
+
+
+@cache
+def _functions() -> dict[str, Callable[..., int]]:
+    return compiled_all((reserve_or_want, give_back_and_look, front, pass_over, publish_ring))
+
+
+class FrameRings:
+    """One side of a link: frames to the other side, and from it.
+
+    Raises:
+        OfframpError: llvmlite is missing.
+    """
+
+    def __init__(self, memory: SharedMemory, *, host: bool) -> None:
+        self._call = _functions()
+        words = ring_words(RING_BYTES)
+        up, down = memory.words[:words], memory.words[words : 2 * words]
+        self.sent, self.received = (
+            make_end(RING_BYTES, up if host else down),
+            make_end(RING_BYTES, down if host else up, MOST_MESSAGE),
+        )
+        self._room, self._content = (end.content.view(np.uint8) for end in (self.sent, self.received))
+        self._sent_at, self._received_at = (end.words.ctypes.data for end in (self.sent, self.received))
+
+    def put(self, batch: PacketBatch, rows: npt.NDArray[np.intp]) -> int:
+        """Send frames (these rows of the batch) as one message; of how many, 0 where there is no room now.
+
+        Where there is none, the other side rings when there is.
+
+        Raises:
+            OfframpError: a frame is longer than a link carries.
+            Spoilt: the other side has written what cannot be.
+        """
+        lengths = batch.lengths[rows]
+        width = int(lengths.max())
+        if width > MAX_FRAME:
+            raise OfframpError(f"frame of {width} bytes: a link carries at most {MAX_FRAME}")
+        count = min(len(rows), MESSAGE_BYTES // (width + 2))
+        rows, lengths = rows[:count], lengths[:count]
+        payload = int(lengths.sum())
+        size = payload + (payload & 1) + 2 * count
+        place = self._call["reserve_or_want"](self._sent_at, size)
+        if place == NOTHING:
+            self._check(self.sent)
+            return 0
+        at = place + ENTRY_BYTES
+        if payload == count * width and width == batch.data.shape[1]:
+            np.take(batch.data, rows, axis=0, out=self._room[at : at + payload].reshape(count, width), mode="clip")
+        else:
+            data = batch.data[rows]
+            self._room[at : at + payload] = data[np.arange(data.shape[1]) < lengths[:, None]]
+        self._room[at + size - 2 * count : at + size].view(">u2")[:] = lengths
+        entry = self.sent.content[place // 8 :]
+        entry[Entry.length], entry[Entry.id] = size, count
+        self._call["publish_ring"](self._sent_at)
+        return count
+
+    def take(self) -> PacketBatch | None:
+        """The frames of the next message, in memory of their own; None where none waits.
+
+        Raises:
+            Spoilt: the other side has written what cannot be.
+        """
+        place = self._call["front"](self._received_at)
+        if place == NOTHING:
+            self._check(self.received)
+            return None
+        size = int(self.received.words[RingEnd.front])
+        count = int(self.received.content[place // 8 + Entry.id])
+        at = place + ENTRY_BYTES
+        message = self._content[at : at + size].copy()
+        self._call["pass_over"](self._received_at)
+        if not 0 <= 2 * count <= size:
+            raise Spoilt(f"a message of {size} bytes that names {count} frames")
+        even = size - 2 * count
+        lengths = message[even:].view(">u2").astype(np.int32)
+        payload = int(lengths.sum())
+        if payload + (payload & 1) != even:
+            raise Spoilt(f"a message of {size} bytes: its {count} frames should take {payload}")
+        return rows_of(lengths, message[:payload])
+
+    def give_back(self) -> bool:
+        """Let the other side have the room of what was taken; whether it waits for it."""
+        return self._call["give_back_and_look"](self._received_at) != 0
+
+    def _check(self, end: End) -> None:
+        if end.fault:
+            raise Spoilt(end.fault)

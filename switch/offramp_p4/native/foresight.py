@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look-ups of packets that are still to come: their slots and rows are brought into the cache meanwhile.
+
+A hint has no effect but on time, so it may be wrong. A header's field is taken to stand where the first way through the
+parser that extracts the header finds it; what else a key has is taken to be 0, as metadata are at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offramp_base.native.llvm import PTR, Value, const, i64, ll
+from offramp_p4 import ir
+from offramp_p4.native.codec import leaves, load_bytes
+from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.lookup import TablePlan, key_room, store_key
+from offramp_p4.native.runtime.foresight import hint_row, hint_slot
+from offramp_p4.types import Header, strip
+
+_MOST_STEPS: Final = 256
+"""States that are looked at: ways through a parser may be many."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """Where a field stands in a frame, in bits."""
+
+    bit: int
+    width: int
+
+    @property
+    def end(self) -> int:
+        """The byte behind it."""
+        return (self.bit + self.width + 7) // 8
+
+
+def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
+    """The fields of headers by their offsets in a packet's memory."""
+    found: dict[int, _Field] = {}
+    todo, steps = [("start", 0)], 0
+    seen: set[tuple[str, int]] = set()
+    while todo and steps < _MOST_STEPS:
+        name, bit = todo.pop(0)
+        state = parser.states.get(name)
+        if state is None or (name, bit) in seen:
+            continue
+        seen.add((name, bit))
+        steps += 1
+        end = _extracted(g, state, bit, found)
+        if end is not None:
+            todo += [(case.target, end) for case in state.cases]
+    return found
+
+
+def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) -> int | None:
+    """Enter what a state extracts from ``bit`` on; the bit behind it, None where that is known at run time only."""
+    for stmt in state.body:
+        call = stmt.expr if isinstance(stmt, ir.Eval) else None
+        if not isinstance(call, ir.ExternCall) or call.extern != "packet_in":
+            continue
+        place = call.args[0].expr if call.args else None
+        header = None if place is None else strip(place.type)
+        if call.method != "extract" or len(call.args) != 1 or not isinstance(header, Header) or place is None:
+            return None
+        base = g.layout.static(place)
+        for leaf in leaves(header):
+            if base is not None and leaf.width:
+                found.setdefault(base + leaf.offset, _Field(bit, leaf.width))
+            bit += leaf.width
+    return bit
+
+
+class Foresight:
+    """Which tables of a program look-ups are hinted of.
+
+    Attributes:
+        counted: those with keys of one word that end in something else than a field of a header: a packet that comes
+            again may count there.
+    """
+
+    def __init__(self, g: Emitter, tables: Sequence[ir.Table], parser: ir.ParserInstance) -> None:
+        known = fields_of(g, parser)
+        self._hinted: list[tuple[TablePlan, list[_Field | None]]] = []
+        counted = set()
+        for table in tables:
+            plan: TablePlan = g.target.table(table)
+            places = [g.layout.static(key.expr) for key in table.keys]
+            keys = [None if place is None else known.get(place) for place in places]
+            if plan.key.search == "exact" and any(keys):
+                self._hinted.append((plan, keys))
+                if plan.key.words == 1 and keys[-1] is None:
+                    counted.add(table)
+        self.counted = frozenset(counted)
+
+    def write(self, g: Emitter) -> dict[str, Value]:
+        """Write what :mod:`offramp_p4.native.runtime.program` calls ``foresee_slots`` and ``foresee_rows``."""
+        made = {}
+        for name in ("foresee_slots", "foresee_rows"):
+            with g.plain_function(name, ll.FunctionType(ll.VoidType(), [PTR, PTR, ll.IntType(64)])) as function:
+                _, frame, length = function.args
+                for plan, keys in self._hinted:
+                    end = max(key.end for key in keys if key)
+                    with g.when(g.b.icmp_unsigned(">=", length, i64(end)), likely=True):
+                        table, words = g.word_address(plan.words), _key(g, plan, keys, frame)
+                        if name == "foresee_slots":
+                            g.call(hint_slot, table, words, plan.key.words)
+                        else:
+                            g.call(hint_row, table, words, plan.key.words, plan.row_size)
+            made[name] = function
+        return made
+
+
+def _key(g: Emitter, plan: TablePlan, keys: Sequence[_Field | None], frame: Value) -> Value:
+    """The address of the words of a key."""
+    values = []
+    for field, width in zip(keys, plan.key.widths, strict=True):
+        if field is None or field.width != width:
+            values.append(const(ll.IntType(max(width, 1)), 0))
+            continue
+        first = field.bit // 8
+        whole = load_bytes(g, g.at(frame, first), field.end - first)
+        below = 8 * field.end - field.bit - width
+        number = g.b.lshr(whole, const(whole.type, below)) if below else whole
+        values.append(g.resize(number, width))
+    words = key_room(g, plan)
+    store_key(g, plan, values, words)
+    return words

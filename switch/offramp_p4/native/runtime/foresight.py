@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints for look-ups that are to come; see :mod:`offramp_p4.native.foresight`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.native.subset import Words, native, prefetch
+from offramp_p4.native.runtime.context import Table
+from offramp_p4.native.runtime.hashtable import BESIDE, find, home, mixed
+
+_SMALL: Final = 2048
+"""Slots of a table that is in the cache anyway."""
+
+
+@native
+def hint_slot(table: Table, key: Words, words: int) -> None:
+    """The slot where the search for a key begins will be read."""
+    if table.mask >= _SMALL:
+        prefetch(table.slots + (home(key, words) & table.mask) * (words + 1))
+
+
+@native
+def hint_row(table: Table, key: Words, words: int, row_size: int) -> None:
+    """The row of the entry with this key will be read."""
+    if table.mask >= _SMALL:
+        number = find(table.slots, table.mask, key, words)
+        prefetch(Words(int(table.rows) + number * row_size - row_size))
+
+
+@native
+def hint_next(table: Table, key: Words, number: int, row_size: int) -> None:
+    """The packet will come again with a key of one word that is 1 larger: so the next line of slots will be read."""
+    if table.mask >= _SMALL and (key[0] & BESIDE) == 0:
+        prefetch(table.slots + 2 * (mixed(key[0] + BESIDE + 1) & ~BESIDE & table.mask))
+        prefetch(Words(int(table.rows) + (number + BESIDE) * row_size))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look-ups that are hinted ahead: the packets are those of the Python engine, whatever is hinted; and what is.
+
+Blind to time, which hints are for: docs/PERFORMANCE.md has it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.engines import make_switch
+from offramp_p4.frontend import load_text
+from offramp_p4.native import NativeSwitch
+from offramp_p4.state import ActionData, Exact, TableEntry
+from p4_programs import program
+
+pytestmark = pytest.mark.p4
+
+ENTRIES = 3000
+"""More than a table has that is not hinted of."""
+LOCAL = """
+    action give(bit<8> v) { hdr.h.a = v; }
+    action jump(bit<8> v) { meta.w = meta.w + (bit<32>)v; }
+    table wide { key = { hdr.h.c: exact; meta.w: exact; } actions = { jump; NoAction; } size = 10000; }
+    table plain { key = { hdr.h.c: exact; hdr.h.b: exact; } actions = { give; NoAction; } size = 10000; }
+    table inner { key = { meta.w: exact; } actions = { give; NoAction; } size = 10000; }
+"""
+BODY = "wide.apply(); plain.apply(); inner.apply(); sm.egress_spec = 1;"
+AGAIN = """
+    if (hdr.h.b > 0) { hdr.h.b = hdr.h.b - 1; meta.w = meta.w + 1; recirculate_preserving_field_list(1); }
+"""
+EGRESS = "control E(inout headers hdr, inout meta_t meta, inout standard_metadata_t sm) { apply {"
+
+
+def counting() -> str:
+    """Packets that come again with a key that counts, as SwitchGNN's."""
+    text = program(local=LOCAL, body=BODY)
+    text = text.replace("bit<32> w;", "@field_list(1) bit<32> w;")
+    return text.replace(EGRESS, EGRESS + AGAIN)
+
+
+def filled(switch) -> None:
+    rng = np.random.default_rng(1)
+    for c in range(ENTRIES // 6):
+        for w in range(6):
+            action = ActionData("I.jump", (int(rng.integers(0, 3)),))
+            switch.tables["I.wide"].insert(TableEntry((Exact(c), Exact(w)), action))
+            action = ActionData("I.give", (int(rng.integers(0, 256)),))
+            switch.tables["I.plain"].insert(TableEntry((Exact(c), Exact(w)), action))
+    for w in range(ENTRIES):
+        switch.tables["I.inner"].insert(TableEntry((Exact(w),), ActionData("I.give", (w % 256,))))
+
+
+def test_packets_are_those_of_the_other_engine() -> None:
+    loaded, rng = load_text(counting()), np.random.default_rng(2)
+    native, python = (make_switch(loaded, engine) for engine in ("native", "python"))
+    for switch in (native, python):
+        filled(switch)
+    for count in (0, 1, 2, 3, 5, 9, 200):
+        frames = []
+        for _ in range(count):
+            key = int(rng.integers(0, ENTRIES // 5)).to_bytes(2, "big")
+            whole = bytes([1, int(rng.integers(0, 9))]) + key + rng.bytes(20)
+            frames.append((0, whole[: int(rng.choice([0, 1, 3, 4, 24]))] if rng.random() < 0.3 else whole))
+        batch = PacketBatch.of(frames)
+        assert list(native.process(batch)) == list(python.process(batch))
+    assert native.stats == python.stats
+    assert native.stats.recirculations > 200
+
+
+def hints(text: str, function: str) -> int:
+    """How often a function hints."""
+    source = NativeSwitch(load_text(text)).source
+    (body,) = re.findall(rf"define internal void @\"p4.{function}\".*?\n}}", source, re.DOTALL)
+    return body.count('@"rt.hint_')
+
+
+def test_tables_with_keys_in_the_frame_are_hinted_of() -> None:
+    text = counting()
+    assert hints(text, "foresee_slots") == hints(text, "foresee_rows") == 2  # all but the one with metadata alone
+    source = NativeSwitch(load_text(text)).source
+    assert len(re.findall(r'call void @"rt.hint_next"', source)) == 1  # the one whose key counts
+
+
+def test_other_searches_and_places_that_packets_decide_are_not() -> None:
+    local = LOCAL.replace("hdr.h.c: exact; meta.w: exact", "hdr.h.c: ternary").replace("hdr.h.b: exact", "hdr.h.b: lpm")
+    assert hints(program("wide.apply(); plain.apply(); inner.apply();", local=local), "foresee_slots") == 0
+    late = program("wide.apply();", local=LOCAL)
+    late = late.replace("start { pkt", "start { pkt.advance((bit<32>)sm.packet_length); pkt")
+    assert hints(late, "foresee_slots") == 0

@@ -21,6 +21,9 @@ MESSAGE_BYTES = 192 << 10
 MAX_FRAME = 16 << 10
 """Longest frame a link carries, bytes."""
 MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME
+MOST_FRAMES = MESSAGE_BYTES // 16
+"""Frames of a message: as many as have room with the header of Ethernet alone. Rows of a batch are as wide as its longest
+frame, so that very many very short frames beside a long one would take the receiver's memory."""
 
 
 class Message(NamedTuple):
@@ -64,7 +67,8 @@ def messages(batch: PacketBatch) -> Iterator[Message]:
     start = 0
     while start < len(batch):
         before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + MESSAGE_BYTES, side="right")))
+        fitting = int(np.searchsorted(ends, before + MESSAGE_BYTES, side="right"))
+        stop = max(start + 1, min(fitting, start + MOST_FRAMES))
         yield _message(batch.select(slice(start, stop)))
         start = stop
 
@@ -73,11 +77,11 @@ def unpack(message: bytes | npt.NDArray[np.uint8]) -> PacketBatch:
     """The frames of one message, all with port 0; those of an array stay there where they are of one length.
 
     Raises:
-        OfframpError: the lengths do not add up.
+        OfframpError: the lengths do not add up, or there are more or longer frames than a message carries.
     """
     count = int.from_bytes(bytes(message[:4]), "big")
     head = 4 + 2 * count
-    if len(message) < 4 or len(message) < head:
+    if len(message) < 4 or len(message) < head or count > MOST_FRAMES:
         raise OfframpError(f"message of {len(message)} bytes: its head names {count} frames")
     lengths = np.frombuffer(message, ">u2", count, 4).astype(np.int32)
     payload = np.frombuffer(message, np.uint8, offset=head)
@@ -90,8 +94,14 @@ def unpack(message: bytes | npt.NDArray[np.uint8]) -> PacketBatch:
 
 
 def rows_of(lengths: npt.NDArray[np.int32], payload: npt.NDArray[np.uint8]) -> PacketBatch:
-    """Frames that lie one behind the other, all with port 0; they stay there where they are of one length."""
+    """Frames that lie one behind the other, all with port 0; they stay there where they are of one length.
+
+    Raises:
+        OfframpError: one is longer than :data:`MAX_FRAME`.
+    """
     count, width = len(lengths), int(lengths.max(initial=0))
+    if width > MAX_FRAME:
+        raise OfframpError(f"frame of {width} bytes: a link carries at most {MAX_FRAME}")
     if len(payload) == width * count:
         data = payload.reshape(count, width)
     else:

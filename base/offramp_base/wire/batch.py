@@ -63,6 +63,27 @@ class PacketBatch:
                 at += len(b)
         return cls(np.concatenate([b.ports for b in parts]), np.concatenate([b.lengths for b in parts]), data)
 
+    @classmethod
+    def concatenations(cls, batches: Iterable[PacketBatch], most_bytes: int) -> Iterator[PacketBatch]:
+        """All packets of several batches, in order, in as few as take no more memory than that each.
+
+        Rows are as wide as the longest packet, so that one batch of short packets and one of a long packet may take
+        far more together than apart. A batch that takes more by itself stays what it is.
+        """
+        group: list[PacketBatch] = []
+        rows, width = 0, 0
+        for batch in batches:
+            if not len(batch):
+                continue
+            wide = max(width, batch.data.shape[1])
+            if group and (rows + len(batch)) * wide > most_bytes:
+                yield cls.concatenate(group)
+                group, rows, wide = [], 0, batch.data.shape[1]
+            group.append(batch)
+            rows, width = rows + len(batch), wide
+        if group:
+            yield cls.concatenate(group)
+
     def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> PacketBatch:
         """The packets that a mask, an index array or a slice picks."""
         return PacketBatch(self.ports[which], self.lengths[which], self.data[which])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 CONGESTED_WAIT_S = 0.1
 MAX_INJECTED = 4096
+_AT_ONCE = 64 << 20
+"""Bytes of frames, in rows as long as the longest, that the pipeline gets at once."""
 """Batches of the controller that wait for the switch."""
 NOTICE_WAIT_S = 0.005
 SETTLE_S = 0.01
@@ -161,10 +163,12 @@ class Forwarder:
                 batch = self._ports[number].receive()
                 batch.ports[:] = number
                 parts.append(batch)
-        arrived = PacketBatch.concatenate(parts)
-        if len(arrived) or self._device.due_s == 0.0:
-            self._distribute(self._device.process(arrived, self._busy()))
-        else:
+        arrived = list(PacketBatch.concatenations(parts, _AT_ONCE))
+        if not arrived and self._device.due_s == 0.0:
+            arrived.append(PacketBatch.empty())
+        for batch in arrived:
+            self._distribute(self._device.process(batch, self._busy()))
+        if not arrived:
             self._device.send_notices()
 
     def _wait(self, poll: select.poll, timeout_s: float) -> list[tuple[int, int]]:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _TOLD_BYTES: Final = RING_BYTES // 2
 """A host is woken for so much, for less when nothing else arrives: it may take the processor from the switch."""
 
+_MOST_ROWS: Final = RING_BYTES // 16
+"""Frames that a ring has room for, if each has the header of Ethernet."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -142,9 +145,12 @@ class ShmPort(UnixPort):
         rings, took = self._rings, len(parts)
         if rings is None:
             return True
-        part = None
+        part, rows = None, sum(map(len, parts))
         while len(parts) < most and (part := rings.take()) is not None:
             parts.append(part)
+            rows += len(part)
+            if rows > _MOST_ROWS:
+                raise Spoilt(f"{rows} frames at once: they are shorter than headers")
         if len(parts) > took and rings.give_back() and self._host is not None:
             bell.ring(self._host)
         return part is None and len(parts) < most

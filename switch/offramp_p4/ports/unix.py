@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Address
 from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.framing import Message, messages, unpack
+from offramp_base.transport.framing import MOST_FRAMES, Message, messages, unpack
 from offramp_base.transport.unix import SOCKET_BUFFER, check_path, take_message
 from offramp_base.wire.batch import PacketBatch
 
@@ -72,12 +72,14 @@ class UnixPort:
         if self._host is None and not self._accept():
             return PacketBatch.empty()
         parts: list[PacketBatch] = []
+        rows = 0
         for _ in range(FAIR_SHARE):
-            message = self._message()
+            message = self._message() if rows <= MOST_FRAMES else None
             if message is None:
                 break
             try:
                 parts.append(unpack(message))
+                rows += len(parts[-1])
             except OfframpError:
                 self.stats.malformed += 1
         batch = PacketBatch.concatenate(parts)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp_base.errors import OfframpError
-from offramp_base.transport.framing import MAX_FRAME, MAX_MESSAGE, MESSAGE_BYTES, pack, unpack
+from offramp_base.transport.framing import MAX_FRAME, MAX_MESSAGE, MESSAGE_BYTES, MOST_FRAMES, pack, unpack
 from offramp_base.wire.batch import PacketBatch
 
 
@@ -59,3 +59,17 @@ def test_unpacked_frames_can_be_written_to():
     batch = unpack(next(pack(PacketBatch.of([(0, b"ab")]))))
     batch.data[0, 0] = 1
     assert list(batch.frames()) == [b"\x01b"]
+
+
+def test_many_short_frames_are_several_messages_and_refused_as_one():
+    frames = [b""] * (MOST_FRAMES + 1) + [b"x"]
+    messages = list(pack(PacketBatch.of((0, frame) for frame in frames)))
+    assert [len(unpack(message)) for message in messages] == [MOST_FRAMES, 2]
+    whole = len(frames).to_bytes(4, "big") + bytes(2 * len(frames) - 1) + b"\x01x"
+    with pytest.raises(OfframpError, match=f"message of {len(whole)} bytes: its head names {len(frames)} frames"):
+        unpack(whole)
+
+
+def test_a_longer_frame_than_a_link_carries_is_refused():
+    with pytest.raises(OfframpError, match=f"frame of {MAX_FRAME + 1} bytes: a link carries at most {MAX_FRAME}"):
+        unpack(b"\0\0\0\x01" + (MAX_FRAME + 1).to_bytes(2, "big") + bytes(MAX_FRAME + 1))

@@ -23,7 +23,7 @@ from offramp_base.transport import open_io
 from offramp_base.transport.framing import MAX_FRAME
 from offramp_base.transport.shm import bell
 from offramp_base.transport.shm.io import ShmIO
-from offramp_base.transport.shm.rings import MEMORY_BYTES, RING_BYTES
+from offramp_base.transport.shm.rings import MEMORY_BYTES, RING_BYTES, Spoilt
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.shm import ShmPort
 from offramp_p4.ports.unix import UnixPort
@@ -168,6 +168,12 @@ LIES = {
     "lengths that are too much": lambda w: put(w, 8, 1, 48, b"abcdef\xff\xff"),
     "lengths that are too few": lambda w: put(w, 8, 1, 48, b"abcdef\0\1"),
     "lengths at an odd place": lambda w: put(w, 7, 1, 48, b"abcde\0\5"),
+    "a long frame among thousands of empty ones": lambda w: put(
+        w, 26384, 5000, 26384 + ENTRY_BYTES, bytes(MAX_FRAME) + MAX_FRAME.to_bytes(2, "big") + bytes(9998)
+    ),
+    "a frame that is too long": lambda w: put(
+        w, MAX_FRAME + 4, 1, MAX_FRAME + 8 + ENTRY_BYTES, bytes(MAX_FRAME + 2) + (MAX_FRAME + 2).to_bytes(2, "big")
+    ),
 }
 
 
@@ -198,6 +204,14 @@ def test_a_switch_that_lies_is_an_error_of_one_line(host: ShmIO, lie) -> None:
         host.receive(5.0)
     assert str(failure.value).startswith(f"{host.name}: the switch spoilt the link: ")
     assert "\n" not in str(failure.value)
+
+
+def test_a_ring_full_of_empty_frames_is_no_traffic(port: ShmPort) -> None:
+    host = connected(port)
+    host.send(PacketBatch.of([(0, b"")] * (RING_BYTES // 16 + 1)))
+    with pytest.raises(Spoilt, match=r"^\d+ frames at once: they are shorter than headers$"):
+        port._take([], RING_BYTES)  # as it does with what arrives beside its turn
+    host.close()
 
 
 def test_a_tail_that_cannot_be_is_noticed_by_whoever_sends(port: ShmPort, host: ShmIO) -> None:

@@ -35,6 +35,18 @@ def test_one_batch_is_not_copied() -> None:
     assert PacketBatch.concatenate([PacketBatch.empty(), batch]) is batch
 
 
+def test_concatenations_take_no_more_memory_than_they_may() -> None:
+    short, long = PacketBatch.of([(1, b"x")] * 100), PacketBatch.of([(2, bytes(50))])
+    given = [short, PacketBatch.empty(), short, long, long, short]
+    made = list(PacketBatch.concatenations(given, 300))
+    assert [batch.data.shape for batch in made] == [(200, 1), (2, 50), (100, 1)]
+    assert [packet for batch in made for packet in batch] == [packet for batch in given for packet in batch]
+    assert [len(batch) for batch in PacketBatch.concatenations(given, 1 << 20)] == [302]
+    assert list(PacketBatch.concatenations([PacketBatch.empty()], 1)) == []
+    (alone,) = PacketBatch.concatenations([long], 1)
+    assert alone is long
+
+
 TOLD = {12: 0xFF, 13: 0xFF, 14: 0xFF, 20: 0x1F, 21: 0xFF, 23: 0xFF}
 """Bits of Ethernet's type, IPv4's version and length, its fragment offset and its protocol."""
 

@@ -20,7 +20,7 @@ from offramp_base.native.library import compiled_all
 from offramp_base.native.ring import ENTRY_BYTES, NOTHING, Entry, RingEnd, front, pass_over, publish_ring
 from offramp_base.native.ring_end import End, make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
-from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, rows_of
+from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, MOST_FRAMES, rows_of
 from offramp_base.transport.shm.ring import give_back_and_look, reserve_or_want
 from offramp_base.wire.batch import PacketBatch
 
@@ -28,6 +28,8 @@ RING_BYTES: Final = 1 << 20
 """Of each direction."""
 MEMORY_BYTES: Final = 2 * 8 * ring_words(RING_BYTES)
 MOST_MESSAGE: Final = MESSAGE_BYTES + 2 * MAX_FRAME
+_MOST_ROWS_BYTES: Final = 64 << 20
+"""Of a message's frames in rows as long as the longest; what a sender here makes takes a fortieth."""
 
 
 class Spoilt(OfframpError):
@@ -70,7 +72,7 @@ class FrameRings:
         width = int(lengths.max())
         if width > MAX_FRAME:
             raise OfframpError(f"frame of {width} bytes: a link carries at most {MAX_FRAME}")
-        count = min(len(rows), MESSAGE_BYTES // (width + 2))
+        count = min(len(rows), MESSAGE_BYTES // (width + 2), MOST_FRAMES)
         rows, lengths = rows[:count], lengths[:count]
         payload = int(lengths.sum())
         size = payload + (payload & 1) + 2 * count
@@ -105,14 +107,19 @@ class FrameRings:
         at = place + ENTRY_BYTES
         message = self._content[at : at + size].copy()
         self._call["pass_over"](self._received_at)
-        if not 0 <= 2 * count <= size:
+        if not 0 <= 2 * count <= min(size, 2 * MOST_FRAMES):
             raise Spoilt(f"a message of {size} bytes that names {count} frames")
         even = size - 2 * count
         lengths = message[even:].view(">u2").astype(np.int32)
         payload = int(lengths.sum())
         if payload + (payload & 1) != even:
             raise Spoilt(f"a message of {size} bytes: its {count} frames should take {payload}")
-        return rows_of(lengths, message[:payload])
+        if count * int(lengths.max(initial=0)) > _MOST_ROWS_BYTES:
+            raise Spoilt(f"a message of {size} bytes whose {count} frames are too unequal")
+        try:
+            return rows_of(lengths, message[:payload])
+        except OfframpError as error:
+            raise Spoilt(str(error)) from None
 
     def give_back(self) -> bool:
         """Let the other side have the room of what was taken; whether it waits for it."""

@@ -22,8 +22,10 @@ MAX_FRAME = 16 << 10
 """Longest frame a link carries, bytes."""
 MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME
 MOST_FRAMES = MESSAGE_BYTES // 16
-"""Frames of a message: as many as have room with the header of Ethernet alone. Rows of a batch are as wide as its longest
-frame, so that very many very short frames beside a long one would take the receiver's memory."""
+"""Frames of a message: as many as have room with the header of Ethernet alone.
+
+Rows of a batch are as wide as its longest frame: very many very short ones beside it would take the receiver's memory.
+"""
 
 
 class Message(NamedTuple):

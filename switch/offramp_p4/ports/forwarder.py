@@ -163,6 +163,10 @@ class Forwarder:
                 batch = self._ports[number].receive()
                 batch.ports[:] = number
                 parts.append(batch)
+        self._process(parts)
+
+    def _process(self, parts: list[PacketBatch]) -> None:
+        """Run what has arrived through the pipeline, or what is due in it."""
         arrived = list(PacketBatch.concatenations(parts, _AT_ONCE))
         if not arrived and self._device.due_s == 0.0:
             arrived.append(PacketBatch.empty())

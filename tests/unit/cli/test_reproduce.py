@@ -30,6 +30,7 @@ def test_list_names_every_item_with_its_time():
         *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, *range(11, 20))),
         "switchgnn/table1",
         "switchgnn/improvements",
+        "switchgnn/where",
     }
     assert {name for name in (item.name for item in items()) if name.startswith("dgtp/")} == {
         *(f"dgtp/{name}" for name in ("table3", "fig7", "fig8", "fig9", "fig10", "fig11", "bounds", "sensitivity")),

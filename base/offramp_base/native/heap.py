@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary heaps for compiled code: of entries of three words, by time and, of one time, by order; and of keys."""
+"""Binary heaps for compiled code.
+
+Of entries of three words, by time and, of one time, by order; of keys; and of items by a time in floating point and, of
+one time, by their numbers.
+"""
 
 from __future__ import annotations
 
 from offramp_base.native.records import Record
-from offramp_base.native.subset import Words, inlined
+from offramp_base.native.subset import Doubles, Words, inlined
 
 
 class HeapEntry(Record):
@@ -80,3 +84,38 @@ def drop_first_key(heap: Words, count: int) -> None:
         heap[place] = heap[child]
         place = child
     heap[place] = key
+
+
+@inlined
+def sift_item_up(times: Doubles, items: Words, place: int, time: float, item: int) -> None:
+    """Put an item into a heap of ``place`` items, whose two arrays have room for one more."""
+    while place > 0:
+        parent = (place - 1) >> 1
+        if times[parent] < time or (times[parent] == time and items[parent] < item):
+            break
+        times[place] = times[parent]
+        items[place] = items[parent]
+        place = parent
+    times[place] = time
+    items[place] = item
+
+
+@inlined
+def drop_first_item(times: Doubles, items: Words, count: int) -> None:
+    """Remove the first item of a heap that keeps ``count`` others."""
+    time = times[count]
+    item = items[count]
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count:
+            right = child + 1
+            if times[right] < times[child] or (times[right] == times[child] and items[right] < items[child]):
+                child = right
+        if time < times[child] or (time == times[child] and item < items[child]):
+            break
+        times[place] = times[child]
+        items[place] = items[child]
+        place = child
+    times[place] = time
+    items[place] = item

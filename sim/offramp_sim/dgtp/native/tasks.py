@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from offramp_base.native.heap import drop_first_item, sift_item_up
 from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
     Context,
@@ -36,44 +37,17 @@ def start(ctx: Context, task: int) -> None:
 
 @native
 def put(ctx: Context, time: float, task: int) -> None:
-    """Note the end of a task in the calendar, a binary heap."""
-    times = ctx.calendar_time
-    tasks = ctx.calendar_task
-    place = ctx.calendar_used
-    ctx.calendar_used = place + 1
-    while place > 0:
-        parent = (place - 1) >> 1
-        if times[parent] <= time:
-            break
-        times[place] = times[parent]
-        tasks[place] = tasks[parent]
-        place = parent
-    times[place] = time
-    tasks[place] = task
+    """Note the end of a task in the calendar; of equal times the lower task goes first."""
+    sift_item_up(ctx.calendar_time, ctx.calendar_task, ctx.calendar_used, time, task)
+    ctx.calendar_used += 1
 
 
 @native
 def take(ctx: Context) -> int:
     """Remove the task that ends first."""
-    times = ctx.calendar_time
-    tasks = ctx.calendar_task
-    first = tasks[0]
-    count = ctx.calendar_used - 1
-    ctx.calendar_used = count
-    time = times[count]
-    task = tasks[count]
-    place = 0
-    while 2 * place + 1 < count:
-        child = 2 * place + 1
-        if child + 1 < count and times[child + 1] < times[child]:
-            child += 1
-        if times[child] >= time:
-            break
-        times[place] = times[child]
-        tasks[place] = tasks[child]
-        place = child
-    times[place] = time
-    tasks[place] = task
+    first = ctx.calendar_task[0]
+    ctx.calendar_used -= 1
+    drop_first_item(ctx.calendar_time, ctx.calendar_task, ctx.calendar_used)
     return first
 
 

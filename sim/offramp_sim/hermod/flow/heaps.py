@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.heap import drop_first_key, sift_key_up
+from offramp_base.native.heap import drop_first_item, drop_first_key, sift_item_up, sift_key_up
 from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.layout import NOBODY, Context
 
@@ -16,45 +16,16 @@ _LOW: Final = (1 << _HALF) - 1
 @native
 def push(ctx: Context, time: float, task: int) -> None:
     """A delay ends at ``time``; of equal times the lower task goes first."""
-    times = ctx.heap_time
-    tasks = ctx.heap_task
-    at = ctx.heap_count
-    ctx.heap_count = at + 1
-    while at > 0:
-        above = (at - 1) // 2
-        if times[above] < time or (times[above] == time and tasks[above] < task):
-            break
-        times[at] = times[above]
-        tasks[at] = tasks[above]
-        at = above
-    times[at] = time
-    tasks[at] = task
+    sift_item_up(ctx.heap_time, ctx.heap_task, ctx.heap_count, time, task)
+    ctx.heap_count = ctx.heap_count + 1
 
 
 @native
 def pop(ctx: Context) -> int:
     """The task whose delay ends next."""
-    times = ctx.heap_time
-    tasks = ctx.heap_task
-    first = tasks[0]
-    count = ctx.heap_count - 1
-    ctx.heap_count = count
-    time = times[count]
-    task = tasks[count]
-    at = 0
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count:
-            right = below + 1
-            if times[right] < times[below] or (times[right] == times[below] and tasks[right] < tasks[below]):
-                below = right
-        if time < times[below] or (time == times[below] and task < tasks[below]):
-            break
-        times[at] = times[below]
-        tasks[at] = tasks[below]
-        at = below
-    times[at] = time
-    tasks[at] = task
+    first = ctx.heap_task[0]
+    ctx.heap_count = ctx.heap_count - 1
+    drop_first_item(ctx.heap_time, ctx.heap_task, ctx.heap_count)
     return first
 
 

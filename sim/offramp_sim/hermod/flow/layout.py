@@ -44,7 +44,7 @@ class Context(Record):
     start: Doubles
     end: Doubles
     heap_time: Doubles  # delays under way
-    heap_task: Ints
+    heap_task: Words
     heap_count: int
 
     # Flows under way, by slots, so that what is known of them stays near together in memory.

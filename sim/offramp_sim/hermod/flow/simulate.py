@@ -124,7 +124,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context
         (resources, short, NOBODY, (Context.first, Context.last)),
         (ports, short, 0, (Context.held, Context.top)),
         (tasks, real, 0, (Context.start, Context.end, Context.heap_time)),
-        (tasks, short, 0, (Context.heap_task,)),
+        (tasks, np.int64, 0, (Context.heap_task,)),
         (flows, real, 0, (Context.left, Context.rate, Context.since, Context.due, Context.was, Context.level)),
         (flows, np.int64, 0, (Context.queue,)),
         (flows, short, 0, (Context.spare, Context.gone, Context.task, Context.load, Context.classes, Context.host)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,19 @@ settings.load_profile("offramp")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Ranks are forks of one server. Most that need PyTorch in tests also need PyTorch Geometric: seconds for each of them.
-processes.PRELOAD.append("torch_geometric")
+# Importing it starts CUDA where there is a GPU, and no fork of a process that has started CUDA can use one.
+if not Path("/dev/nvidiactl").exists():
+    processes.PRELOAD.append("torch_geometric")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In one of several processes, which will meet ranks sooner or later, start that server before anyone else does.
+
+    There is one in a process, and it imports what the first to start it asks for; some ask for less.
+    """
+    if hasattr(session.config, "workerinput") and find_spec("torch_geometric"):
+        processes.server()
+        forkserver.ensure_running()
 
 
 @pytest.fixture(scope="session")

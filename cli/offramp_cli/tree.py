@@ -84,7 +84,7 @@ LAB: Final = Group(
     {name: f"offramp_cli.lab.lab:{name}" for name in ("up", "status", "down")}
     | {"exec": "offramp_cli.lab.lab:execute"},
 )
-GRAPH: Final = Group("Graphs in files, cut for the ranks of a job.", _in("graph", "partition"))
+GRAPH: Final = Group("Graphs in files: converted, and cut for the ranks of a job.", _in("graph", "convert partition"))
 GNN: Final = Group("Models of PyG, or one's own, on partitioned graphs.", _in("gnn", "train predict embed"))
 TRANSPORT: Final = Group(
     "How frames reach the switch.",

@@ -19,6 +19,7 @@ from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.dgl import open_dgl
 from offramp.graph.distdgl import open_distdgl
 from offramp.graph.load import load
+from offramp.graph.musae import is_musae
 from offramp.graph.open_typed import (
     is_typed_folder,
     is_typed_ogb,
@@ -58,7 +59,7 @@ def open_source(spec: str, seed: int = 0) -> GraphSource | TypedSource:
         return open_typed_ogb(path)
     if path.is_dir() and is_typed_folder(path):
         return open_typed_folder(path)
-    if path.is_dir():
+    if path.is_dir() and not is_musae(path):
         return _ogb(path) if (path / "raw" / "edge.csv.gz").exists() else _arrays(path)
     graph = load(spec, seed)
     fields = {"x": graph.features, "y": graph.labels}

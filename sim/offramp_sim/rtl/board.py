@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -19,6 +22,8 @@ from offramp_sim.rtl.build import Design, build
 from offramp_sim.rtl.overlay import USUAL, write_kernels, write_overlay
 
 DRAM_BYTES: Final = 16 << 20
+END_S: Final = 10.0
+"""How long a simulator may take to end."""
 _RUN: Final = """
 import json, sys
 from pathlib import Path
@@ -88,6 +93,7 @@ class Board:
                 stdout=log,
                 stderr=log,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(fpga_root() / "pynq")])},
+                process_group=0,  # the simulator, which is a child of this child, ends with it
             )
 
     def alive(self) -> bool:
@@ -102,12 +108,7 @@ class Board:
     def close(self) -> None:
         """Power off; twice does no harm."""
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            _end(self._process)
             self._process = None
         self._folder.cleanup()
 
@@ -120,3 +121,19 @@ def _metadata(engines: Sequence[str]) -> str:
     """Of each kernel what Vitis's own metadata say of its arguments."""
     kernels = {f"{name}_kernel": [one._asdict() for one in arguments(interface_of(name, {}))] for name in engines}
     return json.dumps({"kernels": kernels})
+
+
+def _end(leader: subprocess.Popen[bytes]) -> None:
+    """End a group of processes, all of it: nothing is written to its folder any more."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader.pid, kind)
+        deadline = time.monotonic() + END_S
+        while time.monotonic() < deadline:
+            leader.poll()
+            try:
+                os.killpg(leader.pid, 0)
+            except ProcessLookupError:
+                leader.wait()
+                return
+            time.sleep(0.01)

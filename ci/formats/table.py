@@ -54,7 +54,8 @@ def control_hpp() -> str:
     most = {"most_body": nic.MOST_BODY, "most_entries": nic.MOST_ENTRIES, "most_ranks": nic.MOST_RANKS}
     body = cpp.constants(names | most) + cpp.enumeration("Kind", _values(nic.Kind))
     body += cpp.comment("Flags of a transport.") + cpp.constants(_values(nic.Flag))
-    for each in (nic.HEADER, nic.HELLO, nic.HELLO_REPLY, nic.MAP, nic.QUEUE, nic.TABLES, nic.TRANSPORT, nic.COFLOWS):
+    bodies = (nic.HELLO, nic.HELLO_REPLY, nic.MAP, nic.QUEUE, nic.TABLES, nic.TRANSPORT, nic.COFLOWS, nic.UPGRADE)
+    for each in (nic.HEADER, *bodies):
         body += cpp.structure(each)
     text = "Messages on the agent's control socket (offramp.nic.wire, docs/smartnic.md)."
     return cpp.file(text, "offramp::protocol", body, ["<cstddef>", "<cstdint>"])

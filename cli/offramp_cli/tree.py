@@ -67,7 +67,7 @@ LEO: Final = Group(
 NIC: Final = Group(
     "The agent of smartNICs.",
     _in("nic", "bench")
-    | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "stats", "metrics")}
+    | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "upgrade", "stats", "metrics")}
     | {"doctor": "offramp_cli.doctor:nic_doctor"},
 )
 CLUSTER: Final = Group(

@@ -12,8 +12,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 
+#include "client.hpp"
 #include "reduce.hpp"
 
 namespace offramp {
@@ -37,16 +37,6 @@ Bytes bytes_of(const std::string& text) {
 }
 
 }  // namespace
-
-struct Control::Client {
-    Descriptor socket;
-    std::vector<std::byte> heard;
-    std::deque<Descriptor> descriptors;
-    std::vector<std::shared_ptr<Region>> regions;
-    std::vector<std::pair<std::shared_ptr<Queue>, Core*>> queues;
-    bool greeted = false;
-    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
-};
 
 Control::Control(Agent& agent) : agent_(agent) {}
 
@@ -96,6 +86,7 @@ void Control::run(int stop) {
         for (std::size_t i = clients_.size(); i-- > 0;) {
             Client& client = *clients_[i];
             bool stays = watched[i + 2].revents == 0 || hear(client);
+            if (handed_over_) return;
             if (stays && !client.greeted && std::chrono::steady_clock::now() - client.since > patience)
                 stays = refuse(client, "no hello in time");
             for (const auto& [queue, core] : client.queues)
@@ -223,6 +214,8 @@ bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
                 return transport(client, asked);
             else if constexpr (std::is_same_v<Asked, protocol::Coflows>)
                 return coflows(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Takeover>)
+                return upgrade(client, asked);
             else
                 return stats(client);
         },
@@ -271,10 +264,10 @@ bool Control::hello(Client& client, const protocol::Hello& asked) {
 }
 
 bool Control::map(Client& client, const protocol::Map& asked) {
-    const Descriptor fd = std::move(client.descriptors.front());
+    Descriptor fd = std::move(client.descriptors.front());
     client.descriptors.pop_front();
     std::string why = "map: too many regions";
-    auto region = client.regions.size() < most_regions ? Region::map(fd.get(), asked.size, why) : nullptr;
+    auto region = client.regions.size() < most_regions ? Region::map(std::move(fd), asked.size, why) : nullptr;
     if (region == nullptr) return refuse(client, why);
     for (auto& [queue, core] : client.queues) core->call([&, queue = queue] { queue->add(region); });
     client.regions.push_back(region);
@@ -290,17 +283,21 @@ bool Control::queue(Client& client, const protocol::Queue& asked) {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return refuse(client, "queue: no more sockets");
     const Descriptor theirs(ends[1]);
-    auto queue =
-        std::make_shared<Queue>(client.regions[asked.region], asked.offset, asked.entries, Descriptor(ends[0]));
+    QueueState fresh;
+    fresh.asked = asked;
+    auto queue = std::make_shared<Queue>(client.regions[asked.region], Descriptor(ends[0]), fresh);
     for (const auto& region : client.regions) queue->add(region);
-    Core* core = std::min_element(agent_.cores.begin(), agent_.cores.end(), [](const auto& a, const auto& b) {
-                     return a->queues < b->queues;
-                 })->get();
-    ++core->queues;
-    client.queues.emplace_back(queue, core);
-    core->call([&] { core->add(queue); });
+    Core& core = fewest_queues();
+    ++core.queues;
+    client.queues.emplace_back(queue, &core);
+    core.call([&] { core.add(queue); });
     return reply(client, protocol::reply | 3, bytes_of(static_cast<std::uint32_t>(client.queues.size() - 1)),
                  theirs.get());
+}
+
+Core& Control::fewest_queues() {
+    return **std::min_element(agent_.cores.begin(), agent_.cores.end(),
+                              [](const auto& a, const auto& b) { return a->queues < b->queues; });
 }
 
 bool Control::tables(Client& client, const protocol::Tables& asked) {

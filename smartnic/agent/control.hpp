@@ -12,6 +12,10 @@
 
 namespace offramp {
 
+namespace handover {
+struct Client;
+}
+
 struct Agent {
     std::vector<std::unique_ptr<Port>> ports;
     std::vector<std::unique_ptr<Core>> cores;
@@ -27,7 +31,9 @@ class Control {
 
     // Listens; false, and why, where the path is taken or cannot be used.
     bool listen(const std::string& path, unsigned mode, std::string& why);
-    // Serves clients until `stop` is readable.
+    // Takes the place of the agent that listens there, with its clients; false, and why, where that goes on itself.
+    bool take_over(const std::string& path, std::string& why);
+    // Serves clients until `stop` is readable or another agent has taken over.
     void run(int stop);
 
   private:
@@ -52,11 +58,18 @@ class Control {
     bool on_port(Client& client, const Asked& asked, const char* what,
                  bool (Queue::*open)(const Asked&, Port&, std::string&), std::uint32_t kind);
     bool stats(Client& client);
+    bool upgrade(Client& client, const protocol::Takeover& asked);
+    // Why the state cannot be another agent's; empty where it can.
+    [[nodiscard]] std::string hinders(const Client& client, const protocol::Takeover& asked) const;
+    bool hand_over(Client& successor);
+    bool restore(const handover::Client& state, std::vector<Descriptor> descriptors, std::string& why);
+    Core& fewest_queues();
     void leave(Client& client);
 
     Agent& agent_;
     Descriptor listener_;
     std::string path_;
+    bool handed_over_ = false;  // to another agent
     bool others_ = false;  // the socket's permissions let other users in
     std::vector<std::unique_ptr<Client>> clients_;
     std::uint64_t accepted_ = 0, cut_off_ = 0, requests_before_ = 0;

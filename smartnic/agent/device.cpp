@@ -47,6 +47,18 @@ bool take_vlan(std::string& text, unsigned& vlan, std::string& why) {
 
 }  // namespace
 
+bool Device::shared(const std::vector<std::string>& ports, std::string& why) {
+    for (const auto& port : ports) {
+        Device device;
+        if (!parse(port, 0, 1, device, why)) return false;
+        if (!starts(device.name, "net_af_packet")) {
+            why = "port " + port + ": two agents cannot hold it at once; stop the old one and start the new one";
+            return false;
+        }
+    }
+    return true;
+}
+
 bool Device::parse(const std::string& text, std::size_t number, unsigned queues, Device& device, std::string& why) {
     std::string spec = text;
     device = {};

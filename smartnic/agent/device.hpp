@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace offramp {
 
@@ -15,6 +16,9 @@ struct Device {
     std::string arguments;  // for the driver
     std::string interface;  // of Linux, that it is on
     unsigned vlan = 0;
+
+    // Whether two agents can hold each of these ports at once; why not.
+    static bool shared(const std::vector<std::string>& ports, std::string& why);
 
     // Of the port given as the `number`th, with so many queues each way; false, and why, where the text is none:
     // INTERFACE, xdp:INTERFACE, memif:PATH[,client], vhost:PATH[,client], virtio:PATH, PCI address[,arguments],

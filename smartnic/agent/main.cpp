@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "control.hpp"
+#include "device.hpp"
 #include "eal.hpp"
 #include "reduce.hpp"
 #include "reflect.hpp"
@@ -106,6 +107,7 @@ int serve(const Options& options) {
     watch(stop.get(), signals.get());
     if (options.until_eof) watch(stop.get(), STDIN_FILENO);
     std::string why;
+    if (options.take_over && !Device::shared(options.ports, why)) return fail(why);
     const auto eal = Eal::start(options, why);
     if (eal == nullptr) return fail(why);
     Agent agent;
@@ -140,7 +142,8 @@ int serve(const Options& options) {
     int outcome = 0;
     {
         Control control(agent);
-        if (control.listen(options.socket, options.mode, why)) {
+        if (options.take_over ? control.take_over(options.socket, why)
+                              : control.listen(options.socket, options.mode, why)) {
             std::printf("ready %s\n", options.socket.c_str());
             std::fflush(stdout);
             control.run(stop.get());

@@ -36,6 +36,7 @@ const char* Options::usage() {
            "  --spin               never sleep\n"
            "  --eal ARGUMENT       one more argument for DPDK; again for more\n"
            "  --reflect            be the other end of SwitchGNN's links, for measurements\n"
+           "  --take-over          from the agent that is at the socket, which then ends; its ports, and interfaces only\n"
            "  --until-eof          end when standard input does: with the process at its other end\n"
            "  --check              start, print what there is, end\n"
            "  --describe           the same of the ports, as JSON\n";
@@ -52,6 +53,7 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
         {"until-eof", no_argument, nullptr, 'E'},    {"help", no_argument, nullptr, 'h'},
         {"queues", required_argument, nullptr, 'q'}, {"software-rules", no_argument, nullptr, 'r'},
         {"telemetry", no_argument, nullptr, 't'},    {"describe", no_argument, nullptr, 'D'},
+        {"take-over", no_argument, nullptr, 'T'},
         {nullptr, 0, nullptr, 0}};
     opterr = 0;
     for (int which = 0; (which = ::getopt_long(count, arguments, "h", known, nullptr)) != -1;) {
@@ -104,6 +106,9 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
                 break;
             case 'D':
                 options.describe = true;
+                break;
+            case 'T':
+                options.take_over = true;
                 break;
             case 'R':
                 options.reflect = true;

@@ -18,6 +18,7 @@ struct Options {
     std::string cpus;                  // that the cores may use; empty: all of this process
     bool huge = false;                 // use huge pages
     bool spin = false;                 // never sleep
+    bool take_over = false;            // from the agent at the socket
     bool reflect = false;              // be the other end of a link, for measurements
     bool until_eof = false;            // end when standard input does
     bool check = false;                // start, say what there is, end

@@ -3,8 +3,10 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
+#include <utility>
 
 namespace offramp {
 namespace {
@@ -22,8 +24,30 @@ Answer explain(const std::string& text, Room answer) {
 
 }  // namespace
 
-Queue::Queue(std::shared_ptr<Region> region, std::uint64_t offset, std::uint32_t entries, Descriptor bell)
-    : ring_region_(std::move(region)), rings_(*ring_region_, offset, entries), bell_(std::move(bell)) {}
+Queue::Queue(std::shared_ptr<Region> region, Descriptor bell, const QueueState& state)
+    : ring_region_(std::move(region)),
+      rings_(*ring_region_, state.asked.offset, state.asked.entries, state.taken, state.given),
+      before_(state),
+      bell_(std::move(bell)),
+      again_(state.unfinished),
+      requests_(state.requests) {
+    before_.tables.clear();
+    before_.transport.reset();
+}
+
+QueueState Queue::state() const {
+    QueueState found = before_;
+    found.taken = rings_.taken();
+    found.given = rings_.given();
+    found.requests = requests();
+    found.counts.clear();
+    if (transport_ != nullptr) {
+        const auto counts = transport_->counts();
+        found.counts.assign(counts.begin(), counts.end());
+    }
+    found.unfinished = pending_ ? std::optional(pending_->entry) : again_;
+    return found;
+}
 
 void Queue::accuse(std::string lie) {
     lie_ = std::move(lie);
@@ -36,6 +60,13 @@ std::byte* Queue::at(std::uint32_t region, std::uint64_t offset, std::uint64_t l
 }
 
 bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
+    if (!take_tables(asked, why)) return false;
+    std::erase_if(before_.tables, [&](const auto& each) { return each.function == asked.function; });
+    before_.tables.push_back(asked);
+    return true;
+}
+
+bool Queue::take_tables(const protocol::Tables& asked, std::string& why) {
     std::byte* base = at(asked.region, asked.offset, asked.length);
     why = "tables: memory that is not shared, or smaller than the tables";
     if (base == nullptr) return false;
@@ -72,7 +103,13 @@ bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::st
         return false;
     }
     transport_ = Transport::open(asked, regions_[asked.region], port, why);
-    return transport_ != nullptr;
+    if (transport_ == nullptr) return false;
+    before_.transport = asked;
+    if (Transport::Counts counts; before_.counts.size() == counts.size()) {
+        std::copy(before_.counts.begin(), before_.counts.end(), counts.begin());
+        transport_->count_from(counts);
+    }
+    return true;
 }
 
 bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string& why) {
@@ -95,6 +132,10 @@ bool Queue::poll(Compressor* compressor, switchgnn::Time now) {
     if (broken_.load(std::memory_order_relaxed)) return false;
     bool busy = transport_ != nullptr && transport_->poll(now);
     busy |= coflows_ != nullptr && coflows_->poll(now);
+    if (again_) {
+        const Submission entry = *std::exchange(again_, std::nullopt);
+        if (!handle(entry, compressor, now)) return true;
+    }
     bool answered = finish_pending(now);
     answered |= finish_coflows();
     for (int budget = 64; budget > 0 && !pending_ && rings_.room(); --budget) {

@@ -12,6 +12,7 @@
 #include "compressor.hpp"
 #include "descriptor.hpp"
 #include "offload.hpp"
+#include "queue_state.hpp"
 #include "rings.hpp"
 #include "transport.hpp"
 
@@ -20,7 +21,8 @@ namespace offramp {
 class Queue {
   public:
     // `bell` is the agent's end of the socket by which both sides wake each other.
-    Queue(std::shared_ptr<Region> region, std::uint64_t offset, std::uint32_t entries, Descriptor bell);
+    // A state of another process' queue is gone on with; its tables and transport are to be given again.
+    Queue(std::shared_ptr<Region> region, Descriptor bell, const QueueState& state);
 
     void add(std::shared_ptr<Region> region) { regions_.push_back(std::move(region)); }
     // Gives a function its tables; false, and why.
@@ -33,6 +35,9 @@ class Queue {
     // Hears the client's bell.
     void listen();
 
+    // Where it stands; only while no core works on it.
+    [[nodiscard]] QueueState state() const;
+    [[nodiscard]] bool has_coflows() const { return coflows_ != nullptr; }
     [[nodiscard]] int bell() const { return bell_.get(); }
     [[nodiscard]] bool active() const { return (transport_ && transport_->active()) || (coflows_ && coflows_->active()); }
     [[nodiscard]] bool has_transport() const { return transport_ != nullptr || coflows_ != nullptr; }
@@ -49,6 +54,7 @@ class Queue {
     };
 
     [[nodiscard]] std::byte* at(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
+    bool take_tables(const protocol::Tables& asked, std::string& why);
     Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text);
     Answer memory(Function function, Bytes message, Room answer);
     bool handle(const Submission& entry, Compressor* compressor, switchgnn::Time now);
@@ -60,11 +66,13 @@ class Queue {
     std::vector<std::shared_ptr<Region>> regions_;
     std::shared_ptr<Region> ring_region_;
     Rings rings_;
+    QueueState before_;  // as it was asked for, and what it began with
     Descriptor bell_;
     Tables tables_;
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<Coflows> coflows_;
     std::optional<Pending> pending_;
+    std::optional<Submission> again_;  // what another process had begun
     std::atomic<bool> broken_ = false;
     std::atomic<std::uint64_t> requests_ = 0;
     std::string lie_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bytes.hpp"
+#include "descriptor.hpp"
 
 namespace offramp {
 
@@ -15,17 +16,21 @@ class Region {
 
     // Maps a memfd of just this size; nothing, and why, where it is another kind of file, another size, or could
     // shrink under the agent's feet.
-    static std::shared_ptr<Region> map(int fd, std::uint64_t size, std::string& why);
+    static std::shared_ptr<Region> map(Descriptor fd, std::uint64_t size, std::string& why);
     Region(const Region&) = delete;
     Region& operator=(const Region&) = delete;
     ~Region();
 
+    // The memfd.
+    [[nodiscard]] int descriptor() const { return descriptor_.get(); }
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t length) const { return inside(offset, length, size_); }
 
   private:
-    Region(std::byte* data, std::uint64_t size) : data_(data), size_(size) {}
+    Region(Descriptor descriptor, std::byte* data, std::uint64_t size)
+        : descriptor_(std::move(descriptor)), data_(data), size_(size) {}
+    Descriptor descriptor_;
     std::byte* data_;
     std::uint64_t size_;
 };

@@ -18,8 +18,9 @@ class Rings {
   public:
     enum class Next { none, entry, lie };
 
-    Rings(const Region& region, std::uint64_t offset, std::uint32_t entries)
-        : base_(region.data() + offset), entries_(entries) {}
+    // `taken` submissions and `given` completions have passed before.
+    Rings(const Region& region, std::uint64_t offset, std::uint32_t entries, std::uint64_t taken, std::uint64_t given)
+        : base_(region.data() + offset), entries_(entries), taken_(taken), given_(given) {}
 
     // The next submission; `lie` where the client's counter says that there are more than fit.
     Next take(Submission& entry) {
@@ -37,13 +38,16 @@ class Rings {
         counter(queue::completed_at).store(++given_, std::memory_order_release);
     }
 
+    [[nodiscard]] std::uint64_t taken() const { return taken_; }
+    [[nodiscard]] std::uint64_t given() const { return given_; }
+
   private:
     [[nodiscard]] std::atomic_ref<std::uint64_t> counter(std::size_t at) const {
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(base_ + at));
     }
 
     std::byte* base_;
-    std::uint64_t entries_, taken_ = 0, given_ = 0;
+    std::uint64_t entries_, taken_, given_;
 };
 
 }  // namespace offramp

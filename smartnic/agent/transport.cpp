@@ -175,9 +175,17 @@ Transport::Outcome Transport::outcome(Time now, std::string& why) {
 }
 
 void Transport::write_stats(std::byte* to) const {
-    store(to, endpoint_.stats());
+    store(to, counts());
+}
+
+Transport::Counts Transport::counts() const {
     const std::uint64_t link[5] = {received_, sent_, 0, 0, lane_.lost() - lost_before_};
-    std::memcpy(to + sizeof(switchgnn::Stats), link, sizeof link);
+    Counts found;
+    static_assert(sizeof found == sizeof(switchgnn::Stats) + sizeof link);
+    std::memcpy(found.data(), &endpoint_.stats(), sizeof(switchgnn::Stats));
+    std::memcpy(found.data() + sizeof(switchgnn::Stats) / 8, link, sizeof link);
+    for (std::size_t at = 0; at < found.size(); ++at) found[at] += before_[at];
+    return found;
 }
 
 }  // namespace offramp

@@ -2,6 +2,7 @@
 // A worker of SwitchGNN on a port: the endpoint, its pace, and faults to try it with.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <random>
 #include <string>
@@ -35,6 +36,10 @@ class Transport {
     // Statistics as the host takes them: those of the endpoint, then received, sent, dropped, malformed, missed.
     static constexpr std::size_t stats_bytes = sizeof(switchgnn::Stats) + 5 * 8;
     void write_stats(std::byte* to) const;
+    using Counts = std::array<std::uint64_t, stats_bytes / 8>;
+    [[nodiscard]] Counts counts() const;
+    // Counts from what another process had counted.
+    void count_from(const Counts& before) { before_ = before; }
 
   private:
     Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Lane& lane,
@@ -49,6 +54,7 @@ class Transport {
     switchgnn::Endpoint endpoint_;
     switchgnn::Rate rate_;
     std::mt19937_64 random_;
+    Counts before_{};
     std::uint64_t marks_ = 0, progress_ = 0, lost_before_ = 0, received_ = 0, sent_ = 0;
     std::uint32_t in_window_ = 0;
     double next_send_ = 0;

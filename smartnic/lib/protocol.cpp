@@ -74,6 +74,14 @@ bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& mes
             if (sane(std::get<Coflows>(message))) return true;
             why = "coflows: ranks, times or a DSCP that cannot be";
             return false;
+        case Kind::upgrade:
+            if (body.size() >= sizeof(Upgrade)) {
+                const auto* names = reinterpret_cast<const char*>(body.data() + sizeof(Upgrade));
+                message = Takeover{load<Upgrade>(body.data()).version, std::string(names, body.size() - sizeof(Upgrade))};
+                return true;
+            }
+            why = "upgrade: a body of " + std::to_string(body.size()) + " bytes";
+            return false;
     }
     why = "message of unknown kind " + std::to_string(kind);
     return false;

@@ -15,7 +15,12 @@ namespace offramp::protocol {
 
 struct Stats {};  // without a body
 
-using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows>;
+struct Takeover {
+    std::uint32_t version;
+    std::string ports;
+};
+
+using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows, Takeover>;
 
 // Reads a body; false, and why, where it is no message. `descriptors` came with it.
 [[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why);

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from offramp.fpga.boards import BOARDS, build, check_bitstream
-from offramp.fpga.ports import write_kernel
-from offramp.fpga.sources import fpga_root
+from offramp.fpga.kernels import arguments, write_kernel
+from offramp.fpga.ports import interface_of
 from offramp.fpga.tools import wasm_tool
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
@@ -57,9 +57,12 @@ close $said
 
 @pytest.mark.skipif(not shutil.which("tclsh"), reason="needs tclsh")
 @pytest.mark.parametrize("name", ["pynq-z2", "u50"])
-def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeeds(name, tmp_path):
+def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeeds(name, tmp_path, monkeypatch):
     """Tcl's own part: quotes, lists, loops. What Vivado makes of its commands is not seen here."""
-    shutil.copy(fpga_root() / "boards" / name / "project.tcl", tmp_path)
+    pytest.importorskip("peakrdl_etana")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        build(BOARDS[name], tmp_path)
     for path in ("engines.sv", "project/engines.gen/sources_1/bd/engines/hw_handoff/engines.hwh"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
@@ -70,9 +73,10 @@ def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeed
     assert done.returncode == 0, done.stderr
     said = (tmp_path / "said.log").read_text()
     if name == "u50":
-        assert said.count("package_xo") == 2
-        assert "sp=kvs_lookup.m_axi_1:HBM[0:15]" in (tmp_path / "link.cfg").read_text()
-        assert (tmp_path / "link.sh").read_text().count(".xo") == 2
+        assert said.count("package_xo") == len(BOARDS[name].kernels) == 5
+        registers = {(name, words[0]) for name in BOARDS[name].kernels for words in arguments(interface_of(name, {}))}
+        assert said.count("ipx::add_register ") == len(registers) + 4 * 5
+        assert said.count("ASSOCIATED_BUSIF") == 2 * 5 + 2 + 3 + 3
         return
     joined = [
         line for line in said.splitlines() if line.startswith("apply_bd_automation -rule xilinx.com:bd_rule:axi4")
@@ -90,10 +94,28 @@ def test_a_kernel_elaborates_and_has_the_ports_that_vitis_wants(engine, tmp_path
     compile_rtl(Design(kernel.stem, extra=(kernel,)), "icarus")
     names = re.findall(r"(?:in|out)put wire .*?(\w+),?$", kernel.read_text(), re.MULTILINE)
     assert {"ap_clk", "ap_rst_n", "s_axi_control_awaddr"} <= set(names)
-    buses = ("s_axi_control", "s_axis", "m_axis", "m_axi_0", "m_axi_1")
-    assert all(name.startswith(tuple(f"{bus}_" for bus in buses)) for name in names[2:])
-    script = (fpga_root() / "boards" / "u50" / "project.tcl").read_text()
-    assert f"{kernel.stem} {{{' '.join(bus for bus in buses[3:] if engine == 'kvs_lookup')}}}" in script
+    ports = {one.port for one in arguments(interface_of(engine, {})) if one.port}
+    assert {name.rpartition("_")[0] for name in names[2:]} == {"s_axi_control", *ports}
+
+
+def test_every_port_of_every_kernel_is_joined_to_memory(tmp_path, monkeypatch):
+    pytest.importorskip("peakrdl_etana")
+    monkeypatch.setenv("PATH", "/nowhere")
+    made = build(BOARDS["u50"], tmp_path)
+    assert {"Makefile", "link.cfg", "kernels.tcl", "check.cpp", "reduce_regs.h"} <= {path.name for path in made.files}
+    lines = (tmp_path / "link.cfg").read_text().splitlines()
+    for engine in BOARDS["u50"].kernels:
+        assert f"nk={engine}_kernel:1:{engine}" in lines
+        ports = re.findall(
+            r"input wire (?:\[.*?\] )?(m_axi_\w+)_rvalid", (tmp_path / f"{engine}_kernel.sv").read_text()
+        )
+        joined = {line.partition(":")[0] for line in lines if line.startswith(f"sp={engine}.")}
+        assert joined == {f"sp={engine}.{port}" for port in ports}
+
+
+def test_streams_that_are_no_requests_make_no_kernel(tmp_path):
+    with pytest.raises(OfframpError, match="path_router: its streams are no requests and answers"):
+        write_kernel("path_router", {}, tmp_path)
 
 
 @pytest.mark.parametrize(

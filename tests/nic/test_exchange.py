@@ -166,6 +166,25 @@ def test_an_agent_that_is_killed_and_comes_back(programs: Path) -> None:
 
 
 @pytest.mark.netns
+def test_agents_that_are_replaced_while_workers_exchange(programs: Path) -> None:
+    job, x = job_of(10, workers=3)
+    ended: list[int] = []
+    connected: list[int] = []
+
+    def upgrade(agent: AgentProcess) -> None:
+        for _ in range(2):
+            time.sleep(0.1)
+            ended.append(agent.upgrade())
+        with closing(Connection(agent.path)) as watcher:
+            connected.append(watcher.stats()["accepted"])
+
+    workers = run_workers(programs, job, x, meanwhile=upgrade, exchanges=60)
+    assert ended == [0, 0]
+    assert all(worker.stats.rounds >= 60 and worker.stats.fetches >= 0 for worker in workers)  # no agent counted anew
+    assert connected == [3 + 2 + 1]  # workers, each once, new agents and the watcher
+
+
+@pytest.mark.netns
 def test_a_worker_that_never_joins(programs: Path) -> None:
     namespaces.require()
     job, _ = job_of(8, workers=2)

@@ -74,7 +74,8 @@ def build(settings: BuildSettings, result: Result) -> None:
         numbers["clocks"] = {each.name: [each.reached_mhz, each.wanted_mhz] for each in made.timing.clocks}
         numbers |= {"used": made.timing.used, "available": made.timing.available, "fmax_mhz": made.timing.fmax_mhz}
     if made.project_only:
-        typer.echo(f"{board}: vivado is not on PATH; run: vivado -mode batch -source {made.files[0]}")
+        then = f"make -C {settings.out / board}" if chosen.kernels else f"vivado -mode batch -source {made.files[0]}"
+        typer.echo(f"{board}: vivado is not on PATH; run: {then}")
     result.write("offramp.fpga.build/1", numbers)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp nic build``, ``run``, ``stats`` and ``metrics``: the agent of smartNICs."""
+"""``offramp nic build``, ``run``, ``upgrade``, ``stats`` and ``metrics``: the agent of smartNICs."""
 
 from __future__ import annotations
 
@@ -91,6 +91,19 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
 @command(Agent, Build, example="nic run --port eth1 --cores 2")
 def run(agent: Agent, where: Build) -> None:
     """Run the agent until Ctrl-C; build it first if need be."""
+    _run(agent, where)
+
+
+@command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
+def upgrade(agent: Agent, where: Build) -> None:
+    """Take the place of the agent at the socket, with its clients, and run until Ctrl-C; build it first if need be.
+
+    The ports are those of the running agent, on interfaces; cores and what they do may be others.
+    """
+    _run(agent, where, "--take-over")
+
+
+def _run(agent: Agent, where: Build, *more: str) -> None:
     from offramp.nic.build import agent_program
 
     words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
@@ -99,7 +112,7 @@ def run(agent: Agent, where: Build) -> None:
     words += ["--software-rules"] * agent.software_rules + ["--telemetry"] * agent.telemetry
     program = agent_program(where.folder)
     Path(agent.socket).parent.mkdir(parents=True, exist_ok=True)
-    os.execv(program, [str(program), *words])  # noqa: S606 (it takes this process' place)
+    os.execv(program, [str(program), *words, *more])  # noqa: S606 (it takes this process' place)
 
 
 @dataclass(frozen=True)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PYNQ drivers of Offramp's FPGA engines; needs the package ``pynq`` and nothing else of Offramp."""
+"""Drivers of Offramp's FPGA engines, for PYNQ and for XRT; needs NumPy, and ``pynq`` or ``pyxrt``."""

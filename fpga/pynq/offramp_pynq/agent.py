@@ -297,6 +297,13 @@ def _simulated(bus: str, dram: str, names: list[str]) -> tuple[Any, Any]:
     return Engines(str(bitfile), device=device), device.cycles
 
 
+def _xrt(xclbin: str) -> tuple[Any, Any]:
+    from offramp_pynq.xrt import Engines
+
+    engines = Engines(xclbin)
+    return engines, lambda: engines.cycles
+
+
 def _real(bitfile: str) -> tuple[Any, Any]:
     from offramp_pynq.overlay import Engines
 
@@ -313,6 +320,7 @@ def main() -> int:
     parser.add_argument("--token-file", default=token, help="holds the token that hosts prove (offramp token)")
     parser.add_argument("--insecure", action="store_true", help="no token, whoever reaches the address")
     parser.add_argument("--bitfile", default="engines.bit", help="overlay, with its .hwh beside it")
+    parser.add_argument("--xclbin", help="of an Alveo card, by XRT, in place of an overlay")
     parser.add_argument("--bus", help="Unix socket for a simulated board")
     parser.add_argument("--dram", help="file with a simulated board's memory")
     parser.add_argument("--engines", default=",".join(USUAL), help="of a simulated board")
@@ -323,10 +331,10 @@ def main() -> int:
             listener = Listener(chosen.listen, read_token(chosen.token_file), insecure=chosen.insecure)
     except Refused as error:
         parser.error(str(error))
-    engines, cycles = (
-        _simulated(chosen.bus, chosen.dram, chosen.engines.split(",")) if chosen.bus else _real(chosen.bitfile)
-    )
-    agent = Agent(engines, cycles)
+    if chosen.bus:
+        agent = Agent(*_simulated(chosen.bus, chosen.dram, chosen.engines.split(",")))
+    else:
+        agent = Agent(*(_xrt(chosen.xclbin) if chosen.xclbin else _real(chosen.bitfile)))
     if listener is not None:
         serve_hosts(agent, listener)
     with socket.socket(socket.AF_UNIX) as line:

@@ -28,6 +28,8 @@ USUAL = ("kvs_lookup", "reduce", "ebs_lookup")
 PAGE = 0x10000
 BASE = 0x40000000
 TIMER = BASE + 0xFF * PAGE
+DRAM_BASE = 0x10000000
+"""Addresses of a simulated board."""
 
 
 def registers_at(engine: str) -> int:

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar
-
-import numpy as np
-from pynq import allocate
+from typing import Any
 
 from offramp_pynq.engine import Engine
 from offramp_pynq.packets import Answer, request
@@ -21,7 +18,6 @@ READS = 512
 class EbsLookup(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:ebs_lookup:1.0"]
     REGISTERS = EBS_LOOKUP_REGS
     VERSION = EBS_LOOKUP_REGS_VERSION
 
@@ -38,7 +34,7 @@ class EbsLookup(Engine):
         entries_at = volumes * LINE
         addresses_at = entries_at + -(-entries * 8 // LINE) * LINE
         size = addresses_at + -(-segments * 8 // LINE) * LINE
-        tables = allocate(shape=(size,), dtype=np.uint8, target=self.device)
+        tables = self.core.allocate(size)
         tables[:] = 0
         tables.flush()
         self.write_register("BASE_LOW", tables.physical_address & 0xFFFFFFFF)

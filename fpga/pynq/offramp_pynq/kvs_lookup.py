@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from pynq import allocate
 
 from offramp_pynq.engine import Engine
 from offramp_pynq.packets import Answer, request
@@ -21,7 +20,6 @@ KEYS = 1024
 class KvsLookup(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:kvs_lookup:1.0"]
     REGISTERS = KVS_LOOKUP_REGS
     VERSION = KVS_LOOKUP_REGS_VERSION
 
@@ -33,7 +31,7 @@ class KvsLookup(Engine):
         """
         if buckets < 1 or buckets & (buckets - 1):
             raise ValueError(f"a table of {buckets} buckets: expected a power of two")
-        table = allocate(shape=(buckets * LINE,), dtype=np.uint8, target=self.device)
+        table = self.core.allocate(buckets * LINE)
         table[:] = 0
         table.flush()
         self.write_register("BASE_LOW", table.physical_address & 0xFFFFFFFF)

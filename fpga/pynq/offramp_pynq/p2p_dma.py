@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-from pynq import allocate
-
-from offramp_pynq.engine import Engine
+from offramp_pynq.engine import Core, Engine
 from offramp_pynq.packets import Answer
 from offramp_pynq.registers import P2P_DMA_REGS, P2P_DMA_REGS_VERSION
 
@@ -24,13 +21,12 @@ LIMITS = ("HOST", "ACCELERATOR", "NIC")
 class P2pDma(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:p2p_dma:1.0"]
     REGISTERS = P2P_DMA_REGS
     VERSION = P2P_DMA_REGS_VERSION
 
-    def __init__(self, description: dict[str, Any]) -> None:
+    def __init__(self, core: Core) -> None:
         """Bind; a beat is what the engine says."""
-        super().__init__(description)
+        super().__init__(core)
         self.BEAT = self.read_register("LANES")
         self._starts = [0] * len(LIMITS)
 
@@ -42,7 +38,7 @@ class P2pDma(Engine):
         """
         if size < 1 or size % self.BEAT:
             raise ValueError(f"memories of {size} bytes: expected a multiple of {self.BEAT}")
-        made = [allocate(shape=(size,), dtype=np.uint8, target=self.device) for _ in LIMITS]
+        made = [self.core.allocate(size) for _ in LIMITS]
         for memory in made:
             memory[:] = 0
             memory.flush()

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from offramp_pynq.engine import Engine
 from offramp_pynq.registers import PATH_ROUTER_REGS, PATH_ROUTER_REGS_VERSION
 
@@ -14,7 +12,6 @@ MODELS = ("direct", "on-path", "off-path")
 class PathRouter(Engine):
     """Binds to the router in an overlay; its streams are the card's, not a processor's."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:path_router:1.0"]
     REGISTERS = PATH_ROUTER_REGS
     VERSION = PATH_ROUTER_REGS_VERSION
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from offramp_pynq.engine import MOST, Engine
+from offramp_pynq.engine import MOST, Core, Engine
 from offramp_pynq.registers import QUANTPACK_REGS, QUANTPACK_REGS_VERSION
 
 HEADER = struct.Struct("<BBHIQQ")
@@ -28,13 +28,12 @@ class Codes(NamedTuple):
 class QuantPack(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:quantpack:1.0"]
     REGISTERS = QUANTPACK_REGS
     VERSION = QUANTPACK_REGS_VERSION
 
-    def __init__(self, description: dict[str, Any]) -> None:
+    def __init__(self, core: Core) -> None:
         """Bind, and ask what fits."""
-        super().__init__(description)
+        super().__init__(core)
         self.BEAT = self.read_register("LANES")
         self.columns = self.read_register("COLUMNS")
         """Values that a row may have."""

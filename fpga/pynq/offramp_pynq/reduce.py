@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
-from offramp_pynq.engine import Engine
+from offramp_pynq.engine import Core, Engine
 from offramp_pynq.packets import Answer, request
 from offramp_pynq.registers import REDUCE_REGS, REDUCE_REGS_VERSION
 
@@ -18,13 +17,12 @@ ELEMENT = {0: 4, 1: 4, 2: 4, 3: 2}
 class Reduce(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:reduce:1.0"]
     REGISTERS = REDUCE_REGS
     VERSION = REDUCE_REGS_VERSION
 
-    def __init__(self, description: dict[str, Any]) -> None:
+    def __init__(self, core: Core) -> None:
         """Bind, and ask what fits."""
-        super().__init__(description)
+        super().__init__(core)
         self.capacity = self.read_register("CAPACITY") * self.read_register("LANES")
         """Bytes of a vector that the engine keeps; longer ones go in parts."""
 

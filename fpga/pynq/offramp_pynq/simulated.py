@@ -14,10 +14,9 @@ import numpy as np
 import pynq
 from pynq.buffer import PynqBuffer
 
-from offramp_pynq.cores import PAGE, TIMER, USUAL, dmas_at, registers_at
+from offramp_pynq.cores import DRAM_BASE, PAGE, TIMER, USUAL, dmas_at, registers_at
 
 REQUEST = struct.Struct("<BQI")
-DRAM_BASE = 0x10000000
 ALIGNMENT = 4096
 _DMA = {"c_include_mm2s": "1", "c_include_s2mm": "1", "c_include_mm2s_dre": "1", "c_include_s2mm_dre": "1"}
 _DMA |= {"c_m_axi_mm2s_data_width": "128", "c_m_axi_s2mm_data_width": "128", "c_sg_length_width": "23"}

@@ -77,6 +77,7 @@ module gmii_rx #(
       end
     end
 
+    if (free) out_data <= beat;  // whatever it is: an enable of few inputs, for many registers
     if (out_ready) out_valid <= 1'b0;
     if (owed && free) begin
       out_valid <= 1'b1;
@@ -85,7 +86,6 @@ module gmii_rx #(
       owed      <= 1'b0;
     end else if ((spill && !too_long || ends) && !lost && !owed && free) begin
       out_valid <= 1'b1;
-      out_data  <= beat;
       /* verilator lint_off WIDTHTRUNC */ out_count <= fill - 1'b1; /* verilator lint_on WIDTHTRUNC */  // the value fits
       out_last  <= ends;
       out_fault <= fault;

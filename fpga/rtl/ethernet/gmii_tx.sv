@@ -21,6 +21,7 @@ module gmii_tx (
   reg [127:0] beat;
   reg [3:0] left;
   reg last;
+  reg load;  // a beat is taken: known a cycle before, because many registers hear it
   reg [5:0] sent;  // up to LEAST
   reg [31:0] crc;
   wire [31:0] crc_next;
@@ -34,7 +35,7 @@ module gmii_tx (
 
   wire starts = state == PREAMBLE && count == 7;
   wire emptied = state == DATA && left == 0;
-  assign in_ready = starts || (emptied && !last) || state == DROP;
+  assign in_ready = load || state == DROP;
   wire long_enough = sent >= LEAST - 1;  // with the byte that is sent now
 
   always @(posedge clk) begin
@@ -42,7 +43,8 @@ module gmii_tx (
     tx_en <= state != IDLE && state != GAP && state != DROP;
     tx_er <= state == FAIL;
     txd   <= state == PREAMBLE ? (count == 7 ? 8'hD5 : 8'h55) : state == CHECK ? ~crc[7:0] : data;
-    if (in_ready && state != DROP) begin
+    load <= (state == PREAMBLE && count == 6) || (state == DATA && left == 1 && !last);
+    if (load) begin
       beat <= in_data;
       left <= in_count;
       last <= in_last;
@@ -72,7 +74,12 @@ module gmii_tx (
     if (state == CHECK && count == 3 || state == DROP) count <= 0;
     if (rst) begin
       state <= IDLE;
+      load  <= 1'b0;
       tx_en <= 1'b0;
     end
   end
+
+`ifndef SYNTHESIS
+  always @(posedge clk) if (!rst) assert (load == (starts || (emptied && !last)));
+`endif
 endmodule

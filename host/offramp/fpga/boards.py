@@ -10,8 +10,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offramp.fpga.ports import write_kernel
-from offramp.fpga.registers import write_verilog
+from offramp.fpga.kernels import SHELL, write_kernel, write_link
+from offramp.fpga.registers import write_header, write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.synth import Timing, read_timing, yosys_reads
 from offramp.fpga.tools import run_tool, wasm_tool
@@ -49,6 +49,13 @@ _SLOW: Final = ("--no-tmdriv", "--router", "router2")
 
 
 _ENGINES: Final = ("kvs_lookup", "reduce")
+_KERNELS: Final = {
+    "kvs_lookup": {"WIDTH": 512, "FLIGHT": 128},
+    "reduce": {"WIDTH": 512, "DEPTH": 512},
+    "ebs_lookup": {"WIDTH": 512, "FLIGHT": 64},
+    "p2p_dma": {"WIDTH": 512},
+    "quantpack": {"WIDTH": 512, "DEPTH": 512},
+}
 BOARDS: Final = {
     board.name: board
     for board in (
@@ -81,11 +88,11 @@ BOARDS: Final = {
         Board("pynq-z2", _ENGINES, 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
         Board(
             "u50",
-            _ENGINES,
+            tuple(_KERNELS),
             250.0,
-            ("kvs_lookup_kernel.xo", "reduce_kernel.xo", "link.cfg", "link.sh"),
+            tuple(f"{engine}_kernel.xo" for engine in _KERNELS),
             "AMD Alveo U50, Virtex UltraScale+ VU35P",
-            {"kvs_lookup": {"WIDTH": 512, "FLIGHT": 128}, "reduce": {"WIDTH": 512, "DEPTH": 512}},
+            _KERNELS,
         ),
     )
 }
@@ -154,7 +161,7 @@ def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, address: IPv4Addres
 def _vivado(board: Board, folder: Path) -> Built:
     """Vivado's project as a script with its sources beside it, and what Vivado makes of it where it is installed."""
     home = fpga_root() / "boards" / board.name
-    closures = [closure(top) for top in board.tops]
+    closures = [closure(top) for top in (*board.tops, *((SHELL,) if board.kernels else ()))]
     files = list(dict.fromkeys(path for paths, _ in closures for path in paths))
     blocks = sorted({block for _, names in closures for block in names})
     for block in blocks:
@@ -162,12 +169,18 @@ def _vivado(board: Board, folder: Path) -> Built:
     sources = [folder / path.name for path in files]
     for source, target in zip(files, sources, strict=True):
         shutil.copyfile(source, target)
-    script = folder / "project.tcl"
-    shutil.copyfile(home / "project.tcl", script)
-    made = [script, *sources, *(folder / f"{block}.sv" for block in blocks)]
-    made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
+    own = [folder / path.name for path in sorted(home.iterdir(), key=lambda path: path.suffix != ".tcl")]
+    for path in own:
+        shutil.copyfile(home / path.name, path)
+    made = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
+    if board.kernels:
+        made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
+        made += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
+    if board.kernels and shutil.which("v++"):
+        run_tool(["make"], folder, "vitis.log", 12 * 3600)
+        return Built([folder / "engines.xclbin"])
     if shutil.which("vivado"):
-        run_tool(["vivado", "-mode", "batch", "-source", script.name], folder, "vivado.log", 6 * 3600)
+        run_tool(["vivado", "-mode", "batch", "-source", "project.tcl"], folder, "vivado.log", 6 * 3600)
         return Built([folder / name for name in board.products])
     return Built(made, project_only=True)
 

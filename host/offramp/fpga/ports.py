@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and ports of a module, read from its source, and modules around it that have other names for them."""
+"""Parameters and ports of a module, read from its source."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offramp.fpga.sources import modules
-from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 
 _HEADER: Final = re.compile(r"^module \w+ #\((.*?)\n\) \((.*?)\n\);", re.DOTALL | re.MULTILINE)
 _PARAMETER: Final = re.compile(r"parameter\s+(?:\[[^\]]*\]\s*)?(\w+)\s*=\s*([^,/\n]+)")
 _PORT: Final = re.compile(r"(input|output)\s+(?:wire|reg)\s*(\[[^\]]*\])?\s*(\w+)")
 _COMMENT: Final = re.compile(r"//[^\n]*")
-CONTROL: Final = "s_axi_control"
-"""What Vitis calls the AXI-Lite port of a kernel (UG1393, Kernel Interface Requirements)."""
 
 
 class Port(NamedTuple):
@@ -46,39 +43,19 @@ def interface_of(name: str, values: Mapping[str, int]) -> Interface:
         OfframpError: there is no such module, or it has no parameters.
     """
     known = modules()
-    found = _HEADER.search(_COMMENT.sub("", known[name].read_text(encoding="utf-8"))) if name in known else None
-    if found is None:
+    if name not in known:
         raise OfframpError(f"FPGA module {name}: expected one with parameters, of {', '.join(known)}")
-    given = dict(_PARAMETER.findall(found[1])) | {key: str(value) for key, value in values.items()}
-    return Interface(given, tuple(Port(*port) for port in _PORT.findall(found[2])))
+    return read_interface(known[name], values)
 
 
-def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
-    """Write ``NAME_kernel.sv``: the engine with clock, reset (low) and registers named as Vitis wants them.
+def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
+    """The same of the module in a file of its name.
 
     Raises:
-        OfframpError: as :func:`interface_of`.
+        OfframpError: it has no parameters.
     """
-    inner = interface_of(name, values)
-    ports, wires = [], []
-    for port in inner.ports:
-        outer = {"clk": "ap_clk", "rst": "ap_rst_n"}.get(port.name, port.name.replace("s_axil_", f"{CONTROL}_"))
-        ports.append(" ".join(filter(None, (port.direction, "wire", port.width, outer))))
-        wires.append(f".{port.name}({'rst' if port.name == 'rst' else outer})")
-    path = folder / f"{name}_kernel.sv"
-    lines = [
-        f"module {name}_kernel #(",
-        ",\n".join(f"  parameter {key} = {value}" for key, value in inner.parameters.items()),
-        ") (",
-        ",\n".join(f"  {port}" for port in ports),
-        ");",
-        "  reg rst;",
-        "  always @(posedge ap_clk) rst <= !ap_rst_n;",
-        f"  {name} #({', '.join(f'.{key}({key})' for key in inner.parameters)}) engine (",
-        ",\n".join(f"    {wire}" for wire in wires),
-        "  );",
-        "endmodule",
-        "",
-    ]
-    write_text(path, "\n".join(lines))
-    return path
+    found = _HEADER.search(_COMMENT.sub("", path.read_text(encoding="utf-8")))
+    if found is None:
+        raise OfframpError(f"FPGA module {path.stem}: expected one with parameters")
+    given = dict(_PARAMETER.findall(found[1])) | {key: str(value) for key, value in values.items()}
+    return Interface(given, tuple(Port(*port) for port in _PORT.findall(found[2])))

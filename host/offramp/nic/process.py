@@ -87,21 +87,37 @@ class AgentProcess:
         Raises:
             OfframpError: it does not start, with what it said.
         """
+        self._log.unlink(missing_ok=True)
+        self._process = self._launch()
+
+    def upgrade(self) -> int:
+        """Have a new agent take the place of the running one, with its clients; the old one's exit code.
+
+        Raises:
+            OfframpError: it does not, with what it said; the old one goes on.
+        """
+        old, self._process = self.process, self._launch("--take-over")
+        try:
+            return old.wait(STOP_S)
+        finally:
+            _end(old)
+
+    def _launch(self, *arguments: str) -> subprocess.Popen[str]:
         program = self._program or agent_program()
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [*self._launcher, str(program), *self._options],
+        with self._log.open("a") as log:
+            process = subprocess.Popen(
+                [*self._launcher, str(program), *self._options, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
             )
-        assert self._process.stdout is not None
-        ready = select.select([self._process.stdout], [], [], START_S)[0] and self._process.stdout.readline()
-        if not ready:
-            self.stop()
+        assert process.stdout is not None
+        if not (select.select([process.stdout], [], [], START_S)[0] and process.stdout.readline()):
+            _end(process)
             lines = [line for line in self.log.splitlines() if line.startswith("offramp-nic-agent")]
             raise OfframpError(lines[-1] if lines else f"the agent did not start: {self.log.strip()[-200:]}")
+        return process
 
     def kill(self) -> None:
         """End it as ``kill -9`` does."""
@@ -111,18 +127,20 @@ class AgentProcess:
 
     def stop(self) -> int | None:
         """End it, if it runs; its exit code."""
-        process = self._process
-        if process is None:
-            return None
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process = None
-        return process.returncode
+        process, self._process = self._process, None
+        return None if process is None else _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> int:
+    """End an agent, if it runs; its exit code."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    return process.returncode

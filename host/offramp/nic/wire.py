@@ -29,6 +29,7 @@ class Kind(IntEnum):
     TRANSPORT = 5
     STATS = 6
     COFLOWS = 7
+    UPGRADE = 8
 
 
 HELLO: Final = Structure("Hello", "The first message of a client.", version="u32")
@@ -89,6 +90,11 @@ COFLOWS: Final = Structure(
     retry="i64",
     loss="f64",
     seed="u64",
+)
+UPGRADE: Final = Structure(
+    "Upgrade",
+    "From a new agent to the one that it takes the place of; the names of its ports follow, one a line.",
+    version="u32",
 )
 MOST_RANKS: Final = 4096
 ADDRESS: Final = Structure(

@@ -3,27 +3,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp.fpga.kernels import arguments
+from offramp.fpga.ports import interface_of
 from offramp.fpga.sources import fpga_root
 from offramp_base.ending.left import temporary_folder
 from offramp_sim.rtl.build import Design, build
-from offramp_sim.rtl.overlay import USUAL, write_overlay
+from offramp_sim.rtl.overlay import USUAL, write_kernels, write_overlay
 
 DRAM_BYTES: Final = 16 << 20
+END_S: Final = 10.0
+"""How long a simulator may take to end."""
 _RUN: Final = """
 import json, sys
 from pathlib import Path
 from offramp_sim.rtl.bench import run_bench
 from offramp_sim.rtl.build import Design
 chosen = json.loads(sys.argv[1])
-design = Design("engines", extra=(Path(chosen["overlay"]),))
+design = Design("engines", extra=tuple(map(Path, chosen["sources"])))
 run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"]), settings=chosen["settings"])
 """
 
@@ -34,23 +41,33 @@ class Board:
     Attributes:
         socket: path on which the first who listens is connected to the bus.
         dram: file with the board's memory.
+        xclbin: what a stand-in of XRT knows of the board's kernels, where it has these.
     """
 
-    def __init__(self, simulator: str = "verilator", engines: Sequence[str] = USUAL) -> None:
+    def __init__(self, simulator: str = "verilator", engines: Sequence[str] = USUAL, *, kernels: bool = False) -> None:
         """Build the simulation if the cache lacks it. :meth:`start` it when somebody listens on ``socket``.
+
+        Args:
+            simulator: ``icarus`` or ``verilator``.
+            engines: that the board has.
+            kernels: whether they are behind XRT's shells, as on an Alveo card, in place of DMA engines.
 
         Raises:
             OfframpError: the simulator is missing, or the RTL does not build.
         """
-        self._simulator, self._engines = simulator, tuple(engines)
+        self._simulator, self._engines, self._kernels = simulator, tuple(engines), kernels
         self._folder = temporary_folder()
         work = Path(self._folder.name)
         try:
-            build(Design("engines", extra=(write_overlay(self._engines, work),)), simulator)
+            write = write_kernels if kernels else _write_alone
+            self._sources = write(self._engines, work)
+            build(Design("engines", extra=tuple(self._sources)), simulator)
         except BaseException:
             self._folder.cleanup()
             raise
-        self.socket, self.dram = work / "bus", work / "dram"
+        self.socket, self.dram, self.xclbin = work / "bus", work / "dram", work / "engines.xclbin"
+        if kernels:
+            self.xclbin.write_text(_metadata(self._engines), encoding="utf-8")
         with self.dram.open("wb") as file:
             file.truncate(DRAM_BYTES)
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,11 +76,16 @@ class Board:
         """Power on."""
         work = Path(self._folder.name)
         chosen = {
-            "overlay": str(work / "engines.sv"),
+            "sources": [str(path) for path in self._sources],
             "simulator": self._simulator,
             "bench": str(Path(__file__).with_name("board_bench.py")),
             "work": self._folder.name,
-            "settings": {"socket": str(self.socket), "dram": str(self.dram), "engines": self._engines},
+            "settings": {
+                "socket": str(self.socket),
+                "dram": str(self.dram),
+                "engines": self._engines,
+                "kernels": self._kernels,
+            },
         }
         with (work / "board.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -71,6 +93,7 @@ class Board:
                 stdout=log,
                 stderr=log,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(fpga_root() / "pynq")])},
+                process_group=0,  # the simulator, which is a child of this child, ends with it
             )
 
     def alive(self) -> bool:
@@ -85,11 +108,32 @@ class Board:
     def close(self) -> None:
         """Power off; twice does no harm."""
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            _end(self._process)
             self._process = None
         self._folder.cleanup()
+
+
+def _write_alone(engines: Sequence[str], folder: Path) -> list[Path]:
+    return [write_overlay(engines, folder)]
+
+
+def _metadata(engines: Sequence[str]) -> str:
+    """Of each kernel what Vitis's own metadata say of its arguments."""
+    kernels = {f"{name}_kernel": [one._asdict() for one in arguments(interface_of(name, {}))] for name in engines}
+    return json.dumps({"kernels": kernels})
+
+
+def _end(leader: subprocess.Popen[bytes]) -> None:
+    """End a group of processes, all of it: nothing is written to its folder any more."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader.pid, kind)
+        deadline = time.monotonic() + END_S
+        while time.monotonic() < deadline:
+            leader.poll()
+            try:
+                os.killpg(leader.pid, 0)
+            except ProcessLookupError:
+                leader.wait()
+                return
+            time.sleep(0.01)

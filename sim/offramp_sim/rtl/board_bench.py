@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board in simulation: the engines, DRAM, a DMA engine for each, and a processor's bus behind a Unix socket.
+"""A board in simulation: the engines, DRAM, a DMA engine or XRT's shell for each, and a bus behind a Unix socket.
 
 The cocotb module of :mod:`offramp_sim.rtl.board`. Simulated time passes while something is under way, and stands still
 while the bus is silent.
@@ -17,8 +17,9 @@ from typing import Any, Final
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
-from offramp_pynq.cores import DMAS, MEMORY_PORTS, PAGE, TIMER, dmas_at, registers_at
+from offramp_pynq.cores import DMAS, DRAM_BASE, MEMORY_PORTS, PAGE, TIMER, dmas_at, registers_at
 
+from offramp.fpga.kernels import PACKETS
 from offramp_sim.rtl.bench import settings
 from offramp_sim.rtl.models.clocking import start
 from offramp_sim.rtl.models.memory import AxiMemory
@@ -27,7 +28,6 @@ from offramp_sim.rtl.models.streams import registers, sink, source
 REQUEST: Final = struct.Struct("<BQI")
 """``R`` or ``W``, address, value; answered with 4 bytes."""
 
-DRAM_BASE: Final = 0x1000_0000
 ROUTER_PORTS: Final = ("ep0", "ep1", "acc", "nic")
 STEP: Final = 16
 """Cycles between looks at the bus while a transfer runs."""
@@ -109,18 +109,44 @@ class Dma:
         self.running -= 1
 
 
+class Run:
+    """Whether a kernel is at work: from the write that starts it until it is read that it has ended (UG1393)."""
+
+    CONTROL, START, DONE = 0, 1, 2
+
+    def __init__(self) -> None:
+        self.running = 0
+
+    def write(self, offset: int, value: int) -> None:
+        """Look at what is written to the kernel."""
+        if offset == self.CONTROL and value & self.START:
+            self.running = 1
+
+    def read(self, offset: int, value: int) -> None:
+        """Look at what was read from it."""
+        if offset == self.CONTROL and value & self.DONE:
+            self.running = 0
+
+
 class Bus:
     """What a processor reads and writes, by address."""
 
-    def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str]) -> None:
+    def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str], *, kernels: bool) -> None:
         self._dut = dut
-        self._engines = {registers_at(name): registers(dut, f"{name}_s_axil") for name in engines}
-        self.dmas = {
+        port = "s_axi_control" if kernels else "s_axil"
+        self._engines = {registers_at(name): registers(dut, f"{name}_{port}") for name in engines}
+        self._runs = {registers_at(name): Run() for name in engines if kernels}
+        self._dmas = {
             dmas_at(name)[dma]: Dma(dut, f"{name}_{to}", f"{name}_{back}", dram)
             for name in engines
+            if not kernels
             for dma, (to, back) in DMAS[name].items()
         }
         self.cycles = 0
+
+    def busy(self) -> bool:
+        """Whether time has to pass although nobody speaks."""
+        return any(dma.running for dma in self._dmas.values()) or any(run.running for run in self._runs.values())
 
     async def count(self) -> None:
         """Count cycles from now on; the board's timer."""
@@ -133,13 +159,18 @@ class Bus:
         page, offset = address & ~(PAGE - 1), address & (PAGE - 1)
         if page in self._engines:
             if operation == ord("R"):
-                return int.from_bytes((await self._engines[page].read(offset, 4)).data, "little")
+                found = int.from_bytes((await self._engines[page].read(offset, 4)).data, "little")
+                if page in self._runs:
+                    self._runs[page].read(offset, found)
+                return found
             await self._engines[page].write(offset, value.to_bytes(4, "little"))
+            if page in self._runs:
+                self._runs[page].write(offset, value)
             return 0
-        if page in self.dmas:
+        if page in self._dmas:
             if operation == ord("R"):
-                return self.dmas[page].read(offset)
-            self.dmas[page].write(offset, value)
+                return self._dmas[page].read(offset)
+            self._dmas[page].write(offset, value)
             return 0
         return self.cycles & 0xFFFFFFFF if page == TIMER else 0xFFFFFFFF
 
@@ -150,12 +181,12 @@ async def board(dut: Any) -> None:
     chosen = settings()
     with Path(chosen["dram"]).open("r+b") as file, mmap.mmap(file.fileno(), 0) as dram:
         for engine in chosen["engines"]:
-            for port in MEMORY_PORTS.get(engine, ()):
+            for port in (*MEMORY_PORTS.get(engine, ()), *((PACKETS,) if chosen["kernels"] else ())):
                 AxiMemory(dut, f"{engine}_{port}", 0, base=DRAM_BASE, latency=DRAM_LATENCY, content=dram)
         if "path_router" in chosen["engines"]:  # nothing is plugged into its ports
             for port in ROUTER_PORTS:
                 source(dut, f"path_router_s_axis_{port}"), sink(dut, f"path_router_m_axis_{port}")
-        bus = Bus(dut, dram, chosen["engines"])
+        bus = Bus(dut, dram, chosen["engines"], kernels=chosen["kernels"])
         await start(dut)
         cocotb.start_soon(bus.count())
         with socket.socket(socket.AF_UNIX) as line:
@@ -166,7 +197,7 @@ async def board(dut: Any) -> None:
 async def _serve(dut: Any, bus: Bus, line: socket.socket) -> None:
     received = b""
     while True:
-        busy = any(dma.running for dma in bus.dmas.values())
+        busy = bus.busy()
         line.setblocking(not busy)
         try:
             more = line.recv(4096)

@@ -3,6 +3,7 @@
 
 ``python -m offramp_sim.rtl.card SOCKET`` runs until the host at the Unix socket goes. PYNQ clashes with other packages,
 so it lives in an environment of its own, which is made the first time (``OFFRAMP_PYNQ`` names a Python that has it).
+With ``--shell xrt`` the engines are kernels, and the drivers speak to a stand-in of XRT's ``pyxrt``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from offramp_sim.rtl.board import Board
 from offramp_sim.rtl.overlay import engines_of
 
 PYNQ: Final = "pynq>=4"
+STAND_IN: Final = Path(__file__).with_name("xrt")
+"""Where a Python finds ``pyxrt`` of a simulated card."""
 
 
 def command(host: Path, options: Sequence[str]) -> list[str]:
@@ -41,17 +44,22 @@ def pynq_python() -> Path:
     return Path(chosen) if chosen else ensure(default_folder("pynq"), PYNQ)
 
 
-def run(host: str, simulator: str, engines: Sequence[str]) -> int:
+def run(host: str, simulator: str, engines: Sequence[str], shell: str) -> int:
     """Serve ``host`` until it goes; the exit status of what ended first.
 
     Raises:
         OfframpError: the simulator or PYNQ is missing.
     """
-    python = pynq_python()
-    board = Board(simulator, engines)
+    python = pynq_python() if shell == "pynq" else Path(sys.executable)
+    board = Board(simulator, engines, kernels=shell == "xrt")
     start = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
-    start += ["--bus", str(board.socket), "--dram", str(board.dram), "--engines", ",".join(engines)]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
+    if shell == "pynq":
+        start += ["--bus", str(board.socket), "--dram", str(board.dram), "--engines", ",".join(engines)]
+    else:
+        start += ["--xclbin", str(board.xclbin)]
+        environment |= {"OFFRAMP_XRT_BUS": str(board.socket), "OFFRAMP_XRT_DRAM": str(board.dram)}
+        environment["PYTHONPATH"] += f"{os.pathsep}{STAND_IN}"
     parent = os.getppid()
     try:
         with subprocess.Popen(start, stdout=subprocess.PIPE, text=True, env=environment) as agent:
@@ -75,10 +83,11 @@ def main() -> int:
     parser.add_argument("host", help="Unix socket on which the host listens")
     parser.add_argument("--simulator", default="icarus", choices=("icarus", "verilator"))
     parser.add_argument("--engines", default="", help="separated by commas or +; the usual ones by default")
+    parser.add_argument("--shell", default="pynq", choices=("pynq", "xrt"), help="what is around the engines")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes below are ended
     try:
-        return run(chosen.host, chosen.simulator, engines_of(chosen.engines))
+        return run(chosen.host, chosen.simulator, engines_of(chosen.engines), chosen.shell)
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.fpga.ports import interface_of
+from offramp.fpga.kernels import write_kernel
+from offramp.fpga.ports import Interface, interface_of, read_interface
 from offramp_base.errors import OfframpError
 
 PARAMETERS: Final = {
@@ -41,19 +42,32 @@ def engines_of(text: str) -> tuple[str, ...]:
 
 def write_overlay(engines: Sequence[str], folder: Path) -> Path:
     """Write ``engines.sv``: every port of every engine, its name behind the engine's; clock and reset are shared."""
+    return _beside({name: (name, interface_of(name, PARAMETERS[name])) for name in engines}, folder)
+
+
+def write_kernels(engines: Sequence[str], folder: Path) -> list[Path]:
+    """The same of the engines' kernels, with the sources of these behind it."""
+    kernels = {name: write_kernel(name, PARAMETERS[name], folder) for name in engines}
+    parts = {name: (path.stem, read_interface(path, {})) for name, path in kernels.items()}
+    return [_beside(parts, folder), *kernels.values()]
+
+
+_SHARED: Final = {"clk": "clk", "rst": "rst", "ap_clk": "clk", "ap_rst_n": "!rst"}
+
+
+def _beside(parts: Mapping[str, tuple[str, Interface]], folder: Path) -> Path:
     parameters, ports, instances = [], ["input wire clk", "input wire rst"], []
-    for name in engines:
-        inner = interface_of(name, PARAMETERS[name])
+    for name, (module, inner) in parts.items():
         parameters += [f"parameter {name}_{key} = {value}" for key, value in inner.parameters.items()]
         wires = []
         for port in inner.ports:
-            if port.name in ("clk", "rst"):
-                wires.append(f".{port.name}({port.name})")
+            if port.name in _SHARED:
+                wires.append(f".{port.name}({_SHARED[port.name]})")
                 continue
             ports.append(f"{port.direction} wire {inner.prefixed(port, f'{name}_')} {name}_{port.name}")
             wires.append(f".{port.name}({name}_{port.name})")
         given = ", ".join(f".{key}({name}_{key})" for key in inner.parameters)
-        instances.append(f"{name} #({given}) {name}_i ({', '.join(wires)});")
+        instances.append(f"{module} #({given}) {name}_i ({', '.join(wires)});")
     path = folder / "engines.sv"
     head = f"module engines #(\n{_lines(parameters)}\n) (\n{_lines(ports)}\n);"
     path.write_text("\n".join([head, *instances, "endmodule\n"]), encoding="utf-8")

@@ -23,6 +23,7 @@ enum class Kind : std::uint32_t {
     transport = 5,
     stats = 6,
     coflows = 7,
+    upgrade = 8,
 };
 
 // Flags of a transport.
@@ -88,5 +89,11 @@ struct Coflows {
     std::uint64_t seed;
 };
 static_assert(sizeof(Coflows) == 56);
+
+// From a new agent to the one that it takes the place of; the names of its ports follow, one a line.
+struct Upgrade {
+    std::uint32_t version;
+};
+static_assert(sizeof(Upgrade) == 4);
 
 }  // namespace offramp::protocol

@@ -11,8 +11,9 @@ import numpy as np
 from offramp_pynq import quantpack
 from offramp_pynq.check import check
 from offramp_pynq.cores import ENGINES
+from offramp_pynq.drivers import EbsLookup, KvsLookup, P2pDma, PathRouter, QuantPack, Reduce
 from offramp_pynq.engine import MOST, WrongRegisterMap
-from offramp_pynq.overlay import EbsLookup, Engines, KvsLookup, P2pDma, PathRouter, QuantPack, Reduce
+from offramp_pynq.overlay import Engines
 from offramp_pynq.p2p_dma import COPY, DESCRIPTOR
 from offramp_pynq.packets import answer
 from offramp_pynq.simulated import SimulatedDevice
@@ -85,7 +86,7 @@ def copies(dma):
 
 def fill(dma, ask):
     """Descriptors while nobody takes completions: how many went in, and what became of them."""
-    (way,) = dma._ways
+    (way,) = dma.core.ways
     to, back = way.dma.sendchannel, way.dma.recvchannel
     sent, taken = 0, True
     while taken and sent < 64:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LEO's ``fpga`` device: requests through PYNQ's own drivers into the RTL and back (slow: installs PYNQ once)."""
+"""LEO's ``fpga`` device: requests through PYNQ's own drivers, or the stand-in of XRT's, into the RTL and back.
+
+Slow: installs PYNQ once.
+"""
 
 import random
 import time
@@ -20,12 +23,12 @@ from rtl.copies import carry_out
 pytestmark = pytest.mark.rtl
 
 
-@pytest.fixture(scope="module")
-def device():
+@pytest.fixture(scope="module", params=["pynq", "xrt"])
+def device(request):
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
     engines = "kvs_lookup+reduce+ebs_lookup+p2p_dma+quantpack"
-    card = open_device(f"table_bytes=4096,depth=70,copy_bytes=8192,engines={engines}", "card")
+    card = open_device(f"shell={request.param},table_bytes=4096,depth=70,copy_bytes=8192,engines={engines}", "card")
     yield card
     card.close()
 

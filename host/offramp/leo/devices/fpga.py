@@ -2,8 +2,9 @@
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
 ``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens, ``fpga:udp=HOST`` one that is on Ethernet by
-itself. Without either a simulated card is started: the same drivers over the RTL (``docs/fpga.md``). ``busy_ns``
-are the cycles from a packet to its answer, at 250 MHz, or at the clock that a board on Ethernet tells.
+itself, ``fpga:xclbin=FILE`` an Alveo card in this machine. Without any of them a simulated card is started: the same
+drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles from a packet to its answer, at 250 MHz, or at the
+clock that a board on Ethernet tells.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from typing import Final
 
 from offramp.device import DEVICE_TIMEOUT_S, Completion, Message, Status
 from offramp.leo import dma
-from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
+from offramp.leo.devices.fpga_link import (
+    ABORT,
+    COPY,
+    DEQUANTISE,
+    EBS,
+    LOOKUP,
+    QUANTISE,
+    REDUCE,
+    Link,
+    programmed,
+    simulated,
+)
 from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
 from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
 from offramp.leo.devices.fpga_udp import ENGINES as UDP_ENGINES
@@ -43,13 +55,16 @@ SIMULATED_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Options:
-    """A card: ``at`` an agent's address, on Ethernet at ``udp``, else one in ``simulator``.
+    """A card: ``at`` an agent's address, on Ethernet at ``udp``, loaded with ``xclbin``, else one in ``simulator``.
 
-    ``engines`` have ``+`` between them; ``timeout_s`` is how long a card on Ethernet may be silent.
+    ``shell`` is what a simulated card has around its engines: ``pynq`` or ``xrt``. ``engines`` have ``+`` between
+    them; ``timeout_s`` is how long a card on Ethernet may be silent.
     """
 
     at: str = ""
     udp: str = ""
+    xclbin: str = ""
+    shell: str = "pynq"
     timeout_s: float = DEVICE_TIMEOUT_S
     simulator: str = "icarus"
     depth: int = 256
@@ -69,7 +84,8 @@ def timeout_s(options: str) -> float:
 
 
 def _timeout_s(options: Options) -> float:
-    return options.timeout_s if options.udp else DEVICE_TIMEOUT_S if options.at else SIMULATED_S
+    real = options.at or options.xclbin
+    return options.timeout_s if options.udp else DEVICE_TIMEOUT_S if real else SIMULATED_S
 
 
 def _options(text: str) -> Options:
@@ -87,7 +103,9 @@ class FpgaDevice:
                 f"device {name}: expected a depth of at least 1 and a table of at least {kvs.LINE} bytes"
             )
         self.name, self.options, self.depth = name, options, options.depth
-        if options.udp and (options.at or options.engines not in (USUAL, UDP_ENGINES)):
+        if bool(options.at) + bool(options.udp) + bool(options.xclbin) > 1:
+            raise OfframpError(f"device {name}: expected one of at=, udp= and xclbin=")
+        if options.udp and options.engines not in (USUAL, UDP_ENGINES):
             raise OfframpError(f"device {name}: udp={options.udp}: a card on Ethernet has no agent, and {UDP_ENGINES}")
         chosen = UDP_ENGINES if options.udp else options.engines
         engines = [engine for engine in chosen.split("+") if engine in _ENGINES]
@@ -110,8 +128,12 @@ class FpgaDevice:
     def _start(self) -> Link | UdpLink:
         if self.options.udp:
             return UdpLink(self.options.udp, self.options.timeout_s, self._heard, self._lost)
-        card = ("--simulator", self.options.simulator, "--engines", self.options.engines)
-        return Link(self.options.at, card, self._heard, self._lost)
+        if self.options.xclbin:
+            agent = programmed(self.options.xclbin)
+        else:
+            options = {name: getattr(self.options, name) for name in ("simulator", "engines", "shell")}
+            agent = simulated([word for name, value in options.items() for word in (f"--{name}", value)])
+        return Link(self.options.at, agent, self._heard, self._lost)
 
     def _allocate(self) -> dict[str, CardMemory]:
         buckets = 1 << ((self.options.table_bytes // kvs.LINE).bit_length() - 1)

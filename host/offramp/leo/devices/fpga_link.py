@@ -9,12 +9,14 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from offramp.device import Status
+from offramp.fpga.sources import fpga_root
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect
@@ -38,15 +40,35 @@ CARDS: Final[Registry[Callable[[Path, Sequence[str]], list[str]]]] = Registry("c
 
 _LOG = logging.getLogger(__name__)
 _STATUSES: Final = frozenset(int(status) for status in Status)
+Command = Callable[[Path], tuple[list[str], dict[str, str]]]
+"""Of the socket that the host listens on: what starts an agent that connects there, and its environment variables."""
+
 Heard = Callable[[int, int, int, bytes], None]
 """Called with serial number, status, nanoseconds and message of each answer."""
+
+
+def simulated(options: Sequence[str]) -> Command:
+    """A card in simulation."""
+    return lambda path: (CARDS.get("simulated")(path, options), {})
+
+
+def programmed(xclbin: str) -> Command:
+    """An Alveo card in this machine, by XRT, which is loaded with a file.
+
+    Raises:
+        OfframpError: there is no such file.
+    """
+    if not Path(xclbin).is_file():
+        raise OfframpError(f"{xclbin}: no such file; offramp fpga build --board u50 says how one is made")
+    start = [os.environ.get("OFFRAMP_XRT", sys.executable), "-m", "offramp_pynq.agent", "--xclbin", xclbin]
+    return lambda path: ([*start, "--connect", str(path)], {"PYTHONPATH": str(fpga_root() / "pynq")})
 
 
 class Link:
     """A card that serves one host."""
 
-    def __init__(self, at: str, card: Sequence[str], heard: Heard, lost: Callable[[], None]) -> None:
-        """Connect to the agent ``at`` HOST:PORT or unix:PATH, or start a simulated card.
+    def __init__(self, at: str, agent: Command, heard: Heard, lost: Callable[[], None]) -> None:
+        """Connect to the agent ``at`` HOST:PORT or unix:PATH, or start one: a simulated card's, or that of a card here.
 
         With OFFRAMP_TOKEN_FILE both sides prove the token in that file.
 
@@ -57,7 +79,7 @@ class Link:
         self._folder = temporary_folder()
         self._heard, self._lost = heard, lost
         try:
-            self._line = self._connect(at) if at else self._start(card)
+            self._line = self._connect(at) if at else self._start(agent)
         except BaseException:
             self._end()
             raise
@@ -76,7 +98,7 @@ class Link:
             raise OfframpError(f"device fpga:{at}: {error}") from None
         return line
 
-    def _start(self, card: Sequence[str]) -> socket.socket:
+    def _start(self, agent: Command) -> socket.socket:
         path = Path(self._folder.name) / "host"
         log = Path(self._folder.name) / "log"
         with socket.socket(socket.AF_UNIX) as listener, log.open("wb") as output:
@@ -84,8 +106,10 @@ class Link:
             listener.bind(str(path))
             listener.listen(1)
             listener.settimeout(0.2)
-            command = CARDS.get("simulated")(path, card)
-            self._process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            command, variables = agent(path)
+            self._process = subprocess.Popen(
+                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=os.environ | variables
+            )
             for _ in range(int(START_S / 0.2)):
                 with contextlib.suppress(TimeoutError):
                     line, _ = listener.accept()
@@ -94,7 +118,7 @@ class Link:
                 if self._process.poll() is not None:
                     break
         said = log.read_text(errors="replace").strip().splitlines()
-        raise OfframpError(f"device fpga: no card in simulation: {said[-1] if said else 'it does not start'}")
+        raise OfframpError(f"device fpga: no card: {said[-1] if said else 'it does not start'}")
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Post a request; whether the card still lives is heard otherwise."""

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes an engine a kernel that XRT runs: a run writes or reads one of the engine's registers, or carries a packet from
+// memory to the engine and its answer back. A run ends with a line at `back`: words 0 to 3 are the register's value or the
+// answer's bytes, the worst of memory's responses, the run's cycles, and a beat's bytes. An answer begins on the line behind.
+module kernel_shell #(
+    // Bits of a beat and of a line of memory, a power of two, 128 or more.
+    parameter WIDTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [        7:0] s_axi_control_awaddr,
+    input  wire [        2:0] s_axi_control_awprot,
+    input  wire               s_axi_control_awvalid,
+    output wire               s_axi_control_awready,
+    input  wire [       31:0] s_axi_control_wdata,
+    input  wire [        3:0] s_axi_control_wstrb,
+    input  wire               s_axi_control_wvalid,
+    output wire               s_axi_control_wready,
+    output wire [        1:0] s_axi_control_bresp,
+    output wire               s_axi_control_bvalid,
+    input  wire               s_axi_control_bready,
+    input  wire [        7:0] s_axi_control_araddr,
+    input  wire [        2:0] s_axi_control_arprot,
+    input  wire               s_axi_control_arvalid,
+    output wire               s_axi_control_arready,
+    output wire [       31:0] s_axi_control_rdata,
+    output wire [        1:0] s_axi_control_rresp,
+    output wire               s_axi_control_rvalid,
+    input  wire               s_axi_control_rready,
+    output wire [       63:0] m_axi_packets_araddr,
+    output wire [        7:0] m_axi_packets_arlen,
+    output wire [        2:0] m_axi_packets_arsize,
+    output wire [        1:0] m_axi_packets_arburst,
+    output wire               m_axi_packets_arvalid,
+    input  wire               m_axi_packets_arready,
+    input  wire [  WIDTH-1:0] m_axi_packets_rdata,
+    input  wire [        1:0] m_axi_packets_rresp,
+    /* verilator lint_off UNUSEDSIGNAL */ input  wire               m_axi_packets_rlast, /* verilator lint_on UNUSEDSIGNAL */  // lines are counted
+    input  wire               m_axi_packets_rvalid,
+    output wire               m_axi_packets_rready,
+    output wire [       63:0] m_axi_packets_awaddr,
+    output wire [        7:0] m_axi_packets_awlen,
+    output wire [        2:0] m_axi_packets_awsize,
+    output wire [        1:0] m_axi_packets_awburst,
+    output wire               m_axi_packets_awvalid,
+    input  wire               m_axi_packets_awready,
+    output wire [  WIDTH-1:0] m_axi_packets_wdata,
+    output wire [WIDTH/8-1:0] m_axi_packets_wstrb,
+    output wire               m_axi_packets_wlast,
+    output wire               m_axi_packets_wvalid,
+    input  wire               m_axi_packets_wready,
+    input  wire [        1:0] m_axi_packets_bresp,
+    input  wire               m_axi_packets_bvalid,
+    output wire               m_axi_packets_bready,
+    output wire [        7:0] m_axil_addr,           // the engine's registers
+    output wire               m_axil_awvalid,
+    input  wire               m_axil_awready,
+    output wire [       31:0] m_axil_wdata,
+    output wire               m_axil_wvalid,
+    input  wire               m_axil_wready,
+    input  wire               m_axil_bvalid,
+    output wire               m_axil_arvalid,
+    input  wire               m_axil_arready,
+    input  wire [       31:0] m_axil_rdata,
+    input  wire               m_axil_rvalid,
+    output wire [        7:0] way,                   // which of the engine's streams packet and answer take
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready
+);
+  localparam LANES = WIDTH / 8;
+  /* verilator lint_off WIDTHTRUNC */ localparam [2:0] SIZE = $clog2(LANES); /* verilator lint_on WIDTHTRUNC */  // the value fits
+  localparam [31:0] BEAT = LANES;
+  localparam [1:0] EXCHANGE = 2'd0, WRITE = 2'd1, READ = 2'd2;
+  localparam [2:0] IDLE = 3'd0, MOVES = 3'd1, WRITES = 3'd2, READS = 3'd3, TELLS = 3'd4, TOLD = 3'd5;
+
+  wire start;
+  wire [1:0] operation;
+  wire [7:0] place;
+  wire [31:0] value, room;
+  wire [63:0] to, back;
+  reg ended;
+  kernel_control control (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awaddr(s_axi_control_awaddr),
+      .s_axil_awprot(s_axi_control_awprot),
+      .s_axil_awvalid(s_axi_control_awvalid),
+      .s_axil_awready(s_axi_control_awready),
+      .s_axil_wdata(s_axi_control_wdata),
+      .s_axil_wstrb(s_axi_control_wstrb),
+      .s_axil_wvalid(s_axi_control_wvalid),
+      .s_axil_wready(s_axi_control_wready),
+      .s_axil_bresp(s_axi_control_bresp),
+      .s_axil_bvalid(s_axi_control_bvalid),
+      .s_axil_bready(s_axi_control_bready),
+      .s_axil_araddr(s_axi_control_araddr),
+      .s_axil_arprot(s_axi_control_arprot),
+      .s_axil_arvalid(s_axi_control_arvalid),
+      .s_axil_arready(s_axi_control_arready),
+      .s_axil_rdata(s_axi_control_rdata),
+      .s_axil_rresp(s_axi_control_rresp),
+      .s_axil_rvalid(s_axi_control_rvalid),
+      .s_axil_rready(s_axi_control_rready),
+      .start(start),
+      .ended(ended),
+      .operation(operation),
+      .place(place),
+      .value(value),
+      .room(room),
+      .to(to),
+      .back(back)
+  );
+
+  reg [2:0] state;
+  reg [31:0] result, cycles;
+  reg [1:0] worst;
+  reg tell, addressed, given;  // the engine has taken a register's address, and its value
+  wire moves = start && operation == EXCHANGE;
+
+  wire source_idle, sink_idle;
+  wire [1:0] read_response, write_response;
+  wire [31:0] bytes;
+  wire [1:0] response = read_response > write_response ? read_response : write_response;
+  memory_source #(
+      .WIDTH(WIDTH)
+  ) source (
+      .clk(clk),
+      .rst(rst),
+      .start(moves),
+      .address(to),
+      .bytes(value),
+      .idle(source_idle),
+      .response(read_response),
+      .m_axi_araddr(m_axi_packets_araddr),
+      .m_axi_arlen(m_axi_packets_arlen),
+      .m_axi_arvalid(m_axi_packets_arvalid),
+      .m_axi_arready(m_axi_packets_arready),
+      .m_axi_rdata(m_axi_packets_rdata),
+      .m_axi_rresp(m_axi_packets_rresp),
+      .m_axi_rvalid(m_axi_packets_rvalid),
+      .m_axi_rready(m_axi_packets_rready),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+
+  wire telling = state == TOLD;
+  reg [WIDTH-1:0] told;
+  always @* begin
+    told = 0;
+    told[127:0] = {BEAT, cycles, 30'b0, worst, result};
+  end
+  wire sink_ready;
+  memory_sink #(
+      .WIDTH(WIDTH)
+  ) sink (
+      .clk(clk),
+      .rst(rst),
+      .start(moves || tell),
+      .address(back),
+      .skip(!tell),
+      .room(tell ? LANES : room),
+      .idle(sink_idle),
+      .bytes(bytes),
+      .response(write_response),
+      .m_axi_awaddr(m_axi_packets_awaddr),
+      .m_axi_awvalid(m_axi_packets_awvalid),
+      .m_axi_awready(m_axi_packets_awready),
+      .m_axi_wdata(m_axi_packets_wdata),
+      .m_axi_wstrb(m_axi_packets_wstrb),
+      .m_axi_wvalid(m_axi_packets_wvalid),
+      .m_axi_wready(m_axi_packets_wready),
+      .m_axi_bresp(m_axi_packets_bresp),
+      .m_axi_bvalid(m_axi_packets_bvalid),
+      .m_axi_bready(m_axi_packets_bready),
+      .s_axis_tdata(telling ? told : s_axis_tdata),
+      .s_axis_tkeep(telling ? {LANES{1'b1}} : s_axis_tkeep),
+      .s_axis_tlast(telling || s_axis_tlast),
+      .s_axis_tvalid(telling || s_axis_tvalid),
+      .s_axis_tready(sink_ready)
+  );
+  assign s_axis_tready         = sink_ready && !telling;
+  assign way                   = place;
+  assign m_axi_packets_arsize  = SIZE;
+  assign m_axi_packets_arburst = 2'b01;
+  assign m_axi_packets_awlen   = 8'd0;
+  assign m_axi_packets_awsize  = SIZE;
+  assign m_axi_packets_awburst = 2'b01;
+  assign m_axi_packets_wlast   = 1'b1;
+
+  assign m_axil_addr    = place;
+  assign m_axil_wdata   = value;
+  assign m_axil_awvalid = state == WRITES && !addressed;
+  assign m_axil_wvalid  = state == WRITES && !given;
+  assign m_axil_arvalid = state == READS && !addressed;
+
+  always @(posedge clk) begin
+    if (start) begin
+      result <= 0;
+      cycles <= 0;
+      worst  <= 2'b00;
+    end else begin
+      if (state == READS && m_axil_rvalid) result <= m_axil_rdata;
+      if (state == MOVES) begin
+        result <= bytes;
+        worst  <= response;
+      end
+      if (state != TOLD) cycles <= cycles + 1'b1;
+    end
+    addressed <= !start && (addressed || (m_axil_awvalid && m_axil_awready) || (m_axil_arvalid && m_axil_arready));
+    given <= !start && (given || (m_axil_wvalid && m_axil_wready));
+    if (rst) begin
+      state <= IDLE;
+      tell  <= 1'b0;
+      ended <= 1'b0;
+    end else begin
+      tell  <= 1'b0;
+      ended <= telling && sink_idle;
+      case (state)
+        IDLE:
+        if (start) state <= operation == WRITE ? WRITES : operation == READ ? READS : operation == EXCHANGE ? MOVES : TELLS;
+        MOVES: if (source_idle && sink_idle) state <= TELLS;
+        WRITES: if (m_axil_bvalid) state <= TELLS;
+        READS: if (m_axil_rvalid) state <= TELLS;
+        TELLS: begin
+          tell  <= !tell;
+          if (tell) state <= TOLD;
+        end
+        default: if (sink_idle) state <= IDLE;
+      endcase
+    end
+  end
+
+`ifndef SYNTHESIS
+  initial if (WIDTH < 128 || LANES != 1 << SIZE) $fatal(1, "kernel_shell: WIDTH %0d", WIDTH);
+`endif
+endmodule

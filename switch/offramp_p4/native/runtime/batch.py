@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native, prefetch
+from offramp_p4.native.runtime.again import begin_frame, end_frame
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
@@ -57,7 +58,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
     ctx.packets_in += 1
     ctx.steps = ctx.max_steps
     left = ctx.max_passes
-    ctx.frame = frame
+    begin_frame(ctx, frame)
     none_waits(ctx)
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
     while ctx.waiting > 0 and ctx.steps >= 0:
@@ -67,6 +68,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
             ctx.waiting = 0
             break
         pass_again(ctx, next_waiting(ctx))
+    end_frame(ctx)
     end_steps(ctx)
 
 

@@ -166,7 +166,10 @@ class Context(Record):
     steps: int  # that the current packet may still make; below 0: it has used them up
     origin: int  # address of the frame of a burst that has come in
     number: int  # and its place in the burst
-    reserved: Annotated[Words, 3]
+    kept: int  # address of the memory that keeps the headers of a packet's first pass
+    kept_frame: int  # address of the frame that they are of, which stays there until the packet has ended; 0: none
+    kept_length: int  # and its bytes; below 0: it has not been parsed to its end
+    whole: int  # address of the packet memory that has these headers when the next pass begins; 0: none
 
     # Tofino.
     chip_ports: int  # of all pipes
@@ -200,7 +203,7 @@ class Context(Record):
     learn: int  # the C function that adds the entry of LEARNING
     learning: Learning
     flow_ids: int  # that have been given
-    unused: Annotated[Words, 4]  # so that what follows begins on a cache line
+    unused: Annotated[Words, 3]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

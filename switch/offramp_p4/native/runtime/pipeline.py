@@ -8,6 +8,15 @@ from typing import Final
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Memory, Words, copy, native
 from offramp_p4.engine.work import PASS_STEPS
+from offramp_p4.native.runtime.again import (
+    Again,
+    keep_headers,
+    parsed_before,
+    start_parsed,
+    unchanged,
+    wait_other,
+    wait_same,
+)
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Context, Leaving
 from offramp_p4.native.runtime.hashtable import find
@@ -19,6 +28,7 @@ from offramp_p4.native.runtime.program import (
     CLONE_FIELDS,
     CLONE_SESSION,
     CURSOR,
+    DONE,
     EGRESS_PORT,
     EGRESS_SPEC,
     EGRESS_TIME,
@@ -49,14 +59,13 @@ from offramp_p4.native.runtime.program import (
     parse,
     reset_metadata,
     restore_fields,
-    save_fields,
     send,
     start_memory,
     transfer_fields,
     verify,
 )
 from offramp_p4.native.runtime.replicas import Replicas
-from offramp_p4.native.runtime.waiting import MOST_OUT, Waiting, make_waiting
+from offramp_p4.native.runtime.waiting import MOST_OUT
 
 NORMAL: Final = 0
 INGRESS_CLONE: Final = 1
@@ -72,26 +81,12 @@ NO_FIELDS: Final = 0
 @native
 def pass_again(ctx: Context, waiting: int) -> None:
     """The pass of a packet that has waited."""
-    at = Waiting(waiting)
+    at = Again(waiting)
     saved = int(at + 1)
-    ctx.frame = saved + fields_size(at.fields)
+    ctx.frame = at.frame
+    if at.frame == 0:
+        ctx.frame = saved + fields_size(at.fields)
     pass_ingress(ctx, at.length, at.port, at.kind, 1, at.fields, saved)
-
-
-@native
-def _wait(ctx: Context, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
-    """Have a packet wait for another pass; ``frame`` is an address, 0 for the one that the pass came in with."""
-    kept = fields_size(fields)
-    at = Waiting(make_waiting(ctx, 8 * Waiting.WORDS + kept + length))
-    at.length = length
-    at.port = port
-    at.kind = kind
-    at.fields = fields
-    saved = Bytes(int(at + 1))
-    save_fields(saved, m, fields)
-    if frame == 0:
-        frame = ctx.frame
-    copy(saved + kept, Bytes(frame), length)
 
 
 @native
@@ -132,7 +127,7 @@ def _pass_with(
         _clone_ingress(ctx, m, length, port)
     if m[RESUBMIT] != 0:
         ctx.resubmissions += 1
-        _wait(ctx, m, 0, length, 0, RESUBMITTED, m[RESUBMIT_FIELDS])
+        wait_same(ctx, m, length, RESUBMITTED, m[RESUBMIT_FIELDS])
         return
     if m[GROUP] != 0:
         m[INSTANCE_TYPE] = REPLICATED
@@ -149,7 +144,12 @@ def _pass_with(
 @native
 def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> int:
     """Fresh memory after the parser and the verification of checksums; 1 if the packet has ended there."""
-    start_memory(m)
+    known = parsed_before(ctx, length)
+    if known:
+        start_parsed(ctx, m)
+    else:
+        start_memory(m)
+    ctx.whole = 0
     m[LENGTH] = length
     m[INGRESS_PORT] = port
     m[PACKET_LENGTH] = length
@@ -157,7 +157,11 @@ def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore:
     if restore != 0:
         restore_fields(m, Bytes(saved), fields)
     m[INSTANCE_TYPE] = kind
-    code = parse(ctx, m)
+    code = DONE
+    if not known:
+        code = parse(ctx, m)
+    if code == DONE and not known:
+        keep_headers(ctx, m)
     if code == FAULTED:
         m[PARSER_ERROR] = m[FAULT]
         ctx.parse_errors += 1
@@ -191,7 +195,14 @@ def leave(ctx: Context, m: Memory, port: int) -> None:
         ctx.steps = -1
         return
     ctx.out.start = start
-    if compute(ctx, m) == CHECK_FAILED or deparse(ctx, m) == CHECK_FAILED:
+    if compute(ctx, m) == CHECK_FAILED:
+        _failed(ctx)
+        return
+    if m[RECIRCULATE] != 0 and unchanged(ctx, m):
+        ctx.recirculations += 1
+        wait_same(ctx, m, m[LENGTH], RECIRCULATED, m[RECIRCULATE_FIELDS])
+        return
+    if deparse(ctx, m) == CHECK_FAILED:
         ctx.out.used = start
         _failed(ctx)
         return
@@ -258,7 +269,7 @@ def _recirculate(ctx: Context, m: Memory, start: int, length: int) -> None:
     """Have the frame that begins at START in OUT wait for another pass."""
     ctx.recirculations += 1
     ctx.out.used = start
-    _wait(ctx, m, ctx.out.data + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
+    wait_other(ctx, m, ctx.out.data + start, length, RECIRCULATED, m[RECIRCULATE_FIELDS])
 
 
 @native

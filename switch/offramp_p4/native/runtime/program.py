@@ -117,6 +117,24 @@ def start_memory(m: Memory) -> None:
 
 
 @supplied
+def gives_back() -> int:
+    """1 if the deparser makes of unchanged headers the bytes that the parser has read them from."""
+    raise NotImplementedError
+
+
+@supplied
+def start_beside_headers(m: Memory) -> None:
+    """Make the memory that of a fresh packet, but leave its headers as they are."""
+    raise NotImplementedError
+
+
+@supplied
+def same_headers(m: Memory, kept: Memory) -> int:
+    """1 if all headers are the same."""
+    raise NotImplementedError
+
+
+@supplied
 def duplicate_memory(into: Memory, m: Memory) -> None:
     """Copy all of a packet's memory."""
     raise NotImplementedError

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.subset import Bytes, Memory, copy, native
-from offramp_p4.native.runtime.context import (
-    Context,
-)
+from offramp_p4.native.runtime.again import Again
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
@@ -41,7 +40,7 @@ from offramp_p4.native.runtime.queues import (
     find_port,
 )
 from offramp_p4.native.runtime.timed import PS_PER_US, RECIRCULATION, finish, new_block
-from offramp_p4.native.runtime.waiting import Waiting, end_steps
+from offramp_p4.native.runtime.waiting import end_steps
 
 _DEPTH_MASK: Final = (1 << 19) - 1
 
@@ -65,7 +64,7 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
 
 
 @native
-def _hold_again(ctx: Context, waiting: Waiting) -> None:
+def _hold_again(ctx: Context, waiting: Again) -> None:
     """Put a packet that recirculates into the queue of its way back to the parser."""
     length = waiting.length
     port = Port(find_port(ctx, RECIRCULATION))
@@ -110,7 +109,7 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
     end_steps(ctx)
     finish(ctx, Port(port), queue, held, sent)
     if held.congested != 0 and ctx.waiting > 0:
-        waiting = Waiting(ctx.queue.data + ctx.queue.start)
+        waiting = Again(ctx.queue.data + ctx.queue.start)
         frame = int(waiting + 1) + fields_size(waiting.fields)
         queue.marked_frames += mark(ctx, frame, waiting.length)
 
@@ -118,8 +117,8 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
 @native
 def pass_waiting(ctx: Context, waiting: int) -> None:
     """The next pass of a packet that was resubmitted, or the queue of one that recirculates."""
-    if Waiting(waiting).kind == RECIRCULATED:
-        _hold_again(ctx, Waiting(waiting))
+    if Again(waiting).kind == RECIRCULATED:
+        _hold_again(ctx, Again(waiting))
     else:
         ctx.steps = ctx.max_steps
         pass_again(ctx, waiting)

@@ -59,11 +59,12 @@ class Context:
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
         self.hold_function(at.Context.grow, or_abort(self._enlarge))
-        memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
+        memories = np.zeros((_LEVELS + 1) * memory_size + 64, np.uint8)
         first = (address(memories) + 63) // 64 * 64
         self.hold(at.Context.top, memories)
         fields = at.Context(self.words)
         fields.top, fields.stride, fields.limit = first, memory_size, first + _LEVELS * memory_size
+        fields.kept = fields.limit
         fields.max_passes, fields.max_steps, fields.drop_port = max_passes, max_steps, drop_port
         self._seed(seed)
         self.hold(offset(at.Context.crc16), _crc_table(0xA001))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
@@ -15,6 +16,7 @@ from offramp_p4.native.architecture import Architecture, Module, Way
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import Layout
+from offramp_p4.native.near import copy_near, same_bytes
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
@@ -26,6 +28,7 @@ from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import by_list
+from offramp_p4.native.v1model.giving_back import gives_back
 from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
 from offramp_p4.v1model.blocks import blocks_of
@@ -72,15 +75,26 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
     supplied |= foresight.write(g)
-    size = _supply(g, target, supplied)
+    deparser = blocks[-1]
+    assert isinstance(deparser, ir.ControlInstance)
+    restored, metadata = chain(*target.field_lists.values()), (cells.user, cells.standard)
+    known = way is not Way.QUEUED and target.comes_again
+    known = known and gives_back(layout, parser, deparser, restored, metadata)
+    size = _supply(g, target, supplied, known=known)
     for entry in _ENTRIES[way]:
         library.function(entry, exported=True)
     return Module(str(module), plan, size, target.digests, target.events)
 
 
-def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
-    """Write what the run-time system knows of the layout; returns the bytes of a packet's memory."""
-    cells = target.cells
+_Write = Callable[..., None]
+"""Writes a supplied function: its name, the types of its parameters, its body, what it returns."""
+
+
+def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any], *, known: bool) -> int:
+    """Write what the run-time system knows of the layout; returns the bytes of a packet's memory.
+
+    ``known``: the deparser gives back what the parser has read.
+    """
     size = aligned(g.layout.size, 64)
 
     def write(name: str, params: list[Any], body: Callable[..., None], returns: Any = None) -> None:
@@ -89,16 +103,48 @@ def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
             body(*made.args)
         supplied[name] = made
 
-    def start_memory(m: Value) -> None:
-        g.clear(m, size)
+    _write_memory(g, target.cells, write, size)
+    _write_headers(g, target.cells, write, known=known)
+    _write_fields(g, target, write)
+    return size
+
+
+def _write_memory(g: Emitter, cells: Cells, write: _Write, size: int) -> None:
+    def unlimited(m: Value) -> None:
         at, bytes_ = cells.fields[names.TRUNCATE.name]
         g.store_number(i64(UNLIMITED), g.at(m, at), 8 * bytes_)
+
+    def start_memory(m: Value) -> None:
+        g.clear(m, size)
+        unlimited(m)
+
+    def start_beside_headers(m: Value) -> None:
+        g.clear(m, cells.headers)
+        g.clear(g.at(m, cells.headers_end), size - cells.headers_end)
+        unlimited(m)
+
+    write("start_memory", [PTR], start_memory)
+    write("start_beside_headers", [PTR], start_beside_headers)
+    write("duplicate_memory", [PTR, PTR], lambda into, m: g.copy(into, m, size))
+    write("reset_metadata", [PTR], lambda m: g.clear(g.at(m, cells.user), cells.end - cells.user))
+
+
+def _write_headers(g: Emitter, cells: Cells, write: _Write, *, known: bool) -> None:
+    def same_headers(m: Value, kept: Value) -> None:
+        at = cells.headers
+        g.b.ret(same_bytes(g, g.at(m, at), g.at(kept, at), cells.headers_end - at))
 
     def duplicate_headers(into: Value, m: Value) -> None:
         engine = [cells.fields[f.name] for f in (names.CURSOR, names.LENGTH, names.GROWTH)]
         for at, end in [*((at, at + n) for at, n in engine), (cells.headers, cells.headers_end)]:
-            g.copy(g.at(into, at), g.at(m, at), end - at)
+            copy_near(g, g.at(into, at), g.at(m, at), end - at)
 
+    write("gives_back", [], lambda: g.b.ret(i64(int(known))), I64)
+    write("same_headers", [PTR, PTR], same_headers, I64)
+    write("duplicate_headers", [PTR, PTR], duplicate_headers)
+
+
+def _write_fields(g: Emitter, target: V1Target, write: _Write) -> None:
     def transfer_fields(into: Value, m: Value, number: Value) -> None:
         def move(kept: list[Span]) -> None:
             for at, end in kept:
@@ -122,15 +168,10 @@ def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
 
         by_list(g, target.field_lists, number, move)
 
-    write("start_memory", [PTR], start_memory)
-    write("duplicate_memory", [PTR, PTR], lambda into, m: g.copy(into, m, size))
-    write("duplicate_headers", [PTR, PTR], duplicate_headers)
-    write("reset_metadata", [PTR], lambda m: g.clear(g.at(m, cells.user), cells.end - cells.user))
     write("transfer_fields", [PTR, PTR, I64], transfer_fields)
     write("fields_size", [I64], fields_size, I64)
     write("save_fields", [PTR, PTR, I64], lambda into, m, n: saved(m, into, n, restore=False))
     write("restore_fields", [PTR, PTR, I64], lambda m, source, n: saved(m, source, n, restore=True))
-    return size
 
 
 def _packed_size(kept: list[Span]) -> int:

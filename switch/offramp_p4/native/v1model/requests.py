@@ -93,6 +93,7 @@ def _clone(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
 
 def _again(target: V1Target, g: Emitter, e: ir.ExternCall, flag: Field, fields: Field) -> Value:
     number = _field_list(target, g, e, 0)
+    target.comes_again = True
     set_field(g, flag.name, i64(1))
     set_field(g, fields.name, number)
     return None

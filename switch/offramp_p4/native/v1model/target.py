@@ -27,6 +27,7 @@ class V1Target(Target):
     Attributes:
         field_lists: the memory that copies preserve, by number of the list.
         digests, events: how to read the records in the buffers of these names.
+        comes_again: whether the program, as far as it has been written, has a packet make another pass.
     """
 
     def __init__(self, plan: Plan, objects: Objects, cells: Cells, parser: ir.ParserInstance) -> None:
@@ -35,6 +36,7 @@ class V1Target(Target):
         self.field_lists: dict[int, list[Span]] = field_lists(parser.params[2].type, cells.user)
         self.digests: list[Record] = []
         self.events: list[Record] = []
+        self.comes_again = False
         self.externs = {
             **core.BUILDERS,
             **arrays.builders(self),

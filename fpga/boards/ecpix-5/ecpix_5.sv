@@ -30,6 +30,7 @@ module ecpix_5 #(
 
   udp_card #(
       .ADDRESS(ADDRESS),
+      .PAGES(2),
       .TX_DELAY(80)  // 2 ns; the PHY delays what it gives itself
   ) card (
       .clk(clk),

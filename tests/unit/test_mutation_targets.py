@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``make mutation`` is told is there: modules, their tests, and the lines of mutants that may survive."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests/support/mutation"
+
+
+def test_modules_and_tests_are_there() -> None:
+    groups = tomllib.loads((SUPPORT / "targets.toml").read_text("utf-8"))["group"]
+    named = [name for group in groups for name in (*group["modules"], *group["tests"])]
+    paths = {name.removeprefix("--deselect=").split("::")[0] for name in named}
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+def test_survivors_are_lines_of_their_modules() -> None:
+    survivors = tomllib.loads((SUPPORT / "survivors.toml").read_text("utf-8"))["survivor"]
+    texts = {each["module"]: (ROOT / each["module"]).read_text("utf-8") for each in survivors}
+    assert [each["old"] for each in survivors if each["old"] not in texts[each["module"]]] == []

@@ -33,6 +33,7 @@ _WAY = {
     "switch": "through a P4 switch",
     "strawman": "through a best-effort P4 switch",
 }
+_COMPARED = ("p2p", "local")
 _GROUP = "Links to the switch"
 
 
@@ -73,9 +74,14 @@ class Outputs(Result):
     report: Annotated[Path | None, Field("Write an HTML report to this file, and its data as JSON", group=OUTPUT)] = (
         None
     )
+    compare: Annotated[bool, Field("Train by p2p and in one process as well, and say in the report which way wins")] = (
+        False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.compare and self.report is None:
+            raise SettingsError("compare", "goes with {report}")
         if self.json is not None:
             with suppress(OSError):  # the check of the file says what is wrong
                 self.json.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +99,10 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
 
     expect_workers(settings.processes)
     open_fabric = switch_opener(settings, switch)
-    result = run(settings.load(), settings, open_fabric, lines=True)
+    graph = settings.load()
+    result = run(graph, settings, open_fabric, lines=True)
+    others = [settings.by(way) for way in _COMPARED if outputs.compare and way != settings.propagator]
+    compared = [(other.propagator, run(graph, other, open_fabric, lines=False)) for other in others]
     if result is None:
         return
 
@@ -101,9 +110,9 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     from offramp.report.console import runs_table
     from offramp.report.origin import origin
 
-    finished = Run(settings.propagator, result)
+    runs = [Run(settings.propagator, result), *(Run(way, other) for way, other in compared if other is not None)]
     console = show.console()
-    console.print(runs_table([finished]))
+    console.print(runs_table(runs))
     if strangers := result["strangers"]:
         by_port = ", ".join(f"{port}: {frames}" for port, frames in strangers.items())
         console.print(f"strangers: {sum(strangers.values())} frames dropped ({by_port})", soft_wrap=True)
@@ -111,7 +120,7 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     if outputs.report is not None:
         title = f"Training {_WAY[settings.propagator]}"
         page, data = write_report(
-            Report(title, describe(result), [finished], command_line(), origin=origin()), outputs.report
+            Report(title, describe(result), runs, command_line(), origin=origin()), outputs.report
         )
         console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
 

@@ -81,7 +81,7 @@ def test_replication_and_racks_give_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_p2p(local: dict, tmp_path: Path) -> None:
-    result = run(tmp_path, "p2p", report=tmp_path / "r.html")
+    result = run(tmp_path, "p2p", report=tmp_path / "r.html", compare=True)
     np.testing.assert_allclose(losses(result), losses(local), rtol=1e-4)
     assert result["test_accuracy"] == local["test_accuracy"]
     assert result["bytes_up"] == result["bytes_down"] == sum(w["bytes_up"] for w in result["per_worker"])
@@ -89,8 +89,10 @@ def test_p2p(local: dict, tmp_path: Path) -> None:
     assert result["settings"]["graph"] == GRAPH
     assert result["passes"] == 0
     assert "Training with features sent" in (tmp_path / "r.html").read_text("utf-8")
-    in_report = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"]
-    assert {"schema": "offramp.train/1", **in_report} == result
+    told = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"]
+    assert {"schema": "offramp.train/1", **told[0]["result"]} == result
+    assert [way["name"] for way in told] == ["p2p", "local"]
+    assert np.array_equal(losses(told[1]["result"]), losses(local))
 
 
 @pytest.mark.p4

@@ -31,10 +31,14 @@ _TERMS = {
 
 
 def answer(report: Report) -> str:
-    """Run times and bytes of all ways with the winners named; nothing where fewer than two ways communicate."""
+    """Run times and bytes of all ways with the winners named; of one way, how to find out; nothing where none sends."""
     sharing = [run for run in report.runs if run.communicates]
-    if len(sharing) < 2:
+    if not sharing:
         return ""
+    if len(sharing) == 1:
+        return _page(
+            f"Only {sharing[0].name} was run: --compare trains by the other ways, too, and names the winner here."
+        )
     quick = min(sharing, key=lambda run: float(run.result["seconds"]))
     small = min(sharing, key=wire_bytes)
     both = "on both counts" if quick is small else f"in time; {small.name} in bytes"
@@ -54,8 +58,11 @@ def answer(report: Report) -> str:
         ]
         for run in report.runs
     ]
-    shown = card(table(Table("", ["", "training", "wire", "accuracy"], rows)), _CAPTION)
-    return f'<h2>Should I use the switch for this?</h2><p class="answer">{escape(text.strip())}</p>{shown}'
+    return _page(text.strip(), card(table(Table("", ["", "training", "wire", "accuracy"], rows)), _CAPTION))
+
+
+def _page(text: str, shown: str = "") -> str:
+    return f'<h2>Should I use the switch for this?</h2><p class="answer">{escape(text)}</p>{shown}'
 
 
 def terms() -> str:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Final
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Final, Self
 
 from offramp.codecs.base import CODECS
 from offramp.g3.schedule import SCHEDULES
@@ -238,6 +238,21 @@ class TrainSettings(GraphSettings):
         self._check_scheme()
         self._check_racks()
         self._check_rows()
+
+    def by(self, propagator: str) -> Self:
+        """The same training by another propagator, to compare with; no weights are written or resumed from.
+
+        What goes with this run's propagator only has its default.
+        """
+        defaults = {each.name: each.default for each in fields(self)}
+        changes: dict[str, Any] = {"propagator": propagator, "checkpoint": None, "resume": None}
+        while True:
+            try:
+                return replace(self, **changes)
+            except SettingsError as error:
+                if error.field in changes:
+                    raise
+                changes[error.field] = defaults[error.field]
 
     def _check_exchange(self) -> None:
         if self.gap_s >= self.timeout_s:

@@ -80,6 +80,12 @@ def test_the_answer_comes_first_and_peaks_agree(report) -> None:
     assert "Offramp 9, today" in text
 
 
+def test_one_way_alone_says_how_to_find_out(report) -> None:
+    text = read(render(replace(report, runs=report.runs[1:2])))
+    assert f"Only {report.runs[1].name} was run: --compare trains by the other ways, too" in text
+    assert "Should I use" not in read(render(replace(report, runs=report.runs[:1])))
+
+
 def test_every_picture_is_well_formed(report) -> None:
     pictures = re.findall(r"<svg.*?</svg>", render(report), re.DOTALL)
     assert len(pictures) == 4  # accuracy, loss, up, down

@@ -111,3 +111,24 @@ def test_settings_are_all_in_the_description(graph) -> None:
     assert described["vertices"] == 40
     assert described["boundary_vertices"] > 0
     assert described["blocks"] == [1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"racks": 2, "spines": 2},
+        {"target": "tna"},
+        {"lanes": 64},
+        {"loss": 0.1, "duplication": 0.1},
+        {"scheme": "pairwise+hybrid"},
+        {"codec": "q8"},
+        {"checkpoint": Path("weights"), "resume": Path("weights")},
+    ],
+)
+def test_the_same_training_by_another_propagator(changes: dict[str, object]) -> None:
+    settings = TrainSettings(graph="karate", hidden=24, epochs=7, seed=3, **changes)
+    for way in ("p2p", "local"):
+        other = settings.by(way)
+        assert other.propagator == way
+        assert (other.graph, other.hidden, other.epochs, other.seed) == ("karate", 24, 7, 3)
+        assert (other.racks, other.target, other.checkpoint, other.resume) == (1, "v1model", None, None)

@@ -67,7 +67,15 @@ def _make(folder: Path, python: Path, requirement: str) -> None:
             if line.startswith(("Collecting", "Downloading", "Installing")):
                 status.update(f"installing {requirement}: {line.split(' (')[0].strip()}"[: console.width - 4])
     if pip.returncode:
-        errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-        reason = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {pip.returncode}"
+        reason = _reason(lines) or f"pip ended with {pip.returncode}"
         raise OfframpError(f"{requirement} cannot be installed in {folder}: {reason}")
     console.print(f"installed {requirement} in {folder}")
+
+
+def _reason(lines: list[str]) -> str:
+    """What pip says went wrong: an error, or of a package that it cannot build the line with the cross."""
+    for mark in ("ERROR: ", "\N{MULTIPLICATION SIGN} ", "error: ", ""):
+        for line in lines if mark else lines[-1:]:
+            if line.startswith(mark):
+                return line.removeprefix(mark)
+    return ""

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pip's output is boiled down to; installations themselves need an index and are tested where one answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from offramp_base.tools import _reason
+
+BUILD = """Collecting pynq>=4
+error: subprocess-exited-with-error
+
+\N{MULTIPLICATION SIGN} Building wheel for pynq (pyproject.toml) did not run successfully.
+exit code: 1
+
+hint: See above for details.""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["Looking", "ERROR: No matching distribution found for x", "more"], "No matching distribution found for x"),
+        (BUILD, "Building wheel for pynq (pyproject.toml) did not run successfully."),
+        (["error: externally-managed-environment", "hint: see PEP 668"], "externally-managed-environment"),
+        (["Killed"], "Killed"),
+        ([], ""),
+    ],
+)
+def test_the_line_of_pips_that_says_why(lines: list[str], reason: str) -> None:
+    assert _reason(lines) == reason

@@ -100,6 +100,8 @@ def upgrade(agent: Agent, where: Build) -> None:
 
     The ports are those of the running agent, on interfaces; cores and what they do may be others.
     """
+    if not Path(agent.socket).is_socket():
+        raise OfframpError(f"agent {agent.socket}: no socket; is `offramp nic run` running?")
     _run(agent, where, "--take-over")
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The card on a Colorlight 5A-75B, revision 7.0, with an ECP5 25F: the first of its two PHYs, engines at the board's 25 MHz.
+// The card on a Colorlight 5A-75B, revision 7.0, with an ECP5 25F: the first of its two PHYs, engines at the board's 25 MHz; integer sums.
 module colorlight_5a_75b #(
     parameter [31:0] ADDRESS = 32'hC0A80132
 ) (
@@ -26,6 +26,7 @@ module colorlight_5a_75b #(
 
   udp_card #(
       .ADDRESS(ADDRESS),
+      .FLOAT32S(0),  // their adders are what the router finds no wires for
       .RX_DELAY(80)  // 2 ns; the PHY delays what it gets itself
   ) card (
       .clk(clk),

@@ -10,6 +10,8 @@ module chip_engines #(
     parameter FLIGHT   = 8,
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
+    // Whether sums of float32, too.
+    parameter FLOAT32S = 1,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 16,
     // 32-bit counters that the host reads, a multiple of 4, 4 or more.
@@ -228,6 +230,7 @@ module chip_engines #(
       .WIDTH(128),
       .DEPTH(DEPTH),
       .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
       .BFLOAT16S(0)
   ) sums (
       .clk(clk),

@@ -16,6 +16,8 @@ module udp_card #(
     parameter LINES    = 256,
     // Vectors of a sum: 2, 4 or 8.
     parameter INPUTS   = 2,
+    // Whether it sums float32, too.
+    parameter FLOAT32S = 1,
     // Beats of a vector, a power of two, 2 or more.
     parameter DEPTH    = 64,
     // Of slots for all-reduces: 0, or a power of two.
@@ -385,6 +387,7 @@ module udp_card #(
       .LINES(LINES),
       .FLIGHT(16),
       .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
       .DEPTH(DEPTH),
       .COUNTERS(COUNTERS),
       .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from offramp.dgtp.launch import export
 from offramp.dgtp.plan import Plan, Role
-from offramp.fpga.ports import write_kernel
+from offramp.fpga.kernels import write_kernel
 from offramp.hermod.deploy.sonic.files import Files
 from offramp_p4.fuzz.findings import Finding
 from offramp_sim.figures import save

@@ -96,6 +96,9 @@ class NativeState:
             OfframpError: the switch does not have one of them.
         """
 
+    def check_port(self, port: int) -> None:
+        """The same of one packet."""
+
     def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
         """Put everything where ``plan`` says."""
         del chip

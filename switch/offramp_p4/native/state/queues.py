@@ -18,6 +18,9 @@ from offramp_p4.tm.manager import RECIRCULATION, Observer
 from offramp_p4.tm.queue import QueueStats
 
 _CHUNK_BYTES = 1 << 20
+# Words that are looked at for each packet that comes alone.
+_OBSERVED = int(at.Context.observed)
+_CHANGES = int(at.Context.changes.used)
 _PORTS = 1 + 512
 _BUFFERS = (at.Context.ready, at.Context.returning, at.Context.times, at.Context.changes)
 
@@ -160,11 +163,11 @@ class NativeManager:
 
     def start(self) -> None:
         """To be called before machine code runs."""
-        self._context.words[at.Context.observed] = self.observer is not None
+        self._context.words[_OBSERVED] = self.observer is not None
 
     def finish(self) -> None:
         """To be called when machine code has run: tells the observer."""
-        if self._context.words[at.Context.changes.used]:
+        if self._context.words[_CHANGES]:
             changes = self._context.buffer(at.Context.changes).view(np.int64).reshape(-1, 5).tolist()
             self._context.empty(at.Context.changes)
             if self.observer is not None:

@@ -126,6 +126,10 @@ class NativeTofino(NativeState, Objects):
         if not known.all() and not (known := known | ((ports == fields.cpu_port) & (ports >= 0))).all():
             raise no_port(int(ports[~known][0]), fields.chip_ports)
 
+    def check_port(self, port: int) -> None:
+        """The same of one packet."""
+        self.check_ports(np.array([port], np.int32))
+
     def _attach_ports(self, chip: Chip) -> None:
         count = len(pipes(self._program))
         words, own = self._context.words, {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(count)}

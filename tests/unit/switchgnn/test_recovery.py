@@ -182,3 +182,4 @@ def test_repeats_come_four_times_as_often_as_fetches_up_to_their_caps() -> None:
 
 def test_time_outs_without_a_word() -> None:
     assert (Recovery().timeout_s, Recovery().cap_s) == (1.0, 8.0)
+    assert Recovery(timeout_s=2.0, cap_s=2.0).timeout_s == 2.0

@@ -204,6 +204,7 @@ def test_streams_differ_by_place():
         ({"x": np.zeros((2, 3))}, r"x: expected float32 rows of at least one column, got float64 \(2, 3\)"),
         ({"x": np.zeros((2, 0), np.float32)}, "x: expected float32 rows of at least one column"),
         ({"x": np.zeros((6, 4), np.float32)[:, ::2]}, "x: expected the columns of a row side by side"),
+        ({"x": np.zeros((6, 4), np.float32)[::-1]}, "x: expected the columns of a row side by side"),
         ({"rows": np.array([0, 2])}, "rows: expected numbers from 0 to 1"),
         ({"into": np.zeros((2, 2), np.uint8)}, r"packed: expected contiguous uint8 of shape \(2, 1\)"),
         ({"into": np.zeros((2, 1), np.int8)}, r"packed: expected contiguous uint8 of shape \(2, 1\), got int8"),

@@ -101,6 +101,8 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     open_fabric = switch_opener(settings, switch)
     graph = settings.load()
     result = run(graph, settings, open_fabric, lines=True)
+    if result is not None:
+        outputs.write("offramp.train/1", result)  # before what is only compared with may fail
     others = [settings.by(way) for way in _COMPARED if outputs.compare and way != settings.propagator]
     compared = [(other.propagator, run(graph, other, open_fabric, lines=False)) for other in others]
     if result is None:
@@ -116,7 +118,6 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     if strangers := result["strangers"]:
         by_port = ", ".join(f"{port}: {frames}" for port, frames in strangers.items())
         console.print(f"strangers: {sum(strangers.values())} frames dropped ({by_port})", soft_wrap=True)
-    outputs.write("offramp.train/1", result)
     if outputs.report is not None:
         title = f"Training {_WAY[settings.propagator]}"
         page, data = write_report(

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "device.hpp"
+#include "fanout.hpp"
 
 namespace offramp {
 namespace {
@@ -107,7 +108,7 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
         why = std::string("DPDK does not start: ") + rte_strerror(rte_errno);
         if (compress.rfind("compress_", 0) == 0) why += "; is librte-compress-" + compress.substr(9) + "23 installed?";
-                return nullptr;
+        return nullptr;
     }
     return std::unique_ptr<Eal>(new Eal);
 }
@@ -128,8 +129,11 @@ bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>&
         }
         std::uint16_t number = 0;
         if (device.bus == Device::Bus::vdev) {
+            const FanoutGroup group(device.interface);
             if (const int code = rte_eal_hotplug_add("vdev", device.device.c_str(), device.arguments.c_str()); code != 0) {
-                why = "port " + port + ": " + rte_strerror(-code) + "; is " + package(device.name) + " installed?";
+                // Drivers say -1 for whatever went wrong, which is no error's number.
+                why = "port " + port + ": " + (code == -1 ? "its driver does not open it" : rte_strerror(-code)) + "; is " +
+                      package(device.name) + " installed?";
                 if (!device.interface.empty()) why += " Ports on interfaces need CAP_NET_RAW and CAP_NET_ADMIN, those by AF_XDP CAP_BPF, too.";
                 return false;
             }

@@ -6,15 +6,17 @@ Workers that exchange meanwhile are in ``test_exchange.py``.
 
 from __future__ import annotations
 
+import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+import namespaces
 from offramp.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import kvs
@@ -23,10 +25,13 @@ from offramp.nic.coflows import CoflowPort, Host
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
+from offramp_p4.bench.namespace import in_namespace
+from offramp_sim.nic.links import ends
 
 pytestmark = pytest.mark.nic
 KEYS = 64
 VERSION = 1
+ETH_P_ALL, SOL_PACKET, PACKET_FANOUT = 3, 263, 18  # Linux's, which Python does not name
 
 
 class Load:
@@ -165,3 +170,22 @@ def test_where_no_agent_is_there_is_none_to_replace(programs: Path, tmp_path: Pa
         agent.kill()
         with pytest.raises(OfframpError, match=r"--take-over .*: Connection refused"):
             agent._launch("--take-over")
+
+
+@pytest.mark.netns
+def test_an_agent_finds_a_fan_out_group_that_nobody_has(programs: Path) -> None:
+    """DPDK takes the group ``process id ^ interface`` and gives up where a socket on another interface has it."""
+    namespaces.require()
+
+    def work() -> None:
+        with ends("veth") as (port, _), ends("veth") as (other, _), ExitStack() as held:
+            index = socket.if_nametoindex(port)
+            newest = int(Path("/proc/loadavg").read_text("ascii").split()[-1])
+            for process in range(newest, newest + 512):  # one of them will be the agent
+                taken = held.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+                taken.bind((other, ETH_P_ALL))
+                taken.setsockopt(SOL_PACKET, PACKET_FANOUT, (process ^ index) & 0xFFFF)
+            with AgentProcess([port], program=programs / "offramp-nic-agent") as agent:
+                assert agent.upgrade() == 0
+
+    in_namespace(work)

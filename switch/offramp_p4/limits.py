@@ -27,8 +27,23 @@ _SIZES: Final = ("size", "n_counters", "n_meters")
 """What architectures call the number of an array's cells."""
 
 
-def check_state(program: ir.Program, most: int) -> None:
-    """Whether the program's arrays fit, before anything is allocated.
+def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_state: int) -> None:
+    """Whether a switch with these limits may run the program, before anything is allocated.
+
+    Raises:
+        P4Error: the program needs more than they allow.
+        OfframpError: ``max_passes`` or ``max_steps`` is no count.
+    """
+    if max_passes < 1:
+        raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+    if max_steps < 1:
+        raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
+    _check_state(program, max_state)
+    _check_work(program, max_steps)
+
+
+def _check_state(program: ir.Program, most: int) -> None:
+    """Whether the program's arrays fit.
 
     A cell counts as what it takes on the engine that needs more for it.
 
@@ -45,7 +60,7 @@ def check_state(program: ir.Program, most: int) -> None:
                 raise P4Error(instance.pos, f"{message}; at most {most} are allowed")
 
 
-def check_work(program: ir.Program, most: int) -> None:
+def _check_work(program: ir.Program, most: int) -> None:
     """Whether no packet runs more than ``most`` statements of one block outside of loops.
 
     Functions that call others twice double that with each level.

@@ -11,7 +11,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.architecture import PNA, PSA, TNA, V1MODEL, Architecture, architecture_of
 from offramp_p4.engine.generator import Generator
-from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
 from offramp_p4.portable.pna import PnaPipeline
 from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.records import Digest, SwitchStats
@@ -102,12 +102,7 @@ class Switch:
     ) -> None:
         if trace is not None and debugger is not None:
             raise OfframpError("traces are of a switch without a debugger")
-        if max_passes < 1:
-            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
-        if max_steps < 1:
-            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
-        check_state(program, max_state)
-        check_work(program, max_steps)
+        check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         architecture = architecture_of(program)
         given: dict[str, Any] = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -22,6 +23,7 @@ from offramp.gnn.tags import (
     tag_of,
     tensors,
 )
+from offramp_base.dispatch import handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +36,7 @@ Rule = "Callable[[Distribution, Callable[..., Any], tuple[Any, ...], dict[str, A
 RULES: Final[dict[str, Callable[..., Any]]] = {}
 
 
-def _rule(*names: str) -> Callable[[Any], Any]:
-    def register(rule: Any) -> Any:
-        RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return register
+_rule = partial(handles, RULES)
 
 
 def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], place: int, name: str, default: Any = None) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from offramp_base.dispatch import handles
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.faults import ExitSignal, ParserFault, Steps, fail
@@ -51,25 +52,17 @@ _MAX_NESTING: Final = 60
 
 def expression(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule for the value of these nodes."""
-    return _register(_EXPRESSIONS, kinds)
+    return handles(_EXPRESSIONS, *kinds)
 
 
 def condition(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule for these nodes of type bool, whose text need only be true or false."""
-    return _register(_CONDITIONS, kinds)
+    return handles(_CONDITIONS, *kinds)
 
 
 def statement(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule for these statements."""
-    return _register(_STATEMENTS, kinds)
-
-
-def _register(rules: dict[type, Any], kinds: tuple[type, ...]) -> Callable[[_Rule], _Rule]:
-    def register(rule: _Rule) -> _Rule:
-        rules.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
+    return handles(_STATEMENTS, *kinds)
 
 
 def is_scalar(t: Type) -> bool:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from offramp_base.dispatch import handles
 from offramp_base.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
@@ -44,25 +45,17 @@ _STATEMENTS: dict[type, Callable[[Emitter, Any], None]] = {}
 
 def value(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule for the value of these nodes where they are scalars."""
-    return _register(_VALUES, kinds)
+    return handles(_VALUES, *kinds)
 
 
 def aggregate(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule that writes the value of these nodes, where they are no scalars, to an address."""
-    return _register(_AGGREGATES, kinds)
+    return handles(_AGGREGATES, *kinds)
 
 
 def statement(*kinds: type) -> Callable[[_Rule], _Rule]:
     """Register the rule for these statements."""
-    return _register(_STATEMENTS, kinds)
-
-
-def _register(rules: dict[type, Any], kinds: tuple[type, ...]) -> Callable[[_Rule], _Rule]:
-    def register(rule: _Rule) -> _Rule:
-        rules.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
+    return handles(_STATEMENTS, *kinds)
 
 
 class Target(Protocol):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from offramp_base.errors import OfframpError
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
 from offramp_p4.native.architecture import GATHER, RUN, Chip, Way, architecture, build
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
@@ -99,12 +99,7 @@ class NativeSwitch:
         cache: ObjectCache | None = None,
         queued: bool = False,
     ) -> None:
-        if max_passes < 1:
-            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
-        if max_steps < 1:
-            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
-        check_state(program, max_state)
-        check_work(program, max_steps)
+        check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel without extras, installed where there is no checkout: every command works, or one line names what it lacks.
 
-What pip installs comes from its index, so the test skips where none answers. Slow: whole environments.
+What pip installs comes from its index, so the test skips where none answers. Slow: whole environments, of this Python
+or of the one that ``OFFRAMP_WHEEL_PYTHON`` names.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _install(wheel: Path, folder: Path, extra: str = "") -> Path:
     """The command, in an environment of its own."""
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    python = os.environ.get("OFFRAMP_WHEEL_PYTHON", sys.executable)
+    subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
     pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", f"{wheel}[{extra}]" if extra else wheel]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -4,18 +4,29 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from offramp_p4 import ir
 from offramp_p4.types import Structure, Tuple, Type, strip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Block = ir.ParserInstance | ir.ControlInstance
 # What a node refers to without containing it.
 _REFERRED = (ir.Var, Type, ir.ParserInstance, ir.ControlInstance, ir.ExternInstance, ir.ValueSet)
 _DECLARATIONS = (ir.Table, ir.Action, ir.Function)
+
+
+class _Kind(NamedTuple):
+    """What a walk does with the values of one type; looked up, since programs have a hundred thousand of them."""
+
+    contained: Callable[[Any], tuple[Any, ...]]
+    """From a value to what it may contain, last first."""
+    is_node: bool
+    is_referred: bool
+    is_declaration: bool
 
 
 def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
@@ -24,31 +35,56 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
     todo = [root]
     while todo:
         node = todo.pop()
-        if isinstance(node, list | tuple):
-            todo.extend(reversed(node))
-        elif isinstance(node, dict):
-            todo.extend(node.values())
-        elif names := _attributes(node):
+        kind = _KINDS.get(type(node)) or _learn(type(node))
+        if kind.is_node:
             if node is not root:
-                if isinstance(node, _REFERRED) or (isinstance(node, _DECLARATIONS) and not into_declarations):
+                if kind.is_referred or (kind.is_declaration and not into_declarations):
                     continue
-                if isinstance(node, _DECLARATIONS):
+                if kind.is_declaration:
                     if id(node) in seen:
                         continue
                     seen.add(id(node))
             yield node
-            todo.extend(getattr(node, name) for name in names)
+        todo += kind.contained(node)
 
 
-def _attributes(node: object) -> tuple[str, ...]:
-    """Where a node may contain others, last first; nothing for what is no node."""
-    kind = type(node)
-    if kind not in _KNOWN:
-        _KNOWN[kind] = tuple(f.name for f in reversed(fields(kind))) if is_dataclass(kind) else ()
-    return _KNOWN[kind]
+def contained(node: object) -> tuple[Any, ...]:
+    """What a node, a sequence or a mapping may contain, last first; nothing for anything else."""
+    return (_KINDS.get(type(node)) or _learn(type(node))).contained(node)
 
 
-_KNOWN: Final[dict[type, tuple[str, ...]]] = {}
+def _learn(kind: type) -> _Kind:
+    inside: Callable[[Any], tuple[Any, ...]] = _nothing
+    names = [f.name for f in reversed(fields(kind))] if is_dataclass(kind) else []
+    if issubclass(kind, list | tuple):
+        inside = _reversed
+    elif issubclass(kind, dict):
+        inside = _values
+    elif len(names) > 1:
+        inside = attrgetter(*names)
+    elif names:
+        inside = _alone(names[0])
+    found = _KINDS[kind] = _Kind(inside, bool(names), issubclass(kind, _REFERRED), issubclass(kind, _DECLARATIONS))
+    return found
+
+
+def _nothing(_: object) -> tuple[Any, ...]:
+    return ()
+
+
+def _reversed(sequence: Any) -> tuple[Any, ...]:
+    return tuple(sequence[::-1])
+
+
+def _values(mapping: Any) -> tuple[Any, ...]:
+    return tuple(mapping.values())
+
+
+def _alone(name: str) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda node: (getattr(node, name),)
+
+
+_KINDS: Final[dict[type, _Kind]] = {}
 
 
 def applies_in(block: Block) -> Iterator[ir.ApplyCall]:

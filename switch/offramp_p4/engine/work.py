@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from enum import Enum, auto
 from typing import Any, Final
 
 from offramp_p4 import ir
+from offramp_p4.engine.walk import contained
 from offramp_p4.types import Stack, Tuple, Type, strip
 
 PASS_STEPS: Final = 64
@@ -47,26 +48,53 @@ class Work:
         total = 0
         while todo:
             node = todo.pop()
-            if isinstance(node, list | tuple):
-                todo += node
-            elif isinstance(node, dict):
-                todo += node.values()
-            elif isinstance(node, _ELSEWHERE) or not is_dataclass(node):
-                continue
-            elif isinstance(node, ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance):
-                total += self.of(node)
-            elif isinstance(node, ir.ForLoop | ir.ForIn):
-                total += 1 if self.counts(node) else (_rounds(node) or 0) * self.round(node)
-                todo += [node.init] if isinstance(node, ir.ForLoop) else [node.low, node.high]
-            else:
-                total += isinstance(node, ir.Stmt | ir.State)
-                todo += [getattr(node, f.name) for f in fields(node)]
+            match _ROLES.get(type(node)) or _learn(type(node)):
+                case _Role.ELSEWHERE:
+                    continue
+                case _Role.DECLARATION:
+                    total += self.of(node)
+                    continue
+                case _Role.LOOP:
+                    total += 1 if self.counts(node) else (_rounds(node) or 0) * self.round(node)
+                    todo += [node.init] if isinstance(node, ir.ForLoop) else [node.low, node.high]
+                    continue
+                case _Role.STATEMENT:
+                    total += 1
+            todo += contained(node)
         return total
 
     def _inside(self, node: Any) -> list[Any]:
         if isinstance(node, ir.Table):
             return [[key.expr for key in node.keys], [choice.action for choice in [node.default.action, *node.actions]]]
-        return [getattr(node, f.name) for f in fields(node)]
+        return list(contained(node))
+
+
+class _Role(Enum):
+    """What a node counts as."""
+
+    OTHER = auto()
+    STATEMENT = auto()
+    LOOP = auto()
+    DECLARATION = auto()
+    ELSEWHERE = auto()
+
+
+def _learn(kind: type) -> _Role:
+    role = _ROLES[kind] = _role(kind)
+    return role
+
+
+def _role(kind: type) -> _Role:
+    if issubclass(kind, _ELSEWHERE):
+        return _Role.ELSEWHERE
+    if issubclass(kind, ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance):
+        return _Role.DECLARATION
+    if issubclass(kind, ir.ForLoop | ir.ForIn):
+        return _Role.LOOP
+    return _Role.STATEMENT if issubclass(kind, ir.Stmt | ir.State) else _Role.OTHER
+
+
+_ROLES: Final[dict[type, _Role]] = {}
 
 
 def _rounds(loop: ir.ForLoop | ir.ForIn) -> int | None:

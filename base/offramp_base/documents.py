@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.memory import available_bytes
 
 MOST_BYTES: Final = 1 << 20
-"""Of a file that people write by hand."""
+"""Largest size in bytes of a file that people write by hand."""
 _LONGEST_LINE: Final = 1024  # of TOML: tomllib's time grows with the square of the dots in a key
 _TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list of lines
 _UNKNOWN_MEMORY: Final = 8 << 30

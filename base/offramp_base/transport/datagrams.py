@@ -29,7 +29,7 @@ _CONTROL: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("si
 _CONTROL_OUT: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("size", "u2"), ("pad", "u2", 3)])
 _CONTROL_OUT_BYTES: Final = 16 + 2
 _NAME_BYTES: Final = 28
-"""Of struct sockaddr_in6, the longest."""
+"""Bytes of struct sockaddr_in6, the longest address."""
 
 
 class Datagrams:
@@ -92,8 +92,8 @@ def _run_starts(lengths: npt.NDArray[np.int64], longest_run: int) -> npt.NDArray
 
 
 Admit = Callable[[bytes, Callable[[], bytes]], bool]
-"""Of a sender, struct sockaddr, and what gives the datagram: whether it counts; frames of the sender, that it put
-together."""
+"""Decides whether to accept a datagram, given its sender (struct sockaddr) and a function that returns its bytes: one
+frame, or several that the sender has joined."""
 
 
 class Inbox:

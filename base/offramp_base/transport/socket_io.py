@@ -17,7 +17,7 @@ STALL_S: Final = 10.0
 """A link that takes no frame for so long is given up."""
 _BUSY_S: Final = 0.0005
 _MOST_PARTS: Final = 32
-"""Of one call; frames may come as fast as they are taken."""
+"""Most batches that one call of ``receive`` collects; frames may arrive as fast as they are read."""
 
 
 class SocketIO:

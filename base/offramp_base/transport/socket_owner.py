@@ -15,7 +15,7 @@ _TABLES: Final = {kind: (Path(f"/proc/net/{kind}"), Path(f"/proc/net/{kind}6")) 
 _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 _LOCAL_FIELD, _USER_FIELD, _FIELDS = 1, 7, 10
 _READS: Final = 50.0
-"""Of the tables per second, at most; a flood of senders is judged by the table of a moment ago."""
+"""Most reads of the kernel's socket tables per second; under a flood of senders, the last table read is used."""
 
 Owners = dict[tuple[bytes, int], set[int]]
 """Users by address and port."""

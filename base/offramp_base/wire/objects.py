@@ -36,7 +36,7 @@ MOST_TREE: Final = 64 << 20
 """Bytes of a tree."""
 
 _MOST_CONTAINERS, _MOST_ENTRIES = 1 << 22, 1 << 24
-"""Of a tree: small ones take many times their bytes in memory."""
+"""Most containers and entries of a tree: small ones take many times their encoded size in memory."""
 
 _DEEPEST: Final = 64
 """Levels of a value without a type of its own."""

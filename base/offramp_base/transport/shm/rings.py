@@ -25,11 +25,12 @@ from offramp_base.transport.shm.ring import give_back_and_look, reserve_or_want
 from offramp_base.wire.batch import PacketBatch
 
 RING_BYTES: Final = 1 << 20
-"""Of each direction."""
+"""Capacity in bytes of each direction's ring."""
 MEMORY_BYTES: Final = 2 * 8 * ring_words(RING_BYTES)
 MOST_MESSAGE: Final = MESSAGE_BYTES + 2 * MAX_FRAME
 _MOST_ROWS_BYTES: Final = 64 << 20
-"""Of a message's frames in rows as long as the longest; what a sender here makes takes a fortieth."""
+"""Most bytes that a message's frames may take as rows padded to the longest frame; messages from :meth:`FrameRings.put`
+take a fortieth of it."""
 
 
 class Spoilt(OfframpError):

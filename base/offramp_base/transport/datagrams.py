@@ -20,7 +20,7 @@ SOL_UDP: Final = 17
 UDP_SEGMENT, UDP_GRO = 103, 104
 MOST_SEGMENTS: Final = 64
 LONGEST: Final = 65_000
-"""Bytes of a run."""
+"""Most bytes of a run."""
 _MESSAGES: Final = 64
 _ROOM: Final = 1 << 16
 
@@ -33,7 +33,7 @@ _NAME_BYTES: Final = 28
 
 
 class Datagrams:
-    """Frames to be sent as datagrams; those of ``longest_run`` bytes or less may be put together with their likes."""
+    """Frames to be sent as datagrams; equal lengths of ``longest_run`` bytes or less may be joined into runs."""
 
     def __init__(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None, longest_run: int) -> None:
         self._data, self._iovecs = frame_vectors(batch, rows)

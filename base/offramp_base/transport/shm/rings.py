@@ -34,7 +34,7 @@ take a fortieth of it."""
 
 
 class Spoilt(OfframpError):
-    """The other side of a link has written what cannot be."""
+    """The other side of a link has violated the protocol."""
 
 
 @cache
@@ -61,7 +61,7 @@ class FrameRings:
         self._sent_at, self._received_at = (end.words.ctypes.data for end in (self.sent, self.received))
 
     def put(self, batch: PacketBatch, rows: npt.NDArray[np.intp]) -> int:
-        """Send frames (these rows of the batch) as one message; of how many, 0 where there is no room now.
+        """Send frames (these rows of the batch) as one message; returns how many, 0 if there is no room now.
 
         Where there is none, the other side rings when there is.
 
@@ -123,7 +123,7 @@ class FrameRings:
             raise Spoilt(str(error)) from None
 
     def give_back(self) -> bool:
-        """Let the other side have the room of what was taken; whether it waits for it."""
+        """Return the room of what was taken to the other side; whether it waits for it."""
         return self._call["give_back_and_look"](self._received_at) != 0
 
     def _check(self, end: End) -> None:

@@ -65,7 +65,7 @@ class Ring:
         return np.arange(start, start + count) % self._size
 
     def advance(self, count: int) -> None:
-        """Tell the kernel that so many more entries are produced or consumed."""
+        """Tell the kernel that ``count`` more entries are produced or consumed."""
         self._at = self._at + count & 0xFFFF_FFFF
         self._mine[0] = self._at
 

@@ -67,6 +67,6 @@ def _show(console: Console, numbers: dict[str, Any]) -> None:
     console.print(
         f"test accuracy {percent(numbers['test_accuracy'])} at the best epoch on validation, "
         f"{percent(numbers['final_test_accuracy'])} at the end; "
-        f"{si(numbers['edges_sampled_per_s'])} neighbours sampled and fetched a second; "
+        f"{si(numbers['edges_sampled_per_s'])} neighbours sampled and fetched per second; "
         f"{numbers['explanations']} explanations; {numbers['seconds']:.1f} s"
     )

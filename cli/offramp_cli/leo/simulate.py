@@ -176,6 +176,6 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
         last = row["load"]
     console.print(table)
     console.print(
-        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers a second (for each tenant); JCT: mean time "
+        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers per second (for each tenant); JCT: mean time "
         "inside the hosts, us; median and 99 %: from arrival to answer, us."
     )

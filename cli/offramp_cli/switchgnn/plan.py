@@ -237,7 +237,7 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         ("cut edges C", number(numbers["C"])),
         ("copies under p2p R", number(numbers["R"])),
         ("copies a boundary vertex r", f"{numbers['r']:.2f}"),
-        ("packets a vertex", number(numbers["chunks"])),
+        ("packets per vertex", number(numbers["chunks"])),
         ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
         ("blocks", number(numbers["blocks"])),
         ("levels", number(numbers["levels"])),

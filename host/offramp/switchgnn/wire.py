@@ -274,5 +274,5 @@ _TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
-    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one per row."""
     return _KINDS[headers[:, _FLAGS]]

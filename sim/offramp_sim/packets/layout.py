@@ -50,7 +50,7 @@ class Port(Record):
     free: int  # when all that waits has left
     write: int  # address of the next empty slot
     delay: int
-    rate: int  # picoseconds a byte
+    rate: int  # picoseconds per byte
     check: int  # waiting time from which a packet may be marked or dropped; 0: it may be lost
     sent_bytes: int
     peak: int  # longest waiting time, the packet's own included

@@ -111,7 +111,9 @@ def read_workload(text: str, name: str, network: Network) -> Workload:
     """
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if len(lines) < 3:
-        raise OfframpError("expected a line with the parallelism, one with the number of layers, and a line a layer")
+        raise OfframpError(
+            "expected a line with the parallelism, one with the number of layers, and one line per layer"
+        )
     header = _header(lines[0][1])
     count = whole_number(lines[1][1][0])
     rows = lines[2:]

@@ -43,7 +43,7 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Requests a second, the median of the rounds."""
+        """Requests per second, the median of the rounds."""
         return float(np.median([o.rate for o in self.most]))
 
     def over(self, other: Row) -> float:

@@ -51,7 +51,7 @@ class LoadResult:
 
     @property
     def rate(self) -> float:
-        """Requests a second."""
+        """Requests per second."""
         return self.done / self.seconds if self.seconds else 0.0
 
     def latency_us(self, percent: float = 50.0) -> float:

@@ -35,7 +35,7 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
             ),
         ]
     panel = Curves(
-        "edges a vertex",
+        "edges per vertex",
         "data set",
         "edges over vertices",
         {

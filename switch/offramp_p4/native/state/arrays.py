@@ -63,7 +63,7 @@ class NativeMeterCell(MeterCell):
 
     @property
     def rates(self) -> tuple[tuple[float, int], ...]:
-        """(units a second, burst) of each bucket."""
+        """(units per second, burst) of each bucket."""
         pairs = self._numbers[offset(at.Meter.buckets) : offset(at.Meter.levels)].reshape(2, 2)[
             : self._words[at.Meter.rates]
         ]

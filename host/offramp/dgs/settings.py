@@ -201,7 +201,7 @@ class DgsSettings(GraphSettings):
             raise SettingsError("sampler", f"weighs neighbours, so not with {{model}} {self.model}", self.sampler)
 
     def chosen_columns(self, features: int) -> int:
-        """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).
+        """How many of ``features`` columns travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
             SettingsError: more than there are.

@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 
 class _Stage:
-    """When items leave a stage, as those behind it see that; before the first nothing did."""
+    """When items leave a stage, as the stages behind it see it; before the first item nothing left."""
 
     def __init__(self) -> None:
         self.at: list[int] = []
@@ -207,7 +207,7 @@ class _Word:
         self.at = _NEVER
 
     def took(self, cycle: int) -> None:
-        """It was taken."""
+        """Note the cycle in which the word was taken."""
         self.at = cycle
 
 

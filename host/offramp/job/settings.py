@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job file says."""
+"""The settings of a job file."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class JobSettings:
 
     @property
     def communicates(self) -> bool:
-        """Whether it says what its program sums or exchanges."""
+        """Whether the job says what its program sums or exchanges."""
         return bool(self.all_reduce or self.all_to_all)
 
     @property

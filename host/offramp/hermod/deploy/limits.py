@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a line each class may take, so that nobody starves the others by its priority."""
+"""Shares of a line that each class may take, so that no class starves the others by its priority."""
 
 from __future__ import annotations
 

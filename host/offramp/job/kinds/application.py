@@ -107,7 +107,7 @@ class Leo(Kind):
         return Epochs(self.ways, model).predict(measure)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
-        """Rank 0 asks, rank 1 answers until nobody asks any more."""
+        """The program of the ranks: rank 0 asks, rank 1 answers until all requests are done."""
         settings = self.settings(placed.job)
         what = [*settings.names]
         for name in ("device", "code", "data_folder"):

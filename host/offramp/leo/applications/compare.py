@@ -27,7 +27,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass
 class Row:
-    """Some paths.
+    """Measurements of some paths.
 
     Attributes:
         paths: which.
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """What an application's paths have come to.
+    """Measured rates and latencies of an application's paths.
 
     Attributes:
         name, paths: of the application.
@@ -185,7 +185,7 @@ def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Applicat
 
 @dataclass
 class Run:
-    """An application whose responder runs; called, it makes one run over some paths."""
+    """An application whose responder is running; calling it makes one run over some paths."""
 
     application: Application
     process: ResponderProcess

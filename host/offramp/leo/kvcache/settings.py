@@ -68,7 +68,7 @@ class CacheSettings:
 
     @property
     def mac(self) -> bytes:
-        """The store's."""
+        """MAC address of the store."""
         return parse_mac(self.cache_mac)
 
     @property
@@ -77,7 +77,7 @@ class CacheSettings:
         return {self.mac: self.cache_port} | {parse_mac(mac): port for mac, port in self.cache_host.items()}
 
     def check_access(self, insecure: bool) -> None:
-        """Refuse a link of the machine's own network unless everybody may use the store.
+        """Refuse a link of the machine's own network unless everyone may use the store.
 
         Raises:
             SettingsError: frames prove nothing.

@@ -55,7 +55,7 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
 
 
 def _show(console: Console, numbers: dict[str, Any]) -> None:
-    """What was sent for what, and how well it went."""
+    """Show the bytes sent by purpose, and the accuracy."""
     from offramp.dgs.ledger import KINDS
     from offramp.report.units import number, percent, si
 

@@ -171,7 +171,7 @@ class DeploySettings:
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The action that the options ask for."""
         return next((name for name in _ACTIONS if getattr(self, name)), "apply")
 
 
@@ -215,7 +215,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
-    """What was fitted, and how: in lines for people, and in the JSON."""
+    """Report how the plan was fitted: in lines for people, and in the JSON."""
     from offramp.hermod.plan_file import SCHEMA
 
     if settings.undo or settings.read_back:

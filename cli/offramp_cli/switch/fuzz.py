@@ -36,7 +36,7 @@ def _engines() -> list[str]:
 
 @dataclass(frozen=True)
 class FuzzSettings:
-    """A campaign."""
+    """Settings of a fuzzing campaign."""
 
     minutes: Annotated[float, Field("How long", least=0)] = 1.0
     seed: Annotated[int, Field("Of the first trial; each has the next one", least=0)] = 0

@@ -32,7 +32,7 @@ def _lanes() -> list[str]:
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What is planned."""
+    """The graph, the partition and the switch of a plan."""
 
     graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)]
     workers: Annotated[int, Field("Workers that share the graph", least=1)] = 4
@@ -141,7 +141,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
-    """What was asked for, ready for JSON."""
+    """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
     given = {name: getattr(settings, name) for name in names}
     return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes to the queue model: types, keys, times between arrivals, times on the network."""
+"""Load on the queue model: types, keys, times between arrivals, times on the network."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Throughput(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What is measured.
+    """A case to measure.
 
     Attributes:
         way: ``cpu``, ``nic`` or ``mix``.

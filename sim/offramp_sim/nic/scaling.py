@@ -37,7 +37,7 @@ _FIRST: Final = -20
 
 
 class Case(NamedTuple):
-    """So many workers with a queue each, and cores of the agent."""
+    """A number of workers with a queue each, and cores of the agent."""
 
     queues: int
     cores: int

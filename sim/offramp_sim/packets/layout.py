@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: indices of 64-bit words. Addresses point into NumPy arrays that Python owns.
+"""Layout of the engine's memory in 64-bit words. Addresses point into NumPy arrays that Python owns.
 
 Each partition of the network has a :class:`Context` of its own; what they share (ports, nodes, the exchange) they reach
 through the same addresses, and each word of it is written by one partition.

@@ -268,7 +268,7 @@ def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
 
 
 def _gathered(made: Workload, network: Network) -> Workload:
-    """The sizes of all-gathers as the bytes that everybody has after them."""
+    """The workload with the sizes of all-gathers as the bytes that every NPU has after them."""
     sizes = made.group_sizes(network)
 
     def scaled(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: words of its context. Addresses point into NumPy arrays that Python owns."""
+"""Layout of the engine's context in words. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _ATTENTION: Final = 1.5
 
 @dataclass(frozen=True)
 class Rates:
-    """What the thesis does not say.
+    """Rates that the thesis does not give.
 
     Attributes:
         link_gbps: of a worker's network card (the thesis's 10).
@@ -96,7 +96,7 @@ def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
     "dgs/fig3.6", "Throughput against workers, Ogbn-products", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
 )
 def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
-    """Ogbn-products."""
+    """Figure 3.6: throughput on Ogbn-products."""
     return _scaling("Ogbn-products", scale, seed, Rates(**rates))
 
 

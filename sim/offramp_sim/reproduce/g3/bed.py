@@ -212,6 +212,6 @@ def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> 
 
 
 def shown(scale: float, seed: int, **more: Any) -> dict[str, Any]:
-    """Settings for people."""
+    """Settings as shown to people."""
     made = bed("products", scale, seed)
     return {"vertices": made.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}

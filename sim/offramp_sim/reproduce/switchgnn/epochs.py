@@ -121,7 +121,7 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
 
 
 def _dealt(plan: Plan, seed: int) -> Plan:
-    """The same blocks, their vertices given to workers at random and evenly: an experiment, not a partition."""
+    """The blocks with their vertices dealt to workers at random and evenly: an experiment, not a partition."""
     rng = np.random.default_rng(seed)
     blocks = [
         replace(block, owner=(rng.permutation(len(block.owner)) % plan.workers).astype(np.int32))

@@ -60,8 +60,10 @@ class SwitchOptions:
             "af_xdp"
         ),
     ] = "auto"
-    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info by p4c")] = None
-    device_config: Annotated[Path | None, Field("The same: bmv2 JSON by p4c")] = None
+    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info from p4c")] = None
+    device_config: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): bmv2 JSON from p4c")] = (
+        None
+    )
     loaded: Annotated[
         str | None, Field("Live switch: it has the plans of this fingerprint already, as offramp job brings them")
     ] = None

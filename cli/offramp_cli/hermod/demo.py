@@ -28,7 +28,7 @@ class AbuseSettings:
         ),
     ] = False
     lowest_percent: Annotated[
-        int, Field("With --abuse: percent of a port that everybody but the job keeps", least=1, most=50)
+        int, Field("With --abuse: percent of a port that traffic outside the job keeps", least=1, most=50)
     ] = 5
 
 

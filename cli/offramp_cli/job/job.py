@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Where:
     """The cluster of a command."""
 
-    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a laboratory that runs")]
+    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a running laboratory")]
 
     def cluster(self) -> Cluster:
         """The cluster, read from its file."""
@@ -58,7 +58,7 @@ class PlanSettings(Where):
 class RunSettings(PlanSettings):
     """A job, where it should run, and how."""
 
-    by: Annotated[str | None, Field("Take this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
+    by: Annotated[str | None, Field("Use this offload instead of the planned one: gloo, allreduce, hermod, …")] = None
     ablate: Annotated[bool, Field("Run the job again without the offload, to compare")] = False
     compare: Annotated[bool, Field("Run the job by every way that can be taken, to judge the plan")] = False
     out: Annotated[Path, Field("Folder for logs, reports and a trace", group=OUTPUT, filled=True)] = Path("job-out")

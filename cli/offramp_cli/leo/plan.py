@@ -41,9 +41,7 @@ class Files:
 class PlanSettings(Files):
     """Which parts of the plan are shown."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number", least=1)] = (
-        None
-    )
+    cores: Annotated[int | None, Field("Serving cores of each host, instead of the number in the file", least=1)] = None
     steps: Annotated[bool, Field("Show every link and function on the way")] = False
 
 

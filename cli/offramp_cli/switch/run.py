@@ -40,7 +40,9 @@ class Start:
         Field("JSON: for each type with @p4runtime_translation, controller's value to program's value"),
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
-    log_level: Annotated[str, Field("Of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = "info"
+    log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
+        "info"
+    )
 
 
 @command(

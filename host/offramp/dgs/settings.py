@@ -159,8 +159,8 @@ class DgsSettings(GraphSettings):
             "Local vertices are pooled into one", choices={"classes": "for each class", "pooled": "for all; the thesis"}
         ),
     ] = "classes"
-    signal: Annotated[str, Field("dgs: what stands for importance", choices=SIGNALS)] = "explained"
-    masks: Annotated[str | None, Field("dgs: begin with the masks in this file")] = None
+    signal: Annotated[str, Field("dgs: measure of importance", choices=SIGNALS)] = "explained"
+    masks: Annotated[str | None, Field("dgs: start from the masks in this file")] = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.

@@ -128,7 +128,7 @@ def plain(value: Any) -> Value:
         try:
             made: Value = json.loads(getattr(value, kind))
         except (ValueError, RecursionError):
-            raise RpcError(Code.UNKNOWN, "the server sent a value that is no JSON") from None
+            raise RpcError(Code.UNKNOWN, "the server sent a value that is not JSON") from None
         return made
     if kind not in {"string_val", "uint_val", "int_val", "bool_val"}:
         raise RpcError(Code.UNKNOWN, f"the server sent a value as {kind}")

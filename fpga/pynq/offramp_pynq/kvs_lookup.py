@@ -27,7 +27,7 @@ class KvsLookup(Engine):
         """A zeroed buffer for an index of so many buckets, a power of two, which look-ups read from now on.
 
         Raises:
-            ValueError: it is no power of two.
+            ValueError: it is not a power of two.
         """
         if buckets < 1 or buckets & (buckets - 1):
             raise ValueError(f"a table of {buckets} buckets: expected a power of two")

@@ -97,7 +97,7 @@ class Manifest:
 def write_store(
     source: GraphSource | TypedSource, owner: npt.NDArray[np.integer], parts: int, folder: Path, method: str
 ) -> Manifest:
-    """Write a partitioned store; the manifest comes last, so that a folder without one is no store.
+    """Write a partitioned store; the manifest comes last, so that a folder without one is not a store.
 
     Memory: 5 bytes for each vertex, and 40 for each edge of the largest part.
 

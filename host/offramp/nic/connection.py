@@ -93,7 +93,7 @@ class Connection:
             bell = socket.socket(fileno=fd)
         except OSError:
             os.close(fd)
-            raise OfframpError(f"agent {self.path}: gave a bell that is no socket") from None
+            raise OfframpError(f"agent {self.path}: gave a bell that is not a socket") from None
         bell.setblocking(False)
         return int(self._unpack(wire.NUMBER, answer)[0]), bell
 

@@ -78,7 +78,7 @@ class EdgeAttention(nn.Module):
         kinds: of edges, each with a learned bias for each head; 0: no bias.
 
     Raises:
-        OfframpError: ``hidden`` is no multiple of ``heads``.
+        OfframpError: ``hidden`` is not a multiple of ``heads``.
     """
 
     def __init__(self, hidden: int, heads: int, kinds: int = 0) -> None:

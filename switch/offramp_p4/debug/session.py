@@ -120,7 +120,7 @@ class Session:
         """Talk until the end.
 
         Raises:
-            OfframpError: the client sent what is no message; it has been let go.
+            OfframpError: the client sent what is not a message; it has been let go.
         """
         try:
             while not self._over:

@@ -41,7 +41,7 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
 
 
 def _attributes(node: object) -> tuple[str, ...]:
-    """Where a node may contain others, last first; nothing for what is no node."""
+    """Where a node may contain others, last first; nothing for what is not a node."""
     kind = type(node)
     if kind not in _KNOWN:
         _KNOWN[kind] = tuple(f.name for f in reversed(fields(kind))) if is_dataclass(kind) else ()

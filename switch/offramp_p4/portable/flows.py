@@ -254,7 +254,7 @@ def _cells(g: Generator, e: ir.ExternCall, data: ir.Expr) -> str:
     if is_scalar(t):
         return f"({lvalues.pattern(g.value(data), t)},)"
     if not isinstance(t, Structure | Tuple):
-        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is no struct")
+        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is not a struct")
     kinds = [f.type for f in t.fields] if isinstance(t, Structure) else list(t.types)
     if not all(is_scalar(kind) for kind in kinds):
         raise Unsupported(e.pos, f"{e.method} with arguments that are not all numbers")

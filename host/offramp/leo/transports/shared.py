@@ -46,7 +46,7 @@ class SharedLink:
         """Make the memory and send its descriptor with the greeting.
 
         Raises:
-            OfframpError: the address is no Unix socket, or the responder refuses.
+            OfframpError: the address is not a Unix socket, or the responder refuses.
             LinkDown: nobody is there.
         """
         if not str(call.address).startswith("unix:"):

@@ -165,7 +165,7 @@ class PortLookup(Store):
 
     def get(self, key: Key) -> Data:
         """The port."""
-        for (part,) in self._ports.keys():  # noqa: SIM118 (it is no mapping)
+        for (part,) in self._ports.keys():  # noqa: SIM118 (it is not a mapping)
             number = cast("Exact", part).value
             if key == self._key(number):
                 return Data(None, {"$DEV_PORT": number})

@@ -24,7 +24,7 @@ class KvsLookup(Engine):
     VERSION = KVS_LOOKUP_REGS_VERSION
 
     def allocate_table(self, buckets: int) -> Any:
-        """A zeroed buffer for an index of so many buckets, a power of two, which look-ups read from now on.
+        """A zeroed buffer for an index of this many buckets, a power of two, which look-ups read from now on.
 
         Raises:
             ValueError: it is not a power of two.

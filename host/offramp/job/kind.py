@@ -264,7 +264,7 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
     Args:
         ways: the plain one first.
         timeout_s: for all of it; only the first round is begun without knowing how long one takes.
-        one: measures a way within so many seconds; None: it said nothing.
+        one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s
     found: dict[str, list[float]] = {way: [] for way in ways}

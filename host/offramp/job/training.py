@@ -59,7 +59,7 @@ class Training(Kind):
         return {} if rounds is None else {"epochs": rounds}
 
     def settings(self, placed: Placed, way: str) -> Any:
-        """What the job's file says, with what the way sets, for so many ranks.
+        """What the job's file says, with what the way sets, for this many ranks.
 
         Raises:
             OfframpError: names file, line and field; or fields that do not go with the way.

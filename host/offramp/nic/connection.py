@@ -30,7 +30,7 @@ class Connection:
         functions: names of what it can do.
 
     Raises:
-        OfframpError: nobody listens at ``path``, no permission, another version; later: what the agent complained of.
+        OfframpError: nothing listens at ``path``, no permission, another version; later: what the agent complained of.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -94,7 +94,7 @@ class Messages:
         return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
 
     def added_ns(self, size: int) -> int:
-        """Nanoseconds in which so many bytes are added to what is there: two reads and a write."""
+        """Nanoseconds in which this many bytes are added to what is there: two reads and a write."""
         return 3 * math.floor(size * 8e9 / self.memory_bps)
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:

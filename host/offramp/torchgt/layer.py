@@ -65,7 +65,7 @@ class Edges:
 
     @cached_property
     def isolated(self) -> int:
-        """Vertices that attend to nobody, and get zeros."""
+        """Vertices that attend to no vertex, and get zeros."""
         return int((np.diff(self._pattern.indptr) == 0).sum())
 
 

@@ -34,7 +34,7 @@ class NoRateError(OfframpError):
 
 
 class Pace(NamedTuple):
-    """Frames that came back, both ways, in so many seconds, and processor time of the end that sends first."""
+    """Frames that came back, both ways, in ``seconds``, and processor time of the end that sends first."""
 
     frames: int
     seconds: float

@@ -49,7 +49,7 @@ def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Wo
 def switchgnn(
     vertices: int = 800, rounds: int = 16, seed: int = 1, *, features: int = _FEATURES, lanes: int = LANES
 ) -> Workload:
-    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with so many lanes."""
+    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with this many lanes."""
     from offramp_sim.switchgnn import direct
     from offramp_sim.switchgnn.jobs import random_job
     from offramp_sim.switchgnn.lockstep import Lockstep

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from offramp_p4.state import TableState
 
 EXPIRE_S: Final = (10, 30, 60, 120, 300, 43_200, 120, 120)
-"""Seconds of each expire-time profile as long as nobody sets others: those of p4c's back end for DPDK."""
+"""Seconds of each expire-time profile unless others are set: those of p4c's back end for DPDK."""
 _AUTO_DELETE: Final = "AUTO_DELETE"
 
 

@@ -22,7 +22,7 @@ _CRCS = ("CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two fields of so many bits in the data of a hash; both are counted from the lowest bit."""
+    """Two fields of equal width in the data of a hash; both are counted from the lowest bit."""
 
     earlier: int
     later: int

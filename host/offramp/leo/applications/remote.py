@@ -58,7 +58,7 @@ class Load:
     """What a requester asks for.
 
     Attributes:
-        requests: so many; 0: as many as end in ``seconds``.
+        requests: their number; 0: as many as end in ``seconds``.
         seconds: where no number is given.
         window: requests that are kept unfinished; 0: the application's own number.
         wait_s: how long a responder that is gone may stay away.
@@ -87,7 +87,7 @@ def request_from(
         advance: told how many requests were sent, of how many.
 
     Raises:
-        OfframpError: nobody is there, it refuses, or it stays away for longer than ``load.wait_s``.
+        OfframpError: nothing answers, it refuses, or it stays away for longer than ``load.wait_s``.
     """
     program = application.program(application.paths, {})
     settings = replace(

@@ -477,7 +477,7 @@ class Requester:
         """Connect, and wait for a responder that is started again.
 
         Raises:
-            OfframpError: nobody is there.
+            OfframpError: there is no answer.
         """
         starting = True
         while True:

@@ -47,7 +47,7 @@ class SharedLink:
 
         Raises:
             OfframpError: the address is not a Unix socket, or the responder refuses.
-            LinkDown: nobody is there.
+            LinkDown: the responder does not answer.
         """
         if not str(call.address).startswith("unix:"):
             raise OfframpError(f"transport shm at {call.address}: shared memory goes over a Unix socket, unix:PATH")

@@ -146,7 +146,7 @@ class Bed:
         widths: list[int] | None = None,
         bins: int = BINS,
     ) -> Pipelined:
-        """A pass in one direction with so many bins, or the best number where systems are tuned; an epoch has two."""
+        """A pass in one direction with this many bins, or the best number where systems are tuned; an epoch has two."""
         owner = self.owner(workers, method)
         passes = [
             simulate(

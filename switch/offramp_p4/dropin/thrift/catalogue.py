@@ -141,7 +141,7 @@ def find(things: Mapping[str, _T], name: str, kind: str) -> _T:
 
 
 def octets(text: str, width: int) -> bytes:
-    """A value of so many bits: a number, an IPv4 or IPv6 address, or a MAC address.
+    """A value of ``width`` bits: a number, an IPv4 or IPv6 address, or a MAC address.
 
     Raises:
         InputError: it is none, or does not fit.

@@ -74,7 +74,7 @@ class FolderIncludes:
 
 
 class OwnIncludes:
-    """The built-in headers and installed externs, nothing else: of a program that somebody has pushed.
+    """The built-in headers and installed externs, nothing else: of a program that a controller has pushed.
 
     A name is looked up in a list, never in a file system, so the answer says nothing about this machine.
     """

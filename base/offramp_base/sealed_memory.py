@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that processes share as a descriptor: a memfd whose size nobody can change any more.
+"""Memory that processes share as a descriptor: a memfd whose size is sealed.
 
 A file that a peer may still shrink kills whoever maps it (SIGBUS), and a path that a peer names may be anybody's file.
 So memory goes over a Unix socket as a descriptor, and the receiver looks at what it was given before it maps it.
@@ -75,7 +75,7 @@ class SharedMemory:
     def _check(self, giver: str) -> None:
         status = os.fstat(self.fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink:
-            raise OfframpError(f"shared memory from {giver}: the descriptor is no anonymous memory")
+            raise OfframpError(f"shared memory from {giver}: the descriptor is not anonymous memory")
         try:
             seals = fcntl.fcntl(self.fd, fcntl.F_GET_SEALS)
         except OSError:
@@ -91,7 +91,7 @@ class SharedMemory:
         return np.frombuffer(self.view, np.int64)
 
     def close(self) -> None:
-        """Give it back; what NumPy still looks at lives on until nobody does."""
+        """Release it; NumPy views of it keep it alive until they are gone."""
         if self.fd < 0:
             return
         self._forget()

@@ -26,12 +26,12 @@ def switch_doctor(result: Result) -> None:
 
 @dataclass(frozen=True)
 class Ports:
-    """What a smartNIC's agent is to run on."""
+    """Ports that a smartNIC's agent is to use, and the queues of each."""
 
     port: Annotated[
-        tuple[str, ...], Field("Port as of {nic run}, to be opened and asked what it lacks; repeat", short="-p")
+        tuple[str, ...], Field("Port as for {nic run}, opened to find what it lacks; repeat", short="-p")
     ] = ()
-    queues: Annotated[int, Field("That each port is to have", least=1, most=64)] = 1
+    queues: Annotated[int, Field("Queues that each port needs", least=1, most=64)] = 1
 
 
 @command(Ports, Result, example="nic doctor --port eth1 --queues 4")

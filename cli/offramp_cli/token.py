@@ -17,7 +17,7 @@ from offramp_cli.command import command
 class TokenSettings:
     """Where the token goes."""
 
-    path: Annotated[Path, Field("New file; nobody else may open it (mode 0600)", position=True)]
+    path: Annotated[Path, Field("New file, readable by its owner alone (mode 0600)", position=True)]
 
 
 @command(

@@ -60,8 +60,10 @@ class SwitchOptions:
             "af_xdp"
         ),
     ] = "auto"
-    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info by p4c")] = None
-    device_config: Annotated[Path | None, Field("The same: bmv2 JSON by p4c")] = None
+    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info from p4c")] = None
+    device_config: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): bmv2 JSON from p4c")] = (
+        None
+    )
     loaded: Annotated[
         str | None, Field("Live switch: it has the plans of this fingerprint already, as offramp job brings them")
     ] = None
@@ -255,7 +257,7 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 
 @contextmanager
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
-    """The same on veth pairs, with a smartNIC's agent at the workers' ends."""
+    """A P4 software switch on veth pairs, with a smartNIC's agent at the workers' ends."""
     from offramp.nic.process import AgentProcess
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on

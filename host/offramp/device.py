@@ -20,7 +20,7 @@ class Status(IntEnum):
 
     OK = 0
     UNKNOWN_FUNCTION = 1
-    BAD_LENGTH = 2  # the message is no request of its function
+    BAD_LENGTH = 2  # the message is not a request of its function
     OUT_OF_BOUNDS = 3  # it names memory that is not there
     ABORTED = 4  # a reset came in between
     FAILED = 5  # the function itself cannot answer: data that do not decompress

@@ -17,7 +17,7 @@ from offramp_base.listening.objects import parse_object
 from offramp_base.listening.token import Token
 
 MOST_ANSWER: Final = 1 << 20
-"""Bytes of a server's answer."""
+"""Largest answer of a server, in bytes."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def connect(
 
     Raises:
         OfframpError: the server refuses, has another token, or speaks something else.
-        OSError: nobody is there, or it does not answer in time.
+        OSError: nothing is there, or it does not answer in time.
     """
     place = parse_address(address) if isinstance(address, str) else address
     end = time.monotonic() + timeout_s

@@ -37,7 +37,7 @@ class Source:
     lines: Mapping[Place, int] = field(repr=False)
 
     def line(self, place: Place) -> int:
-        """The line of a node, or of the nearest one around it that exists."""
+        """The line of a node, or of the nearest enclosing one that exists."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -71,7 +71,7 @@ def _toml_source(text: str, name: str) -> Source:
     for number, line in enumerate(lines[:_MOST_TOML_LINES], 1):
         match = _TOML_KEY.match(line)
         key = match and match[1].strip("\"'")
-        # Within a string of several lines the text before the line is no document.
+        # Within a string of several lines the text before the line is not a document.
         if key in data and (key,) not in found and _is_toml("".join(lines[: number - 1])):
             found[(key,)] = number
     return Source(name, data, found)

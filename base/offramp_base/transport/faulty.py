@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link that loses, doubles, swaps and cuts frames, from a seed."""
+"""A link that loses, duplicates, reorders and truncates frames, from a seed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Faults:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 <= value <= 1:
-                raise OfframpError(f"fault {name}: {value} is no probability, expected 0 to 1")
+                raise OfframpError(f"fault {name}: {value} is not a probability, expected 0 to 1")
 
 
 class Faulty:
@@ -48,7 +48,7 @@ class Faulty:
 
     @property
     def stats(self) -> LinkStats:
-        """Counters of the link inside, whose packets the faults fall on."""
+        """Counters of the inner link, before faults when receiving and after them when sending."""
         return self._inner.stats
 
     def send(self, batch: PacketBatch) -> None:

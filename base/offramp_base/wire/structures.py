@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures as C++ has them in memory: named little-endian numbers, one behind the other, without gaps."""
+"""Structures laid out as in C++: named little-endian numbers, one behind the other, without gaps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def type_and_count(member: str) -> tuple[str, int]:
-    """The type of a member and how many of it there are, 0 where it is no array.
+    """The type of a member and how many of it there are, 0 where it is not an array.
 
     Raises:
         OfframpError: there is no such type.

@@ -29,25 +29,27 @@ def _exports() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Import:
-    """What is read, and what it does not say."""
+    """The files that are read, and defaults for what they leave out."""
 
-    format: Annotated[str, Field("Whose files", choices=_imports, position=True)]
+    format: Annotated[str, Field("Format of the files", choices=_imports, position=True)]
     files: Annotated[tuple[Path, ...], Field("One, or several where the format has several", position=True)]
-    rate: Annotated[int, Field("Of links about which the files say nothing", unit=BITS_PER_SECOND)] = 10**10
-    delay: Annotated[float, Field("Of the same links", parse=nanoseconds, shown_default="0")] = 0.0
+    rate: Annotated[int, Field("Rate of links for which the files give none", unit=BITS_PER_SECOND)] = 10**10
+    delay: Annotated[
+        float, Field("Delay of links for which the files give none", parse=nanoseconds, shown_default="0")
+    ] = 0.0
 
 
 @dataclass(frozen=True)
 class Export:
-    """What is written."""
+    """A cluster file, and the format in which it is written."""
 
-    format: Annotated[str, Field("For whom", choices=_exports, position=True)]
+    format: Annotated[str, Field("Format to write", choices=_exports, position=True)]
     cluster: Annotated[Path, Field("A cluster file", position=True)]
 
 
 @dataclass(frozen=True)
 class Out:
-    """Where the outcome goes."""
+    """Where the result is written."""
 
     out: Annotated[
         Path | None,

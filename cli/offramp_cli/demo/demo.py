@@ -43,13 +43,13 @@ links:
 class DemoSettings:
     """The laboratory and the job."""
 
-    mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
-    rate: Annotated[int, Field("Of hosts' links; spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND)] = (
-        25_000_000
-    )
-    steps: Annotated[int, Field("Of the training, by each way", least=2)] = 30
+    mode: Annotated[str, Field("Hosts are", choices=MODES)] = "auto"
+    rate: Annotated[
+        int, Field("Rate of hosts' links; spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND)
+    ] = 25_000_000
+    steps: Annotated[int, Field("Training steps by each way", least=2)] = 30
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    seed: Annotated[int, Field("Of the model's first weights", least=0)] = 0
+    seed: Annotated[int, Field("Seed of the model's initial weights", least=0)] = 0
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate dgtp``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
+"""``offramp simulate dgtp``: placement of a GNN training job's tasks, and its time under online scheduling."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _FLOW_S: Final = 10e-9
 """About what one flow under way costs a policy other than online execution at each event, for three placements."""
 _COMPARED_S: Final = 30.0
 _JUDGING, _AFTER, _TAIL = 0.25, 1.2, 0.05
-"""Of a budget, what baselines may take before the search; the time for judging its placement, in times of one of
-theirs; the share for what is printed and written."""
+"""Shares of the time budget: what baselines may take before the search; the time reserved for judging the placement
+found, as a multiple of a baseline's; what printing and writing take."""
 _FEWEST: Final = 2.0
 """Times of judging one placement that a search needs."""
 
@@ -59,7 +59,7 @@ class PlacementSettings:
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     keep: Annotated[
         Path | None,
-        Field("A plan.json of before: machines have left or come, as few tasks as possible move", metavar="PLAN"),
+        Field("An earlier plan.json: machines have left or joined; as few tasks as possible move", metavar="PLAN"),
     ] = None
     moves: Annotated[int, Field("With --keep, tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[

@@ -28,16 +28,16 @@ def _boards() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Board:
-    """A board."""
+    """The board of a command."""
 
     board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
 
 
 @dataclass(frozen=True)
 class BuildSettings(Board):
-    """A bitstream to be made."""
+    """Settings of a bitstream build."""
 
-    seed: Annotated[int, Field("Of nextpnr's placement, for boards with an ECP5", least=0)] = 1
+    seed: Annotated[int, Field("Seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
@@ -46,11 +46,11 @@ class BuildSettings(Board):
 
 @dataclass(frozen=True, kw_only=True)
 class FlashSettings(Board):
-    """A bitstream for a board."""
+    """A bitstream, and the board to load it into."""
 
-    bitstream: Annotated[Path, Field("What offramp fpga build made", position=True)]
-    dry_run: Annotated[bool, Field("Only say what would be run")] = False
-    yes: Annotated[bool, Field("Do not ask")] = False
+    bitstream: Annotated[Path, Field("Bitstream made by offramp fpga build", position=True)]
+    dry_run: Annotated[bool, Field("Only print the commands")] = False
+    yes: Annotated[bool, Field("Do not ask for confirmation")] = False
 
 
 @command(BuildSettings, Result, example="fpga build --board ulx3s")

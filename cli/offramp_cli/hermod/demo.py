@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AbuseSettings:
-    """Whether somebody abuses the job's DSCPs."""
+    """Settings of another sender that abuses the job's DSCPs."""
 
     abuse: Annotated[
         bool,
@@ -28,7 +28,7 @@ class AbuseSettings:
         ),
     ] = False
     lowest_percent: Annotated[
-        int, Field("With --abuse: percent of a port that everybody but the job keeps", least=1, most=50)
+        int, Field("With --abuse: percent of a port that traffic outside the job keeps", least=1, most=50)
     ] = 5
 
 

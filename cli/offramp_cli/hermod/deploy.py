@@ -87,22 +87,25 @@ class DeploySettings:
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
     target: Annotated[
         str,
-        Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
+        Field(
+            "Target of the plan",
+            choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"},
+        ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
-    read_back: Annotated[bool, Field("Print what is there")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if they differ")] = False
+    read_back: Annotated[bool, Field("Print the current state of the target")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("In the place of another plan that is there; sonic: all queues but PFC's", group="Queues")
+        bool, Field("Replace another deployed plan; sonic: take all queues but PFC's", group="Queues")
     ] = False
-    queues: Annotated[int | None, Field("Queues that the switch has")] = None
-    classes: Annotated[int | None, Field("Of a job: queues for data")] = None
+    queues: Annotated[int | None, Field("Queues of the switch")] = None
+    classes: Annotated[int | None, Field("With a job: queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
+        tuple[int, ...], Field("With a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("Of a job: leave queue 0 to everybody else, below all of the job")] = False
+    scheme: Annotated[str, Field("With a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("With a job: leave queue 0, below all of the job, to other traffic")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
@@ -114,7 +117,7 @@ class DeploySettings:
     rate_bps: Annotated[
         int | None,
         Field(
-            "Of the line: p4's and sonic's limits, none without; htb, as the interface says",
+            "Line rate. p4, sonic: for limits, none without it; htb: by default what the interface reports",
             key="rate",
             unit=BITS_PER_SECOND,
         ),
@@ -128,20 +131,21 @@ class DeploySettings:
     ] = field(default_factory=dict)
     control_share: Annotated[
         float,
-        Field("With --rate: of the line, that may be sent in the highest queue, by port", above=0, most=1),
+        Field("With --rate: share of the line that a port may send in the highest queue", above=0, most=1),
     ] = 0.05
     lowest_share: Annotated[
-        float, Field("With --rate: of the line, that the lowest queue keeps; 0 none", least=0, below=1)
+        float, Field("With --rate: share of the line that the lowest queue keeps; 0: none", least=0, below=1)
     ] = 0.05
     switch: Annotated[str, Field("P4Runtime server", group="Target p4")] = "127.0.0.1:9559"
-    device_id: Annotated[int, Field("Device")] = 0
-    election_id: Annotated[int, Field("The highest controller writes")] = 1
+    device_id: Annotated[int, Field("P4Runtime device")] = 0
+    election_id: Annotated[int, Field("Election id; the highest controller writes")] = 1
     ports: Annotated[
-        tuple[int, ...], Field("The switch's ports, as 1-4,7; forwarding stays without", parse=parse_ports)
+        tuple[int, ...],
+        Field("The switch's ports, as 1-4,7; without them forwarding stays as it is", parse=parse_ports),
     ] = ()
-    host: Annotated[Mapping[int, int], Field("MAC=PORT; others are flooded to; repeat", item=parse_host)] = field(
-        default_factory=dict
-    )
+    host: Annotated[
+        Mapping[int, int], Field("MAC=PORT; frames to other hosts are flooded; repeat", item=parse_host)
+    ] = field(default_factory=dict)
     mtu: Annotated[int, Field("Bytes of a packet, for ECN", least=1)] = 1500
     interface: Annotated[
         tuple[str, ...],
@@ -153,7 +157,7 @@ class DeploySettings:
         Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeat"),
     ] = ()
     config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
-    name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
+    name: Annotated[str, Field("sonic: name of maps, schedulers and profiles")] = "HERMOD"
     out: Annotated[
         Path, Field("sonic: folder for files where SONiC's commands are not, and for NAME.plan.json", group=OUTPUT)
     ] = Path()
@@ -171,7 +175,7 @@ class DeploySettings:
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The action that the options ask for."""
         return next((name for name in _ACTIONS if getattr(self, name)), "apply")
 
 
@@ -215,7 +219,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
-    """What was fitted, and how: in lines for people, and in the JSON."""
+    """Report how the plan was fitted: in lines for people, and in the JSON."""
     from offramp.hermod.plan_file import SCHEMA
 
     if settings.undo or settings.read_back:

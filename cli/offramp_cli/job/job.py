@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """A cluster."""
+    """The cluster of a command."""
 
-    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a laboratory that runs")]
+    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a running laboratory")]
 
     def cluster(self) -> Cluster:
-        """The cluster, read."""
+        """The cluster, read from its file."""
         from offramp.cluster import read_cluster
         from offramp_sim.lab.state import find
 
@@ -56,9 +56,9 @@ class PlanSettings(Where):
 
 @dataclass(frozen=True)
 class RunSettings(PlanSettings):
-    """The same, and how it runs."""
+    """A job, where it should run, and how."""
 
-    by: Annotated[str | None, Field("Take this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
+    by: Annotated[str | None, Field("Use this offload instead of the planned one: gloo, allreduce, hermod, …")] = None
     ablate: Annotated[bool, Field("Run the job again without the offload, to compare")] = False
     compare: Annotated[bool, Field("Run the job by every way that can be taken, to judge the plan")] = False
     out: Annotated[Path, Field("Folder for logs, reports and a trace", group=OUTPUT, filled=True)] = Path("job-out")
@@ -213,7 +213,7 @@ def _trace(folder: Path, path: Path) -> None:
 
 
 def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
-    """The plan's table."""
+    """Show a job's plan as a table."""
     from offramp.report.units import duration
 
     table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
@@ -227,7 +227,7 @@ def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:
-    """What was measured, beside what was predicted."""
+    """Show measured times beside predicted ones."""
     from offramp.report.units import duration
 
     for way, each in content["measured"].items():

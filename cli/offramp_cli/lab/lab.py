@@ -31,23 +31,23 @@ MODES: Final = {
 
 @dataclass(frozen=True)
 class Up:
-    """What is built."""
+    """Settings of a laboratory to start."""
 
     cluster: Annotated[Path, Field("A cluster file", position=True)]
-    name: Annotated[str | None, Field("Of the laboratory", shown_default="the cluster's")] = None
-    mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
+    name: Annotated[str | None, Field("Name of the laboratory", shown_default="the cluster's")] = None
+    mode: Annotated[str, Field("Hosts are", choices=MODES)] = "auto"
 
 
 @dataclass(frozen=True)
 class Which:
-    """A laboratory."""
+    """Which laboratory a command is about."""
 
-    name: Annotated[str | None, Field("Of the laboratory", position=True, shown_default="the only one")] = None
+    name: Annotated[str | None, Field("Name of the laboratory", position=True, shown_default="the only one")] = None
 
 
 @dataclass(frozen=True)
 class Down(Which):
-    """What ends."""
+    """Which laboratory ends."""
 
     all: Annotated[bool, Field("All laboratories of this user")] = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands that run an application are told: which one, on which devices, with whose code and data."""
+"""Settings of all commands that run an application: which one, on which devices, with whose code and data."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class RequesterSettings(ApplicationSettings):
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
     policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
     workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
-    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
+    window: Annotated[
+        int, Field("Requests that the closed loop keeps unfinished; 0: the application's default", least=0)
+    ] = 0
 
     def open(self, transport: str, **more: Any) -> Application:
         """The application, with its load; see :meth:`ApplicationSettings.open`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo profile``: what the links and functions of a configuration take on this machine."""
+"""``offramp leo profile``: performance of a configuration's links and functions on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class ProfileSettings(Files):
 
     link: Annotated[
         Mapping[str, str],
-        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else", item=parse_pair),
+        Field(
+            "LINK=memory | shared | tcp: what represents a physical link here; memory by default; repeat",
+            item=parse_pair,
+        ),
     ] = field(default_factory=dict)
     device: Annotated[
         Mapping[str, str],
@@ -37,7 +40,7 @@ class ProfileSettings(Files):
             item=parse_pair,
         ),
     ] = field(default_factory=dict)
-    seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
+    seconds: Annotated[float, Field("Seconds for each function", above=0, most=600)] = 0.2
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 class Build:
     """The folder of a build."""
 
-    folder: Annotated[Path | None, Field("Of the build", short="-B", shown_default="in the user's cache")] = None
+    folder: Annotated[Path | None, Field("Folder of the build", short="-B", shown_default="in the user's cache")] = None
 
 
 @dataclass(frozen=True)
 class Package:
     """What is made of a build."""
 
-    package: Annotated[bool, Field("Make a .deb, too")] = False
+    package: Annotated[bool, Field("Also make a .deb")] = False
 
 
 @dataclass(frozen=True)
 class Socket:
-    """Where an agent is spoken to."""
+    """The control socket of an agent."""
 
     socket: Annotated[str, Field("Control socket; its permissions say who may use the agent")] = (
         "/run/offramp-nic/agent.sock"
@@ -43,7 +43,7 @@ class Socket:
 
 @dataclass(frozen=True)
 class Agent(Socket):
-    """An agent."""
+    """Settings of an agent that runs."""
 
     port: Annotated[
         tuple[str, ...],
@@ -53,11 +53,11 @@ class Agent(Socket):
             short="-p",
         ),
     ] = ()
-    cores: Annotated[int, Field("That work", least=1)] = 1
-    queues: Annotated[int, Field("Of each port, each way; one for each client", least=1, most=64)] = 1
+    cores: Annotated[int, Field("Cores that work", least=1)] = 1
+    queues: Annotated[int, Field("Queues of each port in each direction; one for each client", least=1, most=64)] = 1
     compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
     mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
-    spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
+    spin: Annotated[bool, Field("Never sleep: for dedicated cores")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
     software_rules: Annotated[bool, Field("Leave the devices' own flow rules alone")] = False
     telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
@@ -119,11 +119,11 @@ def _run(agent: Agent, where: Build, *more: str) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where metrics go."""
+    """Where metrics are written."""
 
     out: Annotated[
         Path | None,
-        Field("File that is replaced as a whole, such as the node exporter's collector reads", written=True),
+        Field("File that is replaced atomically, as the node exporter's textfile collector expects", written=True),
     ] = None
 
 

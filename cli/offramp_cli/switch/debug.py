@@ -29,20 +29,20 @@ class DebugSettings(Preprocessor):
     listen: Annotated[str | None, Field("Wait for editors here: HOST:PORT or unix:PATH")] = None
     entries: Annotated[str | None, Field("STF file with table commands to run first", group="Packets")] = None
     stf: Annotated[str | None, Field("STF file, whose packets and table commands are used")] = None
-    pcap: Annotated[str | None, Field("Capture, whose packets come in at one port")] = None
+    pcap: Annotated[str | None, Field("Capture file whose packets come in at one port")] = None
     port: Annotated[int, Field("The port of the capture", least=0, most=MAX_PORT)] = 0
     packet: Annotated[
         tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
     ] = ()
-    stop_on_entry: Annotated[bool, Field("Hold the first packet at once")] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    stop_on_entry: Annotated[bool, Field("Stop at the first packet")] = False
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.stdio == (self.listen is not None):
             raise SettingsError("stdio", "expected either {stdio} or {listen} ADDRESS")
 
     def launch(self) -> Launch:
-        """What is run where a client asks for nothing else."""
+        """The launch request for a client that sends no program of its own."""
         from offramp_p4.debug.launch import Launch
 
         return Launch(

@@ -32,7 +32,7 @@ _LOG_LEVELS: Final = {
 
 @dataclass(frozen=True)
 class Start:
-    """What the command alone knows."""
+    """Settings that only the command has."""
 
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Start")] = False
     translation: Annotated[
@@ -40,7 +40,9 @@ class Start:
         Field("JSON: for each type with @p4runtime_translation, controller's value to program's value"),
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
-    log_level: Annotated[str, Field("Of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = "info"
+    log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
+        "info"
+    )
 
 
 @command(

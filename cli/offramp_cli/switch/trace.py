@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """What is sent."""
+    """The program, and the packets to trace through it."""
 
     packet: Annotated[
         tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
@@ -34,9 +34,9 @@ class TraceSettings:
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show each way that a --packet can take, whatever members selectors pick", key="all"),
+        Field("Show each way that a --packet can take, for all members that selectors may pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ def trace(source: Source, settings: TraceSettings, result: Result) -> None:
     files = [(file, read_stf(file)) for file in (settings.entries, settings.stf) if file is not None]
 
     def prepared(sink: Callable[[PacketTrace], object], packets: int) -> Switch:
-        """A switch that has run the files and so many of the packets."""
+        """A switch that has run the files and the first ``packets`` packets."""
         switch = Switch(program, seed=settings.seed, trace=sink)
         for file, commands in files:
             replay(switch, commands, str(file))

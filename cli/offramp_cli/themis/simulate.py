@@ -63,11 +63,11 @@ class ThemisSettings:
     bidirectional: Annotated[
         bool | None,
         Field(
-            "Rings' collectives go both ways round, half of a chunk each, or one",
+            "Rings' collectives go both ways round with half of a chunk each, or one way",
             shown_default="the network's; both, with serial delays one",
         ),
     ] = None
-    threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
+    threshold: Annotated[float, Field("Themis: part of a chunk by which loads may differ")] = 1 / 16
     change: Annotated[
         tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
     ] = ()
@@ -88,7 +88,7 @@ class ThemisSettings:
     namespaces: Annotated[
         bool, Field("Run it over veth interfaces behind HTB in namespaces, not token buckets (root)")
     ] = False
-    seed: Annotated[int, Field("Moves everything random: the values that are summed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the values that are summed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:

@@ -19,7 +19,7 @@ UNCOMPRESSED: Final = 32
 
 
 class CodecSettings(Protocol):
-    """What of a run's settings a codec may go by."""
+    """The settings of a run that a codec may use."""
 
     @property
     def codec(self) -> str:

@@ -45,7 +45,7 @@ _LONG_S: Final = 0.1
 """Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
 _WALKED, _RELIEVED = 0.35, 0.6
-"""Of a walk's time, when the walk itself and the relief of network cards have ended."""
+"""Shares of a walk's time at which the walk itself, and the relief of network cards, have ended."""
 _ENDLESS: Final = 1 << 40
 
 
@@ -89,7 +89,7 @@ class Search:
         Field("Seconds for all of it, which then gives the best so far; the same seed may end elsewhere", above=0),
     ] = None
     how: Exploration = field(default_factory=Exploration)
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -125,7 +125,7 @@ class _Case:
     seed: int
     seconds: float = math.inf
     until: float = math.inf
-    """Of the monotonic clock; the earlier of it and ``seconds`` from the beginning counts."""
+    """Deadline on the monotonic clock; it or ``seconds`` from the beginning counts, whichever is earlier."""
     plain: bool = False
     """A start as it is, above which no walk may end."""
 
@@ -138,7 +138,7 @@ def search(
     processes: int | None = None,
     dask: str | None = None,
 ) -> Found:
-    """The best placement found; the same seed finds the same one, whoever works on it.
+    """The best placement found; the same seed finds the same one, however many processes search.
 
     Raises:
         OfframpError: no placement is feasible.
@@ -215,7 +215,7 @@ class _Effort:
 
 
 def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _Effort:
-    """What the settings say; else what takes some seconds, or with a limit of time whatever fits into it."""
+    """The effort that the settings ask for; else what takes some seconds, or what fits into the time limit."""
     share = 0.5 if simulation_s > _LONG_S else 1.0
     if how.within is None:
         load_s = 60e-6 + 40e-9 * len(problem.graph.edges)

@@ -133,7 +133,7 @@ def read_report(report: Path, packed: int) -> Resources:
     """
     try:
         text = report.read_text(encoding="utf-8")
-        # Between the modules and this, yosys 0.23 prints the hierarchy, which is no JSON.
+        # Between the modules and this, yosys 0.23 prints the hierarchy, which is not JSON.
         design, _ = json.JSONDecoder().raw_decode(text, text.index("{", text.index('"design"')))
         cells: dict[str, int] = design["num_cells_by_type"]
     except (OSError, ValueError, KeyError):

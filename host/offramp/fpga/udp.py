@@ -57,7 +57,7 @@ class Target(IntEnum):
 
 
 class Reply(IntEnum):
-    """What became of a datagram."""
+    """Outcome of a datagram."""
 
     DONE = 0
     BUSY = 1
@@ -67,7 +67,7 @@ class Reply(IntEnum):
 
 
 class Control(IntEnum):
-    """What ``control_port.sv`` does."""
+    """Requests to ``control_port.sv``."""
 
     TABLE = 0
     SET = 1
@@ -87,12 +87,12 @@ class Counter(IntEnum):
     MISADDRESSED = 5
     """To another MAC or IP address, or another port."""
     UNKNOWN = 6
-    """Of a protocol that the card has not."""
+    """Frames of a protocol that the card does not speak."""
     FRAGMENT = 7
     BAD_HEADER = 8
-    """Of IPv4 or UDP: version, options, lengths, check sum of the header."""
+    """Frames whose IPv4 or UDP header is wrong: version, options, lengths, header checksum."""
     BAD_CHECKSUM = 9
-    """Of ICMP or UDP; UDP without one, too."""
+    """Frames whose ICMP or UDP checksum is wrong, or missing in UDP."""
     MALFORMED = 10
     """Datagrams that are no message of the request layer."""
     STRANGER = 11

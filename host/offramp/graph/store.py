@@ -33,7 +33,7 @@ from offramp_base.progress import report
 
 FORMAT: Final = "offramp.graph.store/1"
 TYPED: Final = "offramp.graph.store/2"
-"""Of graphs of several types."""
+"""Format of a store of a graph of several types."""
 MANIFEST: Final = "manifest.json"
 _ROWS: Final = 1 << 16
 _VERTEX_FILES: Final = ("ids", "halo_ids")
@@ -97,7 +97,7 @@ class Manifest:
 def write_store(
     source: GraphSource | TypedSource, owner: npt.NDArray[np.integer], parts: int, folder: Path, method: str
 ) -> Manifest:
-    """Write a partitioned store; the manifest comes last, so that a folder without one is no store.
+    """Write a partitioned store; the manifest comes last, so that a folder without one is not a store.
 
     Memory: 5 bytes for each vertex, and 40 for each edge of the largest part.
 

@@ -42,9 +42,9 @@ class Measured:
 
 
 Measure = Callable[[Sequence[str], int], Measured]
-"""Measures these ways on the cluster; of so many bytes, where that matters."""
+"""Measures these ways on the cluster; with this many bytes, where that matters."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
-"""Deploys ways, runs the ranks of a job once within so many seconds, and takes everything away."""
+"""Deploys ways, runs the ranks of a job once within this many seconds, and removes everything."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, floa
     Args:
         ways: the plain one first.
         timeout_s: for all of it; only the first round is begun without knowing how long one takes.
-        one: measures a way within so many seconds; None: it said nothing.
+        one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s
     found: dict[str, list[float]] = {way: [] for way in ways}

@@ -59,7 +59,7 @@ class Training(Kind):
         return {} if rounds is None else {"epochs": rounds}
 
     def settings(self, placed: Placed, way: str) -> Any:
-        """What the job's file says, with what the way sets, for so many ranks.
+        """What the job's file says, with what the way sets, for this many ranks.
 
         Raises:
             OfframpError: names file, line and field; or fields that do not go with the way.
@@ -94,7 +94,7 @@ class Training(Kind):
         return replace(job, command=(*words, "--json", str(start.folder.absolute() / RESULT)))
 
     def step_s(self, folder: Path) -> float | None:
-        """Of an epoch, the first one left out."""
+        """Mean seconds of an epoch, the first one left out; None without a result."""
         rows = result_of(folder).get("per_epoch", [])
         seconds = [float(row["seconds"]) for row in rows[1:] or rows]
         return mean(seconds) if seconds else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster while a job runs: links and their queues, switches, agents, ranks, paths, and what was predicted."""
+"""A cluster while a job runs: links and their queues, switches, agents, ranks, paths, and predictions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class WayLook:
 
 @dataclass(frozen=True)
 class Look:
-    """One moment.
+    """Observations at one moment.
 
     Attributes:
         at_s: of the monotonic clock.
@@ -141,7 +141,7 @@ class Look:
 
 
 def look(cluster: Cluster, folder: Path | None) -> Look:
-    """Ask everybody; who does not answer is not in it, or said not to.
+    """Look at everything; what does not answer is left out, or marked so.
 
     Args:
         cluster: whom.
@@ -217,7 +217,7 @@ def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
 
 
 def _agent(agent: Agent) -> AgentLook:
-    """Of agents whose socket is on this machine; others do not answer."""
+    """Counters of an agent whose socket is on this machine; an agent elsewhere does not answer."""
     try:
         connection = Connection(agent.socket)
     except OfframpError:

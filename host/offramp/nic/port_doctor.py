@@ -22,7 +22,7 @@ _DEVICES: Final = Path("/sys/bus/pci/devices")
 
 
 def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator[Check]:
-    """What the agent finds about a port, as it would open it with so many queues.
+    """Findings of the agent about a port, as it would open it with ``queues`` queues.
 
     Nothing is changed for good; a port that another program has, such as a running agent, cannot be asked.
     """
@@ -54,7 +54,7 @@ def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator
 
 
 def _card_checks(port: str, device: Path) -> Iterator[Check]:
-    """Of a PCI device before DPDK has it: whether it is there, who drives it, and whether an IOMMU confines it."""
+    """Checks of a PCI device before DPDK takes it: its presence, its driver, and whether an IOMMU confines it."""
     if not device.exists():
         yield Check(f"{port}: card", False, "no such PCI device", "lspci", needed=True)
         return

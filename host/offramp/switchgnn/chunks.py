@@ -39,7 +39,7 @@ def chunk_widths(features: int, chunks: int, lanes: int) -> IntArray:
 
 
 def segments_for(widths: IntArray) -> IntArray:
-    """Segments of packets with so many features, at least one."""
+    """Segments of packets with this many features, at least one."""
     return np.maximum(-(-widths // LANES), 1)
 
 
@@ -56,9 +56,9 @@ def aggregator_bytes(lanes: int) -> int:
 
 
 def lanes_for(widths: Iterable[int], choice: Collection[int] = WIDTHS) -> int:
-    """Of the lanes that a program's aggregators may have those with which vectors of all ``widths`` take fewest bytes.
+    """The lanes per aggregator, among ``choice``, with which vectors of all ``widths`` take the fewest bytes.
 
-    Of equal ones the fewest, so that aggregators of narrow vectors are not half empty.
+    Among equals it is the fewest, so that aggregators of narrow vectors are not half empty.
     """
     wanted = list(widths)
     return min(sorted(choice), key=lambda lanes: sum(vector_wire_bytes(width, lanes) for width in wanted))

@@ -19,7 +19,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 _ALIKE = 8
-"""Links and pipeline of which neither is so many times as slow as the other wait for each other."""
+"""Links and pipeline wait for each other unless one is at least this many times as slow as the other."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def load_rates(path: Path) -> Rates:
     """Rates from a JSON object; what it does not name keeps its default.
 
     Raises:
-        OfframpError: the file cannot be read, is no JSON object of such values, or names something else.
+        OfframpError: the file cannot be read, is not a JSON object of such values, or names something else.
     """
     try:
         content = parse_json(read_text(path))

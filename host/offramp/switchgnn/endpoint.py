@@ -311,7 +311,7 @@ class Endpoint:
         self._look_at(reception)
 
     def _look_at(self, reception: Reception) -> None:
-        """Something came."""
+        """Acknowledge, or count, what the reception has finished, then check whether it is complete."""
         news = reception.finished_since()
         if self._recovery.acks:
             self._acknowledge(reception.acknowledgements(news))
@@ -348,7 +348,7 @@ class Endpoint:
 def require_values(
     worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
 ) -> None:
-    """Refuse what is no exchange of a worker whose rows of each plan are ``boundaries``.
+    """Refuse what is not an exchange of a worker whose rows of each plan are ``boundaries``.
 
     Raises:
         OfframpError: no such plan, or an array of another shape or type.

@@ -21,7 +21,7 @@ from offramp.switchgnn.volume import Streams, streams
 from offramp.switchgnn.wire import LANES
 
 RANGE_BYTES, SCALE_BYTES = 4, 2
-"""Of a quantised partial sum: its least and largest value to the owner, and the scale back."""
+"""Bytes beside a quantised partial sum: its least and largest value to the owner, and the scale back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def base_plan(
     *,
     lanes: int = LANES,
 ) -> Plan:
-    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round of ``lanes`` lanes."""
+    """A scheme's blocks through the switch alone, for vectors of ``chunks`` packets per round of ``lanes`` lanes."""
     if scheme.pairwise:
         return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id, lanes)
     cut = {"balanced": scheme.balanced, "binned": scheme.binned}

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 TOFINO_PIPES = 4
 TOFINO_PORTS_PER_PIPE = 128
 TOFINO_RECIRCULATION_PORT = 68
-"""Of the first pipe, as the default of ``tna.p4``."""
+"""Recirculation port of the first pipe, as the default of ``tna.p4``."""
 _NOWHERE = -1
 """The recirculation port where no packet passes twice."""
 
@@ -93,7 +93,7 @@ class Target:
             raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
 
     def on_pipe(self, pipe: int) -> Target:
-        """The same on another pipe of a Tofino.
+        """The target on another pipe of a Tofino.
 
         Raises:
             OfframpError: a Tofino has no such pipe, or the target has no pipes.

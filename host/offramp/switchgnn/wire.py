@@ -46,12 +46,12 @@ The flags decide the type of a packet:
     1       0       0     ACK: src_id is complete
     1       1       0     DONE (to the switch), GO (to a worker)
 A payload has ``more`` segments of 32 lanes behind its first."""
-"""Of :data:`SWITCHGNN`, in the P4 that ``ci/formats`` writes."""
+"""Comment on :data:`SWITCHGNN` in the P4 that ``ci/formats`` writes."""
 
 LANES = 32
 """Lanes of a segment, and of an aggregator as the paper has it."""
 MOST_SEGMENTS = 4
-"""Of a packet."""
+"""Most segments of a packet."""
 PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
 """One segment."""
 
@@ -60,12 +60,12 @@ NO_ID = 0xFFFF_FFFF
 PREFIX_BYTES = ETHERNET.size + IPV4.size
 SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
 DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
-"""Of one segment; the shortest frame with a payload."""
+"""Bytes of a frame of one segment, the shortest frame with a payload."""
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
 LEAF_IP = 0x0A01_0000
-"""Of leaf 0 among several switches; leaf i has the i-th after it."""
+"""Address of leaf 0 among several switches; leaf i has the i-th after it."""
 LEVEL_LEAF = 1
 """Level of a packet that a leaf sends for its rack."""
 
@@ -116,7 +116,7 @@ def next_round(round_: int) -> int:
 
 
 def frame_bytes(segments: int) -> int:
-    """Bytes of a frame with so many segments of payload; 0: a short packet."""
+    """Bytes of a frame with this many segments of payload; 0: a short packet."""
     return SHORT_FRAME_BYTES + segments * PAYLOAD.size
 
 
@@ -158,7 +158,7 @@ def build_frames(
 
 
 def frame_prefix(worker: int, segments: int) -> Bytes:
-    """``(34,)`` the headers of Ethernet and IPv4 in front of ``worker``'s frames of so many segments, read-only."""
+    """``(34,)`` Ethernet and IPv4 headers of ``worker``'s frames with this many segments, read-only."""
     behind = frame_bytes(segments) - PREFIX_BYTES
     return ipv4_frame_prefix(SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, behind)
 
@@ -274,5 +274,5 @@ _TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
-    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one per row."""
     return _KINDS[headers[:, _FLAGS]]

@@ -70,7 +70,7 @@ class Layout:
     Args:
         widths: ``(n,)`` bits of each row, in the order that both ends share.
         columns: of a row.
-        compact: bounds as bfloat16, 4 bytes a row; else float32, 8 bytes.
+        compact: bounds as bfloat16, 4 bytes per row; else float32, 8 bytes.
 
     Raises:
         OfframpError: a width that does not go with the base, or too many columns.
@@ -157,7 +157,7 @@ class Layout:
         self._check(message, label)
         bounds = [_from_wire(message[g.bounds], compact=self.compact) for g in self.groups]
         if not all(np.isfinite(each).all() for each in bounds):
-            raise OfframpError(f"{label}: damaged message: bounds that are no numbers")
+            raise OfframpError(f"{label}: damaged message: bounds that are not numbers")
         return bounds
 
     def chosen(self, name: str, shape: Sequence[int], rows: Rows | None) -> Rows:

@@ -67,8 +67,8 @@ def quantise(
         interpreted: let NumPy do it; the result is the same.
 
     Raises:
-        OfframpError: a row with NaN or infinity, or whose range is no float32, by its number; arrays or bits that are
-            none of the above.
+        OfframpError: a row with NaN or infinity, or whose range is not a float32, by its number; arrays or bits
+            that are none of the above.
     """
     check_array("x", x)
     chosen = _rows(rows, len(x))
@@ -120,7 +120,7 @@ def dequantise(
     packed = _packed(codes.packed, (len(chosen), row_bytes(out.shape[1], _bits(bits))))
     least, greatest = (np.ascontiguousarray(bound, np.float32) for bound in (codes.least, codes.greatest))
     if not least.shape == greatest.shape == chosen.shape:
-        raise OfframpError(f"bounds: expected {len(chosen)}, one a row, got {len(least)} and {len(greatest)}")
+        raise OfframpError(f"bounds: expected {len(chosen)}, one per row, got {len(least)} and {len(greatest)}")
     native = None if interpreted else _native(bits)
     if native is None:
         values = model.values(model.unpack(packed, bits, out.shape[1]), bits, least, greatest)

@@ -30,7 +30,7 @@ class Algorithm(StrEnum):
 
 
 Algorithms = tuple[str, str, str, str]
-"""Of an all-reduce, a reduce-scatter, an all-gather and an all-to-all."""
+"""Algorithms of an all-reduce, a reduce-scatter, an all-gather and an all-to-all, in this order."""
 
 _ORDER = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
 _USUAL: dict[Kind, Algorithms] = {
@@ -94,7 +94,7 @@ class Messages:
         return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
 
     def added_ns(self, size: int) -> int:
-        """Nanoseconds in which so many bytes are added to what is there: two reads and a write."""
+        """Nanoseconds in which this many bytes are added to what is there: two reads and a write."""
         return 3 * math.floor(size * 8e9 / self.memory_bps)
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:
@@ -123,7 +123,7 @@ class Messages:
         return sent * 8e12 / self.link_bps / self.at_once
 
     def steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
-        """Of each step in turn: distance of the farthest partner, bytes to each, bytes that are added on arrival."""
+        """For each step in turn: distance to the farthest partner, bytes sent to each, bytes added on arrival."""
         name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PeerLostError(OfframpError):
-    """Another worker is gone: whoever saw it go knows more."""
+    """Another worker is gone; the process that saw it end knows more."""
 
 
 class Key(NamedTuple):
@@ -38,7 +38,7 @@ WORDS: Final = len(Key._fields) + 1
 """Integers of a header: a message's key and bytes."""
 
 MOST_BYTES: Final = 1 << 32
-"""Of a message."""
+"""Largest message in bytes."""
 
 
 def parse_header(peer: int, words: list[int]) -> tuple[Key, int]:

@@ -21,7 +21,7 @@ _SPEC: Final = struct.Struct("@qq")
 _ALL: Final = 3
 _OUTGOING: Final = 4
 _KIND: Final = 42
-"""Of the header behind Ethernet, IPv4 and UDP (smartnic/lib/hermod/wire.hpp)."""
+"""Offset in bytes of the header behind Ethernet, IPv4 and UDP (smartnic/lib/hermod/wire.hpp)."""
 _HEAD: Final = struct.Struct(">BxHI")
 _UDP_PORT: Final = 47810
 _BUFFER: Final = 1 << 24
@@ -54,7 +54,7 @@ class WireTap:
             sock.close()
 
     def moments(self) -> list[Moment]:
-        """What was heard, on the monotonic clock; of a frame that was repeated, the first."""
+        """Recorded moments on the monotonic clock; of a frame that was repeated, the first."""
         ahead = _ahead_ns()
         first: dict[tuple[int, int, int], int] = {}
         for at, which, rank, message in sorted(self._heard):

@@ -16,7 +16,7 @@ from offramp_sim.slot.schemes import Setting, simulate
 EXCHANGES: Final = 4
 WORKERS: Final = 128
 PIPE_PPS: Final = 1.2e9
-"""Passes a second of a Tofino's pipe."""
+"""Passes per second of a Tofino's pipe."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class Testbed:
 
     @property
     def delay_s(self) -> float:
-        """Of a link of the generated network."""
+        """Delay of a link of the generated network, in seconds."""
         return self.conditions.delay_us * 1e-6 * self.ratio
 
     @property
     def memory_bytes(self) -> int:
-        """Of the generated network's switch."""
+        """Memory of the generated network's switch, in bytes."""
         return int(self.conditions.memory_mb * 1e6 * self.ratio)
 
     @property

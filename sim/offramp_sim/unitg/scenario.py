@@ -26,7 +26,9 @@ class Scenario:
     microbatches: Annotated[int, Field("Microbatches of an iteration", least=1)] = 4
     iterations: Annotated[int, Field("Iterations of the graph neural network", least=1)] = 3
     forward_s: Annotated[float, Field("Seconds of a stage for a microbatch", key="forward", above=0)] = 1.0
-    backward_s: Annotated[float, Field("The same of the backward pass", key="backward", above=0)] = 2.0
+    backward_s: Annotated[
+        float, Field("Seconds of a stage for the backward pass of a microbatch", key="backward", above=0)
+    ] = 2.0
     activation_bytes: Annotated[
         float, Field("Size of a microbatch's activations between stages", key="activation", least=0, unit=BYTES)
     ] = 0

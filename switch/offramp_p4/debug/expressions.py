@@ -83,7 +83,7 @@ class Expressions:
         """``place = text;``.
 
         Raises:
-            OfframpError: the text is no value of this type.
+            OfframpError: the text is not a value of this type.
         """
         if isinstance(place, ir.IsValid):
             valid = self._reader(self._typed(location, text, BOOL))(m)

@@ -14,7 +14,7 @@ PASS_STEPS: Final = 64
 """What a pass through ingress, and a copy, count as."""
 _CEILING: Final = 1 << 62
 _KNOWN_STEPS: Final = 1 << 12
-"""A loop of which it is known that it takes no more than so many steps is not counted as it runs."""
+"""A loop that certainly takes no more than this many steps is not counted as it runs."""
 _ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
 
 
@@ -28,7 +28,7 @@ class Work:
         self._known: dict[Any, int] = {}
 
     def of(self, node: Any) -> int:
-        """Of a declaration (function, action, table, parser, control) or a statement, calls included."""
+        """Statements of a declaration (function, action, table, parser, control) or a statement, calls included."""
         if node not in self._known:
             self._known[node] = 0
             self._known[node] = min(_CEILING, self._count(self._inside(node)))

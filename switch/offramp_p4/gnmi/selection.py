@@ -13,7 +13,7 @@ from offramp_p4.gnmi.model import BY_NAMES, CONTAINERS, KEY, LEAVES, ROOT, Kind,
 
 ORIGINS: Final = ("", "openconfig")
 MOST_ELEMENTS: Final = 64
-"""Of a path with its prefix; the tree is five deep."""
+"""Most elements of a path with its prefix; the tree is five deep."""
 _ANY, _ANY_DEPTH = "*", "..."
 _LIST: Final = len(ROOT) - 1
 """Where in the names of a leaf its interface stands."""
@@ -67,7 +67,7 @@ class Pattern:
         return None
 
     def _skipped(self, reached: set[int]) -> set[int]:
-        """With what can be reached by letting ``...`` stand for nothing."""
+        """Add the positions reachable by letting ``...`` match nothing."""
         out, todo = set(reached), list(reached)
         while todo:
             i = todo.pop()

@@ -18,7 +18,7 @@ from offramp_p4.language.symbols import Symbol
 from offramp_p4.source import NOWHERE, Pos
 
 PAUSE_S: Final = 0.2
-"""How long typing must pause before a program is read anew."""
+"""Seconds that typing must pause before a program is analysed again."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _NEIGHBOURS: Final = 64
 """Programs beside a file that are asked whether they include it."""
@@ -90,7 +90,7 @@ class P4Server(LanguageServer):
         return self._known[uri]
 
     def _analyse(self, path: Path) -> Analysis:
-        """Of the file itself or, where it is a part of one, of a program beside it that includes it."""
+        """The analysis of the file or, where it is only part of a program, of a program beside it that includes it."""
         found = analyse(path, self.text(path), self.sources)
         if found.whole:
             return found

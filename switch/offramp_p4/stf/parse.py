@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(
 
 
 RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=")
-"""Of ``check_counter``."""
+"""Comparison operators of ``check_counter``."""
 _MAX_DIGITS: Final = 2500
 _MAX_PORT_DIGITS: Final = 9
 _SHOWN: Final = 80
@@ -77,7 +77,7 @@ def parse(text: str, file: str) -> list[Command]:
     """The commands of an STF text.
 
     Raises:
-        StfError: a line that is no command.
+        StfError: a line that is not a command.
     """
     commands = []
     for number, raw in enumerate(text.splitlines(), 1):

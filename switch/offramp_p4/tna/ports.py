@@ -11,13 +11,13 @@ PORTS_PER_PIPE: Final = 128
 CHANNEL_PORTS: Final = 4
 """Ports of one channel; of several parsers, each takes the packets of some channels."""
 CELL_BYTES: Final = 80
-"""Of the buffer; depths of queues count in these."""
+"""Bytes of a cell of the packet buffer; queue depths count in cells."""
 CHECK_SEQUENCE_BYTES: Final = 4
-"""Of a frame, which packets here come without; counts of bytes, and meters, have them."""
+"""Bytes of a frame's check sequence: packets in the switch lack it, byte counts and meters include it."""
 RECIRCULATION_PORT: Final = 68
-"""In every pipe."""
+"""The recirculation port of every pipe, as its number within the pipe."""
 
 
 def no_port(port: int, count: int) -> OfframpError:
     """What is wrong with a packet that comes in at a port of none of ``count``."""
-    return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} a pipe)")
+    return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} per pipe)")

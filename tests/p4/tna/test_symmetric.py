@@ -83,7 +83,7 @@ def test_a_selector() -> None:
         ('@symmetric("hdr.h.a", "hdr.inner.b")', "CRC32", "hdr.inner.b is none of the fields that are hashed"),
         ('@symmetric("hdr.h.a", "hdr.h.a")', "CRC32", "in more than one pair, or twice in one"),
         ('@symmetric("hdr.h.a")', "CRC32", "needs the names of two fields"),
-        ('@symmetric("hdr.h.a", "hdr.h.b")', "XOR16", "which is no CRC"),
+        ('@symmetric("hdr.h.a", "hdr.h.b")', "XOR16", "which is not a CRC"),
     ],
 )
 def test_refused(annotations: str, algorithm: str, what: str) -> None:

@@ -29,7 +29,7 @@ class ShmIO:
         memory: the rings.
 
     Raises:
-        OfframpError: nobody listens at ``path``, or it is no such port.
+        OfframpError: nothing listens at ``path``, or it is not such a port.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -100,7 +100,7 @@ class ShmIO:
         return batch
 
     def fileno(self) -> int:
-        """The descriptor of the socket that wakes, for code that moves frames by itself."""
+        """The descriptor of the wake-up socket, for code that moves frames by itself."""
         return self._socket.fileno()
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ SWITCHES: Final = (Way.SWITCH, Way.SWITCH_Q8)
 
 @KINDS.register("train")
 class FullGraph(Training):
-    """``offramp train``."""
+    """Jobs of ``offramp train``."""
 
     words = ("train",)
     ways = tuple(Way)
@@ -63,7 +63,7 @@ class FullGraph(Training):
 
     @cached_property
     def settings_class(self) -> type[TrainSettings]:
-        """Of ``offramp train``."""
+        """The settings of ``offramp train``."""
         from offramp.train.settings import TrainSettings
 
         return TrainSettings

@@ -39,13 +39,13 @@ class Pipeline(Training):
 
     @cached_property
     def settings_class(self) -> type[UnitgSettings]:
-        """Of ``offramp train unitg``."""
+        """The settings of ``offramp train unitg``."""
         from offramp.unitg.settings import UnitgSettings
 
         return UnitgSettings
 
     def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:
-        """The same share of both models' epochs: so many of the language model's that about ``rounds`` go with them."""
+        """The same share of both models' epochs: as many of the language model's as go with about ``rounds``."""
         if rounds is None:
             return {}
         settings = self.settings(placed, self.ways[0])
@@ -61,6 +61,6 @@ class Pipeline(Training):
         return placed.job.compute_s + sent * 8 / placed.slowest_bps
 
     def step_s(self, folder: Path) -> float | None:
-        """Of the whole run, until the language model is done too."""
+        """Seconds per epoch of the whole run, which ends when the language model does; None without a result."""
         result = result_of(folder)
         return float(result["seconds"]) / int(result["epochs"]) if result else None

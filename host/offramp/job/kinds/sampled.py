@@ -28,7 +28,7 @@ class Way(StrEnum):
 
 @KINDS.register("dgs")
 class Sampled(Training):
-    """``offramp train dgs``."""
+    """Jobs of ``offramp train dgs``."""
 
     words = ("train", "dgs")
     ways = tuple(Way)
@@ -45,7 +45,7 @@ class Sampled(Training):
 
     @cached_property
     def settings_class(self) -> type[DgsSettings]:
-        """Of ``offramp train dgs``."""
+        """The settings of ``offramp train dgs``."""
         from offramp.dgs.settings import DgsSettings
 
         return DgsSettings

@@ -30,7 +30,7 @@ class Way(StrEnum):
 
 @KINDS.register("torchgt")
 class Transformer(Training):
-    """``offramp train torchgt``."""
+    """Jobs of ``offramp train torchgt``."""
 
     words = ("train", "torchgt")
     ways = tuple(Way)
@@ -47,7 +47,7 @@ class Transformer(Training):
 
     @cached_property
     def settings_class(self) -> type[TorchGtSettings]:
-        """Of ``offramp train torchgt``."""
+        """The settings of ``offramp train torchgt``."""
         from offramp.torchgt.settings import TorchGtSettings
 
         return TorchGtSettings

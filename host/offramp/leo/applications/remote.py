@@ -41,7 +41,7 @@ def serve_application(application: Application, process: ResponderProcess, say: 
 def open_responder(
     application: Application, listen: str, *, requesters: int, restarts: int, insecure: bool
 ) -> ResponderProcess:
-    """The application's responder at an address, for so many requesters at a time.
+    """The application's responder at an address, for up to ``requesters`` requesters at a time.
 
     Its token is what ``OFFRAMP_TOKEN_FILE`` names.
 
@@ -58,7 +58,7 @@ class Load:
     """What a requester asks for.
 
     Attributes:
-        requests: so many; 0: as many as end in ``seconds``.
+        requests: their number; 0: as many as end in ``seconds``.
         seconds: where no number is given.
         window: requests that are kept unfinished; 0: the application's own number.
         wait_s: how long a responder that is gone may stay away.
@@ -87,7 +87,7 @@ def request_from(
         advance: told how many requests were sent, of how many.
 
     Raises:
-        OfframpError: nobody is there, it refuses, or it stays away for longer than ``load.wait_s``.
+        OfframpError: nothing answers, it refuses, or it stays away for longer than ``load.wait_s``.
     """
     program = application.program(application.paths, {})
     settings = replace(

@@ -106,7 +106,7 @@ class CacheControl:
         self._held[key] = self._followed.pop(key)
 
     def drop(self, key: int) -> None:
-        """Forget a key."""
+        """Remove a key from the cache."""
         places = self._held if key in self._held else self._followed
         slot = places.pop(key)
         self._session.delete([self._entry(key, slot, MOST_VERSION)])
@@ -140,5 +140,5 @@ class CacheControl:
         return self._session.table_entry(self._name(KEYS), {"key": key}, self._action(_HOLD), params)
 
     def _action(self, name: str) -> str:
-        """Of TNA's programs the actions of a control itself have no pipe's name in front."""
+        """Full name of an action; in TNA programs, actions of a control itself have no pipe's name in front."""
         return next(each for each in (self._name(name), name) if each in self._session.index.actions)

@@ -25,7 +25,7 @@ from offramp_base.native.subset import Words, native
 
 
 class FlowCall(Record):
-    """What a call is asked, and what it has come to."""
+    """Arguments and result of a call."""
 
     window: int  # requests under way, at most
     lasts: int  # ns: rounds are repeated for so long
@@ -63,7 +63,7 @@ def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
 
 @native
 def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowLink) -> int:
-    """Send and receive on one link, and move its bytes where nobody else does."""
+    """Send and receive on one link, and move its bytes unless another thread does."""
     worked = send(table, number, link.sent)
     if int(link.mover) != 0:
         worked += move(link.mover, link.sent, link.received)

@@ -18,7 +18,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Limits, Token, parse_address
 
 _LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
-"""What peers that have not greeted may take: one look at them does not hold up those who are served."""
+"""Limits for peers that have not greeted: one look at them does not hold up connected ones."""
 
 
 def connect(address: str, transport: str, hello: dict[str, Any], token: Token | None = None) -> tuple[Link, Fields]:
@@ -26,7 +26,7 @@ def connect(address: str, transport: str, hello: dict[str, Any], token: Token | 
 
     Raises:
         OfframpError: no such transport or address, it cannot have this transport, or the responder refuses.
-        LinkDown: nobody is there.
+        LinkDown: the responder does not answer.
     """
     content = {**hello, "leo": VERSION, "transport": transport}
     return TRANSPORTS.get(transport).connect(Call(parse_address(address), token, content))

@@ -4,8 +4,8 @@
 ``OFFRAMP_LEO_PORT`` names the agent's port of a side, ``nic:SOCKET#PORT``, or ``nic:SOCKET#PORT,MAC,IPV4`` with the
 addresses that switches know it by. Requester and responder greet each other as over TCP, on whatever network joins
 them; the rings' bytes then travel in messages of one frame between the agents (:mod:`offramp.nic.coflows`), which
-repeat what is lost. A side has room for so many cells from the beginning, and gives a cell back when its ring has had
-room for it: nobody can send more than the other side takes.
+repeat what is lost. A side has room for a number of cells from the beginning, and gives a cell back once its ring has
+had room for it: neither side can send more than the other takes.
 """
 
 from __future__ import annotations

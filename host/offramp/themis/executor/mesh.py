@@ -39,7 +39,7 @@ class Ranks(Protocol):
 
 
 class DefaultRanks:
-    """Those of the default group, which all make all groups.
+    """The ranks of the default group, which all make all groups.
 
     Raises:
         OfframpError: there is no default group.
@@ -64,7 +64,7 @@ class Mesh:
     Attributes:
         sizes: of the dimensions.
         rank: of this process.
-        groups: along each dimension, None where it has nobody to talk to.
+        groups: along each dimension, None where it has no peers.
         control: all ranks, for agreement.
     """
 

@@ -10,7 +10,7 @@ from offramp_sim.hermod.flow.heaps import enqueue
 from offramp_sim.hermod.flow.layout import NOBODY, Context
 
 NOTHING: Final = 1e-9
-"""Of a resource's capacity: less than that is none."""
+"""Share of a resource's capacity below which what is left counts as none."""
 
 
 @native
@@ -98,7 +98,7 @@ def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
 
 @native
 def _hold(ctx: Context, flow: int, more: int) -> None:
-    """A flow of side 1 begins or ends at its senders, where those of side 2 wait for it, whatever their class."""
+    """Begin or end a flow of side 1 at its senders, where flows of side 2 of any class wait for it."""
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
         port = ctx.use[k]
         if port < ctx.ports:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the settings of DGTP's search are worth: beta, mu, gamma, steps, where it starts, spare cores (section V)."""
+"""Sensitivity of DGTP's search to its settings: beta, mu, gamma, steps, start, spare cores (section V)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GAMMAS: Final = (0.0, 0.05, 0.1, 0.3)
 _MUS: Final = (0.0, 0.25, 0.5, 1.0, 2.0)
 _SHARES: Final = (0.1, 0.3, 1.0, 3.0)
 _CORES: Final = (8, 10, 12, 16)
-"""Of each server; the testbed's 8 leave one of 32 free."""
+"""Cores of each server; the testbed's 8 leave one of 32 free."""
 
 
 @dataclass(frozen=True, slots=True)

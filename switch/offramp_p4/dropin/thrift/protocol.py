@@ -109,7 +109,7 @@ class Writer:
 
 
 class Reader:
-    """Reads values from ``take``, which gives so many bytes or raises.
+    """Reads values from ``take``, which gives as many bytes as asked or raises.
 
     A message has at most :data:`MAX_MESSAGE` bytes; lengths are checked before anything is allocated.
     """

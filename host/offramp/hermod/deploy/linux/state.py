@@ -12,7 +12,7 @@ from offramp.hermod.deploy.plan import DeployPlan
 from offramp_base.errors import OfframpError
 
 HANDLE = "4845:"
-"""Of our disciplines; nobody else's is touched."""
+"""Handle of our own queueing disciplines; no others are touched."""
 _ROOT = 1
 _FIRST = 0x10
 _GUARANTEED = 8000
@@ -48,7 +48,7 @@ class TcState:
 
     @property
     def whole(self) -> bool:
-        """Whether :meth:`commands` would make the same again: nobody has changed what was deployed."""
+        """Whether :meth:`commands` would recreate the state: nobody has changed what was deployed."""
         used = (self.other, self.urgent, *self.dscps.values())
         return all(0 <= queue < self.queues for queue in used) and (
             self.kind == "prio"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that settings of several training systems share."""
+"""Settings fields that several training systems share."""
 
 from __future__ import annotations
 

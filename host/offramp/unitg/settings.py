@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides a run of UniTG; a run can be repeated from these alone."""
+"""All settings that determine a UniTG run; a run can be repeated from these alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
-"""The language model in bubbles; beside the pipeline whenever it likes; before the pipeline begins; not at all."""
+"""The language model runs in bubbles; beside the pipeline at any time; before the pipeline; not at all."""
 EXIT_RULES: Final = {"centrality": "of their vertices", "random": "", "none": "all at the end"}
 _LM = "Language model"
 _MOST_LAYERS = 1024
@@ -44,9 +44,9 @@ _MOST_LAYERS = 1024
 class UnitgSettings(GraphSettings):
     """Settings of a run.
 
-    ``text`` is as :func:`offramp.unitg.text.vertex_texts` takes it. ``microbatches`` None leaves them to the auto
-    scheduler. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long and
-    a backward pass twice as long, ``lm_ms`` the same for a module of the language model.
+    ``text`` is an argument of :func:`offramp.unitg.text.vertex_texts`. If ``microbatches`` is None, the auto scheduler
+    chooses. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long and a
+    backward pass twice as long, ``lm_ms`` the same for a module of the language model.
     """
 
     text: Annotated[
@@ -116,7 +116,7 @@ class UnitgSettings(GraphSettings):
     ] = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Refuse settings that cannot be run.
 
         Raises:
             SettingsError: names the field and what it takes.
@@ -138,12 +138,12 @@ class UnitgSettings(GraphSettings):
 
     @property
     def aggregator(self) -> str:
-        """Sums of gcn: its paper's."""
+        """The aggregator of gcn, that of its paper."""
         return "gcn"
 
     @property
     def heads(self) -> int:
-        """Attention heads of gat."""
+        """Number of attention heads of gat."""
         return 1
 
     @property
@@ -152,10 +152,10 @@ class UnitgSettings(GraphSettings):
         return self.mode != ALONE
 
     def microbatches_of(self, vertices: int) -> int:
-        """The number that is asked for, or what the auto scheduler takes.
+        """The requested number, or the auto scheduler's choice.
 
         Raises:
-            SettingsError: more than vertices.
+            SettingsError: there are fewer vertices.
         """
         count = self.microbatches or min(vertices, automatic_microbatches(vertices, self.stages))
         if count > vertices:
@@ -167,5 +167,5 @@ class UnitgSettings(GraphSettings):
         return model_widths(self, features, classes)
 
     def make_model(self, widths: Sequence[int]) -> Model:
-        """The graph neural network, from the seed alone: equal on every stage."""
+        """The graph neural network, initialised from the seed alone, so that it is equal on every stage."""
         return make_model(self, widths)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store under load, beside redis and memcached: the same requests, by turns, in one run."""
+"""The store under load, compared with redis and memcached: the same requests, alternating, in one run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PEERS: Final = ("redis-server", "memcached")
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is asked, and how often."""
+    """Workloads of the benchmark and how often each is measured."""
 
     workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeat", choices=MIXES, group="Load")] = ("B",)
     depth: Annotated[tuple[int, ...], Field("Requests under way; repeat", least=1, most=65536)] = (1, 16, 64, 256)
@@ -56,13 +56,13 @@ class BenchSettings:
 
 
 class Measured(NamedTuple):
-    """A measurement.
+    """Results of one measurement.
 
     Attributes:
         rate: requests per second.
         per_processor_s: requests per second of the server's processor time.
-        median_us, p99_us: from when a request is written until its answer is read, microseconds.
-        wrong: answers that were errors or not what was stored.
+        median_us, p99_us: microseconds from the write of a request until its answer is read.
+        wrong: number of answers that were errors or not what was stored.
     """
 
     rate: float
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Each number is that of the median or of the best of a contender's rounds; ``wrong`` is the sum."""
+    """Results of a contender: medians or bests of its rounds, and the sum of ``wrong``."""
 
     workload: str
     depth: int
@@ -85,8 +85,8 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
     """Measure all contenders in all workloads and depths.
 
     Args:
-        settings: what is asked.
-        show: is told what comes next.
+        settings: settings of the benchmark.
+        show: called with a description of the next measurement.
 
     Raises:
         OfframpError: a peer is not installed, or a server does not answer.
@@ -117,7 +117,7 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
 
 
 def ratios(rows: Iterable[Row]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
-    """For each row of the store, its numbers over the best peer's: rates above 1 and times below 1 are better."""
+    """Ratios of each of the store's rows to the best peer's: rates above 1 and times below 1 are better."""
     rows = list(rows)
     for row in rows:
         beside = [r.measured for r in rows if r[:2] == row[:2] and not r.name.startswith("LEO")]
@@ -166,7 +166,7 @@ def _measure(settings: BenchSettings, one: Contender, workload: str, depth: int)
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
-    """So many processes that compute until the block ends."""
+    """Run ``count`` processes that compute until the block ends."""
     processes = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield

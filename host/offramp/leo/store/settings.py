@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store is told when it starts."""
+"""Settings of a store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYNC: Final = {
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Where a store listens, what it keeps, and how much it takes."""
+    """Addresses at which a store listens, what it keeps, and its limits."""
 
     listen: Annotated[
         str,

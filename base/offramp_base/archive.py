@@ -38,7 +38,7 @@ class Archive:
         return iter(self._fields)
 
     def header(self, field: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of a field; its values are not read, but there are as many bytes as they need.
+        """Shape and type of a field; its values are not read, but the file is checked to hold all their bytes.
 
         Raises:
             OfframpError: it is missing or damaged.

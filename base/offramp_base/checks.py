@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a doctor finds: one line about something that a machine has or lacks."""
+"""Results of a doctor: one line for each thing that a machine has or lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Check(NamedTuple):
-    """One line: whether it is there, what was found, and what to do if not. ``needed`` is False for extras."""
+    """One line: whether something is there, what was found, and what to do if not; ``needed`` is False for extras."""
 
     name: str
     ok: bool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def commit() -> str:
-    """The commit that a wheel was made of, or that a checkout is at; empty where nobody knows."""
+    """The commit that a wheel was built from or that a checkout is at; empty if unknown."""
     folder = Path(__file__).parent
     with suppress(OSError, subprocess.CalledProcessError):
         if (folder / "commit.txt").exists():

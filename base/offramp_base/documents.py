@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.memory import available_bytes
 
 MOST_BYTES: Final = 1 << 20
-"""Of a file that people write by hand."""
+"""Largest size in bytes of a file that people write by hand."""
 _LONGEST_LINE: Final = 1024  # of TOML: tomllib's time grows with the square of the dots in a key
 _TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list of lines
 _UNKNOWN_MEMORY: Final = 8 << 30
@@ -126,7 +126,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes, deepest: int = MOST_NESTING) -> Any:
-    """The value in ``text``; refused are NaN and infinities, which are no JSON, and what nests deeper than ``deepest``.
+    """The value in ``text``; NaN and infinities, which are not JSON, and nesting deeper than ``deepest`` are refused.
 
     Raises:
         OfframpError: names the line.
@@ -145,12 +145,12 @@ def parse_json(text: str | bytes, deepest: int = MOST_NESTING) -> Any:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value of a document is a number up to :data:`MOST_NUMBER`; true, false and NaN are none."""
+    """Whether a value of a document is a number up to :data:`MOST_NUMBER`; true, false and NaN are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
 
 
 class BoundedLoader(yaml.SafeLoader):
-    """PyYAML's safe loader with limits; a name that stands twice in a mapping is an error."""
+    """PyYAML's safe loader with limits; a name that occurs twice in a mapping is an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__(_checked(text))
@@ -181,7 +181,7 @@ class BoundedLoader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """The value of a node; one that its tag does not fit is an error of its line."""
+        """The value of a node; an error names the line if the tag does not fit the value."""
         try:
             return super().construct_object(node, deep)
         except yaml.YAMLError:
@@ -205,7 +205,7 @@ class BoundedLoader(yaml.SafeLoader):
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can hold ``text``; escapes can say what it cannot."""
+    """Whether UTF-8 can encode ``text``; escape sequences can express text that it cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -25,7 +25,7 @@ class MultilineError(OfframpError):
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what a library says is wrong; the error's class where it says nothing."""
+    """The first line of a library's error message, or the error's class if the message is empty."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
@@ -39,5 +39,5 @@ def printable(message: str, keep: str = "") -> str:
 
 
 def not_restored(cause: BaseException, error: BaseException) -> OfframpError:
-    """The error where something failed and undoing it did too."""
+    """The error to raise when an operation failed and undoing it failed too."""
     return OfframpError(f"{cause}; and what was there before could not be restored: {error}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ethtool would do to a network interface, by its ioctl."""
+"""Offload settings of a network interface, changed by the ioctl that ethtool uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFFLOADS: Final = {"transmit checksums": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO":
 
 
 def send_as_on_a_line(name: str) -> None:
-    """Have an interface of this thread's namespace send frames as a line carries them: whole, with checksums.
+    """Make an interface of this thread's namespace send frames as a wire would carry them: unmerged, with checksums.
 
     Raises:
         OfframpError: the kernel refuses.

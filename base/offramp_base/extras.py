@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that Offramp can do without, the extras that bring them, and what was done without them."""
+"""Optional packages: the extras that bring them, and what was done without them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _fallbacks: list[str] = []
 
 
 def missing_extra(error: ModuleNotFoundError) -> OfframpError | None:
-    """The line for a package that is not installed and that an extra brings; None where it is another module."""
+    """The error for a missing package that an extra brings; None if it is another module."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None
@@ -35,7 +35,7 @@ def missing_extra(error: ModuleNotFoundError) -> OfframpError | None:
 
 
 def fall_back(instead: str, package: str) -> None:
-    """Warn once that a result is made by another way because a package is missing; JSON results repeat it.
+    """Warn once that a result is made in another way because a package is missing; JSON results repeat the warning.
 
     Args:
         instead: what is done, such as ``partition g3: pieces of a breadth-first order``.
@@ -48,10 +48,10 @@ def fall_back(instead: str, package: str) -> None:
 
 
 def fallbacks() -> list[str]:
-    """What :func:`fall_back` was told since the command began."""
+    """The fallbacks that :func:`fall_back` has reported since the command began."""
     return list(_fallbacks)
 
 
 def forget_fallbacks() -> None:
-    """A command begins: what another one in this process did without is not its own."""
+    """Begin a command: fallbacks of an earlier one in this process are not its own."""
     _fallbacks.clear()

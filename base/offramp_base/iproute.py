@@ -13,11 +13,11 @@ from offramp_base.errors import OfframpError
 
 _CLONE_NEWNET: Final = 0x40000000
 NAMESPACES: Final = Path("/run/netns")
-"""Where ``ip netns`` keeps their names."""
+"""Folder where ``ip netns`` keeps the names of namespaces."""
 
 
 def ip(*words: str) -> None:
-    """Have ``ip`` do this.
+    """Run ``ip`` with these arguments.
 
     Raises:
         OfframpError: what it said.
@@ -26,7 +26,7 @@ def ip(*words: str) -> None:
 
 
 def tc(*words: str) -> None:
-    """Have ``tc`` (traffic control) do this.
+    """Run ``tc`` (traffic control) with these arguments.
 
     Raises:
         OfframpError: what it said.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory there is, asked before input from outside takes it."""
+"""Available memory, checked before input from outside takes it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from offramp_base.errors import OfframpError
 
 
 def available_bytes() -> int | None:
-    """Bytes that this process can still have, of the machine and of its limit; None where the system does not say."""
+    """Bytes that this process can still allocate, by machine and limit; None where the system does not say."""
     limits = [_of_machine(), _of_limit()]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Refuse what memory cannot hold.
+    """Refuse an allocation that memory cannot hold.
 
     Raises:
         OfframpError: ``what`` needs more bytes than there are.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in texts from outside: what Python's ``int`` and ``float`` take is more than people mean."""
+"""Numbers in texts from outside: Python's ``int`` and ``float`` accept more than people mean."""
 
 from __future__ import annotations
 

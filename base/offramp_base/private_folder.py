@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders and files that only this user can have written: of programs that are kept to be run again."""
+"""Folders and files that only this user can have written, for programs that are kept to be run again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def user_cache() -> Path:
 
 
 def check_owned(path: Path, *, folder: bool) -> None:
-    """Whether a folder or file is this user's alone to write, and no link.
+    """Check that a folder or file is writable by this user alone, and is not a link.
 
     Raises:
         OfframpError: it is not; naming whose it is.
@@ -37,7 +37,7 @@ def check_owned(path: Path, *, folder: bool) -> None:
 
 
 def check_way(path: Path) -> None:
-    """Whether nobody else can put another folder in the place of ``path``: its parents are ours or root's.
+    """Check that nobody else can replace ``path``: its parents belong to this user or root.
 
     A parent that others may write must be sticky, as ``/tmp`` is.
 

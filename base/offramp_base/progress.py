@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long computations say how far they are; who wants to show it listens."""
+"""Progress of long computations, for listeners that want to show it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Listener = Callable[[str, int, int], None]
-"""Called with what is done, how much of it, and how much there is."""
+"""Called with a description, the amount done, and the total."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 def report(what: str, done: int, total: int) -> None:
-    """Tell whoever listens in this context."""
+    """Report progress to the listeners of this context."""
     listener = _listener.get()
     if listener is not None:
         listener(what, done, total)
 
 
 def counted(what: str, items: Sequence[T]) -> Iterator[T]:
-    """The items one after the other; whoever listens is told how many are done."""
+    """Iterate over the items, reporting how many are done."""
     for done, item in enumerate(items):
         report(what, done, len(items))
         yield item
@@ -33,7 +33,7 @@ def counted(what: str, items: Sequence[T]) -> Iterator[T]:
 
 @contextmanager
 def listen(listener: Listener) -> Iterator[None]:
-    """Be told of all progress inside the context."""
+    """Receive all progress reports inside the context."""
     token = _listener.set(listener)
     try:
         yield

@@ -43,7 +43,7 @@ class Registry(Generic[T]):
         self._whole = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorator for what is called ``name``.
+        """Decorator that registers an object as ``name``.
 
         Raises:
             OfframpError: something else has the name.
@@ -57,7 +57,7 @@ class Registry(Generic[T]):
         return enter
 
     def names(self) -> list[str]:
-        """All names, in alphabetical order: that of the imports depends on who came first.
+        """All names in alphabetical order, so that the order does not depend on imports.
 
         Raises:
             OfframpError: two packages bring the same name.
@@ -69,7 +69,7 @@ class Registry(Generic[T]):
         return name in self.names()
 
     def get(self, name: str) -> T:
-        """What has this name; what a package brings is imported now.
+        """The object of this name; an outside package is imported now.
 
         Raises:
             OfframpError: nothing has the name, or what has it cannot be imported.

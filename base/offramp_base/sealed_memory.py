@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that processes share as a descriptor: a memfd whose size nobody can change any more.
+"""Memory that processes share as a descriptor: a memfd whose size is sealed.
 
 A file that a peer may still shrink kills whoever maps it (SIGBUS), and a path that a peer names may be anybody's file.
 So memory goes over a Unix socket as a descriptor, and the receiver looks at what it was given before it maps it.
@@ -91,7 +91,7 @@ class SharedMemory:
         return np.frombuffer(self.view, np.int64)
 
     def close(self) -> None:
-        """Give it back; what NumPy still looks at lives on until nobody does."""
+        """Release it; NumPy views of it keep it alive until they are gone."""
         if self.fd < 0:
             return
         self._forget()

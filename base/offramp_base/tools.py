@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual environment of its own for a Python tool whose requirements clash with ours."""
+"""A virtual environment of its own for a Python tool whose requirements conflict with ours."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _make(folder: Path, python: Path, requirement: str) -> None:
 
 
 def _reason(lines: list[str]) -> str:
-    """What pip says went wrong: an error, or of a package that it cannot build the line with the cross."""
+    """The line in which pip says what went wrong: an error or, if a package cannot be built, the marked line."""
     for mark in ("ERROR: ", "\N{MULTIPLICATION SIGN} ", "error: ", ""):
         for line in lines if mark else lines[-1:]:
             if line.startswith(mark):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _PLAIN_BITS: Final = 32
-"""Of a number without a width."""
+"""Bits of a number without a width."""
 
 
 def package(name: str, groups: Mapping[str, tuple[int, Mapping[str, int]]]) -> str:

@@ -104,6 +104,19 @@ def test_names_are_the_fields() -> None:
     assert found == set()
 
 
+def test_no_docstring_leaves_its_noun_out() -> None:
+    """Documentation of an attribute is a docstring too: "Of the port." has no subject, "Rate of the port." has one."""
+    guilty = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.value.value.splitlines()[0]}"
+        for folder in ("base", "switch", "host", "sim", "cli", "fpga/pynq", "ci")
+        for file in modules(folder)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node.value.value.startswith("Of ")
+    ]
+    assert guilty == []
+
+
 def test_scapy_stays_out_of_the_core() -> None:
     guilty = [
         name

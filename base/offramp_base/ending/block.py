@@ -21,7 +21,7 @@ class Block:
         self._descriptor = os.memfd_create("offramp", os.MFD_CLOEXEC)
 
     def map(self, size: int) -> mmap.mmap:
-        """So many bytes of it, zero at first; they stay while anything refers to them.
+        """Map ``size`` bytes of it, zero at first; they stay while anything refers to them.
 
         Raises:
             OfframpError: there is not so much memory.
@@ -35,7 +35,7 @@ class Block:
             raise OfframpError(f"shared memory of {size} bytes: {error.strerror}") from None
 
     def close(self) -> None:
-        """Let go of it; what is mapped stays."""
+        """Release the block; what is mapped stays."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

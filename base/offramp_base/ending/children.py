@@ -24,7 +24,7 @@ STOP_S: Final = 5.0
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess, grace_s: float = STOP_S) -> None:
-    """End a child: by SIGTERM, and if it has not ended in time, by SIGKILL, which also ends one that is stopped.
+    """End a child by SIGTERM, or by SIGKILL if it has not ended in time; SIGKILL also ends a stopped one.
 
     It has been waited for when this returns. With ``grace_s`` of 0 it is killed at once.
     """
@@ -49,7 +49,7 @@ def fork_server(preload: list[str]) -> ForkServerContext:
 
 
 def servers_folder() -> str:
-    """Where fork servers have their sockets; it goes with this process, however that ends."""
+    """Folder in which fork servers have their sockets; it is removed with this process, however that ends."""
     return _folder().name
 
 
@@ -74,7 +74,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def ends_with_parent() -> None:
-    """Let this process of :mod:`multiprocessing` end with its parent, and leave the terminal's keys to that."""
+    """Let this :mod:`multiprocessing` process end with its parent, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

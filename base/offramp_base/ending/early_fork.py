@@ -28,7 +28,7 @@ _allowed = False
 
 
 def allow_forks() -> None:
-    """Say that this process runs a program that has computed nothing yet; what calls a library may have."""
+    """Declare that this process runs a program that has computed nothing yet; a user of the library may have."""
     global _allowed  # noqa: PLW0603 - of the process
     _allowed = True
 

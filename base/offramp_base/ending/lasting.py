@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "offramp-lasting"
-"""Of the process, as ``ps`` shows it (15 characters)."""
+"""Name of the process, as ``ps`` shows it (at most 15 characters)."""
 _SET_NAME: Final = 15
 _BEGIN: Final = (
     "import sys; from offramp_base.ending.lasting import outlast; outlast(); print(flush=True); "

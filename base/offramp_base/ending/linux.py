@@ -31,7 +31,7 @@ def signal_at_parents_end(number: signal.Signals, parent: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Have every descendant whose parent ends become a child of this process."""
+    """Become the parent of every descendant whose own parent ends."""
     _prctl(_CHILD_SUBREAPER, 1)
 
 
@@ -54,7 +54,7 @@ def end_children(grace_s: float) -> None:
 
 
 def _any_left() -> bool:
-    """Take the exit status of whatever has ended; whether there are further children."""
+    """Reap every child that has ended; whether there are further children."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

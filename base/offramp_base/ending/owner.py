@@ -27,7 +27,7 @@ def owned_name() -> str:
 
 
 def owner() -> str:
-    """This process: ``PID.START.WHERE``."""
+    """This process as ``PID.START.WHERE``."""
     pid = os.getpid()
     return f"{pid}.{_started(pid) or 0:x}.{_where()}"
 
@@ -52,7 +52,7 @@ def is_process(name: str) -> bool:
 
 
 def owner_of(pid: int) -> str:
-    """Another process, as :func:`owner` writes this one."""
+    """Another process, in the form of :func:`owner`."""
     return f"{pid}.{_started(pid) or 0:x}.{_where()}"
 
 

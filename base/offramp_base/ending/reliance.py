@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that work under way relies on: whoever waits for something else hears at once when one of them dies."""
+"""Processes on which running work relies: whoever waits for something else learns at once when one of them dies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def descriptors() -> list[int]:
 
 
 def death(descriptor: int) -> str:
-    """How the process of a descriptor has ended, in words; waits for it, but not for ever."""
+    """How the process of a descriptor has ended, in words; waits for it, but not forever."""
     name, process = _relied_on[descriptor]
     try:
         return ended_as(name, process.wait(_LINGERS_S))

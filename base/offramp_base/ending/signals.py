@@ -17,7 +17,7 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNWIND_S: Final = 1.0
 """How long a command may take to tidy up."""
 ORPHANS_S: Final = 0.25
-"""How long what it leaves running may take to end when told, before it is killed."""
+"""Seconds that processes it leaves running may take to end when told, before they are killed."""
 
 
 _begun: list[int] = []
@@ -60,7 +60,7 @@ def raise_when_signalled() -> None:
 
 
 def leave_if_signalled() -> None:
-    """End here and now if a signal has come, whatever unwinding has made of :exc:`Ended` on its way."""
+    """End here and now if a signal has arrived, even if unwinding has turned :exc:`Ended` into another exception."""
     if _begun:
         leave(_begun[0])
 
@@ -77,7 +77,7 @@ def leave(number: int) -> None:
 
 
 def _silence() -> None:
-    """Nothing that unwinding brings up is news: the one line is the supervisor's. A terminal gets its cursor back."""
+    """Suppress output of unwinding: the supervisor prints the one line. A terminal gets its cursor back."""
     with contextlib.suppress(OSError, ValueError):
         if not sys.stderr.isatty():
             nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -21,7 +21,7 @@ from offramp_base.ending.signals import ENDING, ORPHANS_S, UNWIND_S, leave_if_si
 
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _KERNEL: Final = 0x80
-"""``si_code`` of a signal that no process has sent, but a terminal's key or its end (sigaction(2))."""
+"""``si_code`` of a signal that no process sent: it came from a key or the hang-up of a terminal (sigaction(2))."""
 
 
 def supervised(work: Callable[[], object]) -> None:
@@ -56,7 +56,7 @@ def supervised(work: Callable[[], object]) -> None:
 
 
 class _Supervisor:
-    """Waits for the work."""
+    """Waits for the process that works."""
 
     def __init__(self, child: int, ignored: set[signal.Signals]) -> None:
         self._child, self._ignored = child, ignored
@@ -84,7 +84,7 @@ class _Supervisor:
         return code
 
     def _wait(self, seconds: float | None) -> signal.Signals | None:
-        """Until the work has ended, or for so long, or until a signal says that it should: that signal."""
+        """Wait until the work has ended, ``seconds`` have passed, or a signal asks it to end; returns that signal."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             self._reap()
@@ -106,7 +106,7 @@ class _Supervisor:
                 return number
 
     def _reap(self) -> None:
-        """Take the exit status of whatever has ended."""
+        """Reap every child that has ended."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -116,13 +116,13 @@ class _Supervisor:
                     self._status = status
 
     def _send(self, number: signal.Signals) -> None:
-        """A signal to the work; it has not been waited for, so its process id is its own."""
+        """Send a signal to the work; it has not been reaped, so its process id is still its own."""
         if self._status is None:
             os.kill(self._child, number)
 
     @staticmethod
     def _say(number: int, *, killed: bool) -> None:
-        """The one line."""
+        """Print the one line that says how the command ended."""
         cursor = _SHOW_CURSOR if killed and sys.stderr.isatty() else ""
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"{cursor}ended by {signal.Signals(number).name}\n")

@@ -13,11 +13,11 @@ from offramp_base.gnmi.schema import gnmi
 _NAME: Final = re.compile(r"[^/\[\]=\\]+")
 _KEY: Final = re.compile(r"\[([^=\]\\]+)=((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 _MOST: Final = 200
-"""Characters of a path in a message."""
+"""Longest path in a message, in characters."""
 
 
 def parse_path(text: str, origin: str = "") -> Any:
-    r"""The ``gnmi.Path`` of a text; in keys ``]`` and ``\`` stand behind a backslash.
+    r"""Parse the text of a ``gnmi.Path``; in keys, a backslash escapes ``]`` and ``\\``.
 
     Raises:
         OfframpError: it is none.

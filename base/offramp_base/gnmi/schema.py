@@ -20,7 +20,7 @@ ext = _NAMESPACES["gnmi_ext"]
 TypedValue = gnmi.TypedValue
 
 VERSION = "0.10.0"
-"""Of the service, as Capabilities gives it."""
+"""Version of the gNMI service, as the Capabilities RPC reports it."""
 SERVICE = "gnmi.gNMI"
 JSON, PROTO, JSON_IETF = 0, 2, 4
 """Values of ``gnmi.Encoding``."""

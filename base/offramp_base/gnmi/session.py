@@ -52,7 +52,7 @@ class GnmiSession:
         return self.call("Capabilities", gnmi.CapabilityRequest())
 
     def get(self, *paths: str, encoding: int = PROTO) -> dict[str, Value]:
-        """Values by path: of leaves, or, with JSON, of what the paths name."""
+        """Values by path: of the leaves that are named or, with a JSON encoding, of whole subtrees."""
         reply = self.call("Get", gnmi.GetRequest(path=[parse_path(path) for path in paths], encoding=encoding))
         return dict(values(reply.notification))
 
@@ -118,7 +118,7 @@ def values(notifications: Iterable[Any]) -> Iterator[tuple[str, Value]]:
 
 
 def plain(value: Any) -> Value:
-    """What a ``gnmi.TypedValue`` holds.
+    """The Python value that a ``gnmi.TypedValue`` holds.
 
     Raises:
         RpcError: a server sent what is none of the kinds that are asked for.

@@ -25,7 +25,7 @@ class Access:
     insecure: bool = False
 
     def check(self, address: Address, what: str) -> None:
-        """Refuse to serve strangers of other machines by accident.
+        """Refuse to serve other machines by accident.
 
         Raises:
             OfframpError: the address is reachable from other machines, and nobody would have to show who he is.

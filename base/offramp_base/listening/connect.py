@@ -17,7 +17,7 @@ from offramp_base.listening.objects import parse_object
 from offramp_base.listening.token import Token
 
 MOST_ANSWER: Final = 1 << 20
-"""Bytes of a server's answer."""
+"""Largest answer of a server, in bytes."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 _LOG = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers may cost a listener."""
+"""Limits on the resources that unauthenticated peers can take from a listener."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _FD_BYTES: Final = 4
 
 
 class Greeting:
-    """A peer that has proved its token and said what it wants; it waits for :meth:`accept` or :meth:`refuse`.
+    """A peer that has proved its token and sent its greeting; it waits for :meth:`accept` or :meth:`refuse`.
 
     Attributes:
         content: what it said: an object of JSON, not yet checked field by field.
@@ -52,7 +52,7 @@ class Greeting:
         return self._sock
 
     def refuse(self, reason: str) -> None:
-        """Tell the peer why not, and count it."""
+        """Tell the peer the reason, and count the refusal."""
         self._listener.refused["its request"] += 1
         with contextlib.suppress(OSError):
             _send_all(self._sock, frame({"error": reason[:1000]}))
@@ -77,7 +77,7 @@ class _Stranger:
         self.descriptors: list[int] = []
 
     def read(self, descriptors: int) -> bool:
-        """Take what has come, up to what is wanted now; whether that is complete.
+        """Read what has arrived, up to what is wanted now; whether that is complete.
 
         Raises:
             ConnectionError: the peer has closed.
@@ -176,7 +176,7 @@ class Listener:
         return complete
 
     def close(self) -> None:
-        """Stop listening and turn away who has not finished greeting."""
+        """Stop listening and turn away peers that have not finished greeting."""
         for stranger in list(self._strangers.values()):
             self._forget(stranger)
             stranger.close()
@@ -216,7 +216,7 @@ class Listener:
         return Address(socket.AddressFamily(sock.family), where)
 
     def _make_room(self, among: Collection[_Stranger]) -> None:
-        """Turn away the stranger that has said least, and of several the one that came first."""
+        """Turn away the stranger that has sent the least; among equals, the oldest."""
         silent = next((s for s in among if not s.proved and not s.got), None)  # a flood has many: no search
         if silent or among:
             self._refuse(silent or min(among, key=lambda s: (s.proved, len(s.got))), "too many silent peers")
@@ -230,7 +230,7 @@ class Listener:
             self._refuse(first, "no greeting in time")
 
     def _hear(self, stranger: _Stranger) -> Greeting | None:
-        """Go on with a stranger's greeting; the greeting where it is complete."""
+        """Continue a stranger's greeting; returns it once it is complete."""
         if self._strangers.get(stranger.sock) is not stranger:
             return None  # it made room for another
         try:
@@ -283,7 +283,7 @@ class Listener:
 
 
 def _send_all(sock: socket.socket, data: bytes) -> None:
-    """Send a few bytes, which a connection that is new has room for; else it is lost."""
+    """Send a few bytes, for which a new connection has room; if it has not, the connection is lost."""
     if sock.send(data) != len(data):
         raise ConnectionError("the peer does not read")
 

@@ -21,7 +21,7 @@ BACKLOG: Final = 1024
 
 
 def bind(address: Address, access: Access, what: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
-    """A bound socket, close-on-exec; port 0 takes a free one, a Unix socket gets mode 0600.
+    """Return a bound socket, close-on-exec; port 0 takes a free one, a Unix socket gets mode 0600.
 
     Raises:
         OfframpError: ``access`` forbids the address, or it cannot be had.
@@ -45,7 +45,7 @@ def bind(address: Address, access: Access, what: str, kind: socket.SocketKind = 
 
 
 def _make_way(path: str, kind: socket.SocketKind) -> None:
-    """Remove a socket of ours to which nobody listens any more."""
+    """Remove the file of a socket of ours on which nobody listens any more."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -64,7 +64,7 @@ def _make_way(path: str, kind: socket.SocketKind) -> None:
 
 
 def remove(sock: socket.socket) -> None:
-    """Close a socket that listens, and take its file away where it has one that is still its own."""
+    """Close a listening socket, and remove its file if the file is still its own."""
     path = None
     if sock.fileno() >= 0 and sock.family == socket.AF_UNIX:
         path = sock.getsockname()

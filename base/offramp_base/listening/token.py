@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A secret that the processes of one job share, and proofs that somebody has it."""
+"""A secret that the processes of one job share, and proofs of knowing it."""
 
 from __future__ import annotations
 

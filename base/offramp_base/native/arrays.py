@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records with the arrays that their fields lead to, as compiled code is given them."""
+"""Records together with the arrays that their fields point to, as compiled code receives them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 class RecordArrays(Generic[R]):
-    """The words of a record, and the arrays whose addresses some of them are, which it keeps alive.
+    """The words of a record; keeps the arrays alive whose addresses some of the words are.
 
     Attributes:
         fields: the words by their names.
@@ -28,12 +28,12 @@ class RecordArrays(Generic[R]):
 
     @property
     def address(self) -> int:
-        """Where the record is."""
+        """Address of the record."""
         address: int = self.fields.words.ctypes.data
         return address
 
     def give(self, field: object, array: npt.ArrayLike) -> Array:
-        """Let a field, such as ``Context.ports``, point to an array; returns the array that it points to."""
+        """Make a field, such as ``Context.ports``, point to an array; returns that array."""
         held = self._arrays[offset(field)] = np.ascontiguousarray(array)
         self.fields.words[offset(field)] = held.ctypes.data
         return held
@@ -44,7 +44,7 @@ class RecordArrays(Generic[R]):
 
 
 def with_sections(record: type[Record], lengths: Iterable[tuple[object, int]]) -> Array:
-    """The words of a record with sections of so many words behind it, whose offsets their fields hold."""
+    """The words of a record with sections of the given lengths in words behind it, whose offsets its fields hold."""
     kept = [(offset(field), length) for field, length in lengths]
     words = np.zeros(record.WORDS + sum(length for _, length in kept), np.int64)
     end = record.WORDS

@@ -16,7 +16,7 @@ from offramp_base.private_folder import check_owned, check_way, make_private, re
 
 _DIGEST: Final = 32
 MOST_FILES: Final = 256
-"""Files that the folder keeps; those not used for longest go first."""
+"""Most files that the folder keeps; the least recently used go first."""
 _REFUSED: Final[set[str]] = set()
 _LOG: Final = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from offramp_base.native.cache import ObjectCache
 
 _LEVEL: Final = 2
 _SAFE_BITS: Final = 256
-"""LLVM fails, by ending the process, on some combinations of operations on longer integers."""
+"""Widest integer in bits for which LLVM is safe: it ends the process on some operations on longer ones."""
 _COMPILE_S: Final = 600.0
 
 
@@ -30,7 +30,7 @@ def _initialize() -> None:
 
 
 def _machine(level: int = _LEVEL) -> Any:
-    """A target machine for this host; whoever is given it owns it."""
+    """A target machine for this host; the caller owns it."""
     _initialize()
     target = binding.Target.from_default_triple()
     features = binding.get_host_cpu_features().flatten()
@@ -55,7 +55,7 @@ def compile_here(text: str, level: int = _LEVEL) -> bytes:
 
 
 def _compile(text: str) -> bytes:
-    """The object file of a module; if LLVM may fail on it, made by another process, if need be not optimised.
+    """The object file of a module; made in another process if LLVM may crash on it, unoptimised if need be.
 
     Raises:
         OfframpError: LLVM fails.
@@ -105,7 +105,7 @@ class MachineCode:
 
     @classmethod
     def of_key(cls, key: str, translate: Callable[[], str]) -> Self:
-        """A module that is translated only where the cache has nothing for ``key``, which decides its text."""
+        """A module that is translated only if the cache has nothing for ``key``, which determines its text."""
         store, key = ObjectCache(), f"{_fingerprint()}\n{key}"
         payload = store.get(key)
         if payload is None:

@@ -126,14 +126,14 @@ class Expressions:
         self.library.tags.mark(self.b.store(value, address), "Doubles" if kind == "float" else "Words")
 
     def _field(self, e: ast.Attribute) -> tuple[Value, Place]:
-        """The record, and where the field is in it."""
+        """The record, and the place of the field in it."""
         base, kind = self.value(e.value)
         assert not isinstance(kind, str), f"{ast.unparse(e)}: {kind} has no fields"
         assert e.attr in kind.PLACES, f"{ast.unparse(e)}: {kind.__name__} has no field {e.attr}"
         return base, kind.PLACES[e.attr]
 
     def _records_on(self, base: Typed, records: Typed) -> Typed:
-        """The record that comes so many behind another."""
+        """The record ``records`` places behind another."""
         assert not isinstance(base[1], str)
         words = self.b.mul(records[0], i64(base[1].WORDS))
         return self.b.gep(base[0], [words], source_etype=I64), base[1]

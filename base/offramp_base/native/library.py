@@ -91,7 +91,7 @@ def machine_code(marked: Sequence[Callable[..., Any]]) -> MachineCode:
 
 @cache
 def _sources(packages: frozenset[str]) -> str:
-    """What tells when a source file of some packages has changed, as for Python's own compiled files."""
+    """Digest of the names, sizes and modification times of some packages' source files."""
     folders = {folder for name in packages for folder in getattr(sys.modules.get(name), "__path__", ())}
     digest = hashlib.sha256()
     for folder in sorted(folders):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door to llvmlite's IR layer, as ``ll``: types, constants, aliasing."""
+"""The single import of llvmlite's IR layer, as ``ll``: types, constants, aliasing."""
 
 from __future__ import annotations
 

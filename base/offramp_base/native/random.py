@@ -16,5 +16,5 @@ def next_state(state: int) -> int:
 
 @inlined
 def random_bits(state: int, bits: int) -> int:
-    """``bits`` random bits that a state stands for."""
+    """The ``bits`` random bits that a state yields."""
     return (state * 0x2545F4914F6CDD1D) >> (64 - bits)

@@ -37,7 +37,7 @@ class RingEnd(Record):
 
 
 class Entry(Record):
-    """What comes before a message; what the words say, but for the length, is for those who use the ring."""
+    """The header of a message; the meaning of its words, except the length, is up to the ring's users."""
 
     length: int  # of the message, bytes; SKIP: go on at the beginning
     id: int
@@ -60,7 +60,7 @@ NOTHING: Final = -1
 
 @inlined
 def entry_bytes(length: int) -> int:
-    """What an entry takes."""
+    """Bytes that an entry with a message of ``length`` bytes takes."""
     return ENTRY_BYTES + ((length + 7) & ~7)
 
 
@@ -91,14 +91,14 @@ def reserve(end: RingEnd, length: int) -> int:
 
 @native
 def publish_ring(end: RingEnd) -> int:
-    """Let the consumer see what was written."""
+    """Let the consumer see what has been written."""
     publish(end.head, end.position)
     return 0
 
 
 @native
 def front(end: RingEnd) -> int:
-    """Offset of the first entry that was not seen, NOTHING if there is none that is whole; ``front`` is its length."""
+    """Offset of the first entry not yet seen, NOTHING if none is complete; ``front`` is set to its length."""
     size = end.size
     at = end.position
     here = observe(end.head) - at
@@ -151,13 +151,13 @@ def take_words(end: RingEnd, place: int, into: Entry) -> None:
 
 @native
 def pass_over(end: RingEnd) -> int:
-    """The entry in front was seen."""
+    """Mark the entry in front as seen."""
     end.position = end.position + entry_bytes(end.front)
     return 0
 
 
 @native
 def give_back(end: RingEnd) -> int:
-    """Let the producer have the bytes of what was seen."""
+    """Return the bytes of all seen entries to the producer."""
     publish(end.tail, end.position)
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of rings, for Python."""
+"""The ends of rings, as Python objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Words = npt.NDArray[np.int64]
 LEAST_RING: Final = 4096
 MOST_RING: Final = 1 << 27
 LINE_WORDS: Final = 8
-"""Words of a line of the cache."""
+"""Words of a cache line."""
 RING_HEADER_WORDS: Final = 2 * LINE_WORDS
 """Words before a ring's entries in shared memory: a cache line for each of its two words."""
 
@@ -30,7 +30,7 @@ class End:
     """
 
     def __init__(self, head: Words, tail: Words, content: Words, longest: int | None = None) -> None:
-        """An end of an empty ring; ``longest`` message that a consumer takes, bytes."""
+        """An end of an empty ring; ``longest`` is the longest message that a consumer accepts, in bytes."""
         size = content.nbytes
         if not LEAST_RING <= size <= MOST_RING or size & (size - 1):
             raise OfframpError(f"ring of {size} bytes: expected a power of two from {LEAST_RING} to {MOST_RING}")
@@ -53,7 +53,7 @@ class End:
 
     @property
     def fault(self) -> str:
-        """What the other side did that cannot be; empty where nothing."""
+        """How the other side has violated the protocol; empty if it has not."""
         number = self._words[ring.RingEnd.fault]
         return ring.FAULTS[number] if number else ""
 

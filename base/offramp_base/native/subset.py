@@ -120,7 +120,7 @@ def below(left: int, right: int) -> bool:
 
 
 def highest_bit(word: int) -> int:
-    """The position of the highest 1 of a word that is not 0."""
+    """Position of the highest 1 bit of a word that is not 0."""
     raise NotImplementedError
 
 
@@ -130,22 +130,22 @@ def high_product(left: int, right: int) -> int:
 
 
 def observe(place: Words) -> int:
-    """The first word, read before all that follows (acquire), which may rely on what :func:`publish` followed."""
+    """Read the first word before all that follows (acquire); see :func:`publish`."""
     raise NotImplementedError
 
 
 def publish(place: Words, word: int) -> None:
-    """Write the first word after all that came before (release)."""
+    """Write the first word after all earlier writes (release)."""
     raise NotImplementedError
 
 
 def fence() -> None:
-    """What was written before is seen by others before anything after it is read."""
+    """Make earlier writes visible to others before anything that follows is read."""
     raise NotImplementedError
 
 
 def prefetch(place: Words) -> None:
-    """Bring the line of the cache that the word is in, which may be anywhere: a hint without any other effect."""
+    """Bring the cache line at any address into the cache: a hint without any other effect."""
     raise NotImplementedError
 
 

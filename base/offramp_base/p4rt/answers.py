@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gRPC server sends, as far as it makes sense: clients trust servers no more than servers trust them."""
+"""Responses of a gRPC server, as far as they make sense: clients trust servers no more than servers trust them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_TEXT: Final = 4096
 
 
 def one_line(text: str) -> str:
-    """What a server says, as one line of bounded length that does nothing to a terminal."""
+    """A server's text as one line of bounded length, without control characters for a terminal."""
     return "".join(c if c.isprintable() else " " for c in text[:_MOST_TEXT]).strip()
 
 
@@ -28,7 +28,7 @@ def reader(kind: Any) -> Callable[[bytes], Any]:
 
 
 def details_of(error: Any, status: Any, detail: Any) -> list[Any]:
-    """Details of type ``detail`` in a failed call's ``google.rpc.Status``; none where a server sends something else."""
+    """Details of type ``detail`` in a failed call's ``google.rpc.Status``; empty if the server sends something else."""
     from google.protobuf.message import DecodeError
 
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many insertions at once: columns of numbers to the bytes of a WriteRequest, a whole column at a time.
+"""Many insertions at once, from columns of numbers to the bytes of a WriteRequest.
 
 Entries whose numbers have the same lengths in bytes are one message but for the numbers. So the message is made once
 for each combination of lengths, by the ordinary way, and the numbers are written into copies of it.
@@ -62,7 +62,7 @@ class Insertions:
         return self._n
 
     def parts(self, most: int) -> Iterator[bytes]:
-        """The updates, up to ``most`` in a part."""
+        """The updates, at most ``most`` in each part."""
         for start in range(0, self._n, most):
             yield self._part(start, min(start + most, self._n))
 
@@ -83,7 +83,7 @@ class Insertions:
         return flat.tobytes()
 
     def _check(self) -> None:
-        """Have the ordinary way refuse the first entry that is wrong, and anything where there is none."""
+        """Let the regular path refuse the first entry that is wrong; refuse a batch without entries."""
         table, keys, action, params = self._names
         fields = self._make.index.tables[table].match_fields
         exact = len(self._columns) <= _MOST and all(field.match_type == config.MatchField.EXACT for field in fields)
@@ -115,7 +115,7 @@ class Insertions:
         return template, places
 
     def _update(self, values: Sequence[int]) -> _Bytes:
-        """Serialised; numbers need not fit their widths."""
+        """An update, serialised; numbers need not fit their widths."""
         entity = self._entity([0] * len(values))
         entry = entity.table_entry
         fields = [*(match.exact for match in entry.match), *entry.action.action.params]

@@ -135,7 +135,7 @@ class P4InfoIndex:
 
 
 def no_field(obj: Any, fields: Iterable[str], name: str, word: str) -> OfframpError:
-    """The error for a field that an object does not have; it lists those it has."""
+    """The error for a field that an object does not have; it lists the fields that exist."""
     return OfframpError(f"{obj.preamble.name} has no {word} {name!r}; it has {', '.join(fields) or 'none'}")
 
 

@@ -31,7 +31,7 @@ def _describe(index: P4InfoIndex, update: Any) -> str:
 
 
 def entity_name(index: P4InfoIndex, entity: Any) -> str:
-    """The control-plane name of what an entity is about."""
+    """The control-plane name of the object that an entity refers to."""
     kind = entity.WhichOneof("entity")
     if kind is None:
         return "empty entity"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BATCH = 2000
 """Updates in one WriteRequest: well below gRPC's default limit of 4 MB a message."""
 MANY = 16_000
-"""The same of entries with exact keys, which are short."""
+"""Updates in one WriteRequest for entries with exact keys, which are short."""
 _CONTINUE = "CONTINUE_ON_ERROR"
 
 
@@ -206,7 +206,7 @@ class Session:
         action: str,
         params: Mapping[str, npt.NDArray[np.int64]],
     ) -> None:
-        """Insert ``(n,)`` entries with exact keys and one action, given by columns; many times as fast as one by one.
+        """Insert ``(n,)`` entries with exact keys and one action, given by columns; many times faster than one by one.
 
         Raises:
             RpcError: as :meth:`write`.
@@ -223,7 +223,7 @@ class Session:
             done += MANY
 
     def modify(self, entities: Iterable[Any], batch: int = BATCH) -> None:
-        """Change what exists."""
+        """Change existing entities."""
         self.write((v1.Update(type=v1.Update.MODIFY, entity=e) for e in entities), batch)
 
     def delete(self, entities: Iterable[Any], batch: int = BATCH) -> None:

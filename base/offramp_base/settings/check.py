@@ -21,7 +21,7 @@ def check(settings: Any) -> None:
 
 
 def check_field(each: Declared, value: Any) -> None:
-    """Refuse the value of a field, or one of its many.
+    """Refuse the value of a field, or one of the values of a repeated field.
 
     Raises:
         SettingsError: it is none of the choices, or out of range.
@@ -73,7 +73,7 @@ def from_text(each: Declared, text: str) -> Any:
 
 
 def from_texts(each: Declared, texts: Iterable[Any]) -> Any:
-    """The values of a repeated option; what is not text is one already.
+    """The values of a repeated option; anything but a string is taken as a value already.
 
     Raises:
         SettingsError: a text is refused, or a key of a mapping is given two values.

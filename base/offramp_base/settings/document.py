@@ -17,7 +17,7 @@ from offramp_base.settings.source import Source, read_source
 
 
 class Given(NamedTuple):
-    """A value, and where it stands: ``run.yaml:12``."""
+    """A value, and its position: ``run.yaml:12``."""
 
     value: Any
     place: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a setting, said about the field; who knows where its value came from names flag or file."""
+"""An error about a setting, phrased in terms of the field; whoever knows the value's origin names flag or file."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Source:
     lines: Mapping[Place, int] = field(repr=False)
 
     def line(self, place: Place) -> int:
-        """The line of a node, or of the nearest one around it that exists."""
+        """The line of a node, or of the nearest enclosing one that exists."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)

@@ -12,7 +12,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import BROADCAST_MAC
 
 _BYTES: Final = 6
-"""Of an address, with which a frame begins."""
+"""Bytes of a MAC address; a frame begins with the destination's."""
 
 
 class Addressed:

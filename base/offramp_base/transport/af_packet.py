@@ -81,7 +81,7 @@ class AfPacketSocket:
         return Message(batch, rows)
 
     def send(self, message: Outgoing, start: int = 0) -> int:
-        """Hand frames to the kernel; how many it took. OSError when the interface is gone."""
+        """Hand frames to the kernel; returns how many it took. Raises OSError when the interface is gone."""
         try:
             done = cast("Message", message).send(self.socket, start)
         except OSError as error:

@@ -67,7 +67,7 @@ class FrameIO(Protocol):
 
 
 class Outgoing(Protocol):
-    """Frames that a :class:`FrameSocket` made ready to be sent."""
+    """Frames that a :class:`FrameSocket` has prepared for sending."""
 
     def __len__(self) -> int: ...
 
@@ -102,7 +102,7 @@ class FrameSocket(Protocol):
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
 
     def send(self, message: Outgoing, start: int = 0) -> int:
-        """Hand over frames from number ``start`` on; how many were taken.
+        """Hand over frames from number ``start`` on; returns how many were taken.
 
         Raises:
             OSError: the link is gone; EMSGSIZE: the next frame is longer than the link takes.

@@ -20,7 +20,7 @@ SOL_UDP: Final = 17
 UDP_SEGMENT, UDP_GRO = 103, 104
 MOST_SEGMENTS: Final = 64
 LONGEST: Final = 65_000
-"""Bytes of a run."""
+"""Most bytes of a run."""
 _MESSAGES: Final = 64
 _ROOM: Final = 1 << 16
 
@@ -29,11 +29,11 @@ _CONTROL: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("si
 _CONTROL_OUT: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("size", "u2"), ("pad", "u2", 3)])
 _CONTROL_OUT_BYTES: Final = 16 + 2
 _NAME_BYTES: Final = 28
-"""Of struct sockaddr_in6, the longest."""
+"""Bytes of struct sockaddr_in6, the longest address."""
 
 
 class Datagrams:
-    """Frames to be sent as datagrams; those of ``longest_run`` bytes or less may be put together with their likes."""
+    """Frames to be sent as datagrams; equal lengths of ``longest_run`` bytes or less may be joined into runs."""
 
     def __init__(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None, longest_run: int) -> None:
         self._data, self._iovecs = frame_vectors(batch, rows)
@@ -92,8 +92,8 @@ def _run_starts(lengths: npt.NDArray[np.int64], longest_run: int) -> npt.NDArray
 
 
 Admit = Callable[[bytes, Callable[[], bytes]], bool]
-"""Of a sender, struct sockaddr, and what gives the datagram: whether it counts; frames of the sender, that it put
-together."""
+"""Decides whether to accept a datagram, given its sender (struct sockaddr) and a function that returns its bytes: one
+frame, or several that the sender has joined."""
 
 
 class Inbox:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link that loses, doubles, swaps and cuts frames, from a seed."""
+"""A link that loses, duplicates, reorders and truncates frames, from a seed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Faulty:
 
     @property
     def stats(self) -> LinkStats:
-        """Counters of the link inside, whose packets the faults fall on."""
+        """Counters of the inner link, before faults when receiving and after them when sending."""
         return self._inner.stats
 
     def send(self, batch: PacketBatch) -> None:

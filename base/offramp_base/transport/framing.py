@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
 MESSAGE_BYTES = 192 << 10
-"""Frames are gathered up to this size: each message costs both ends a system call, and wakes whoever waits for it."""
+"""Frames are gathered up to this size: each message costs both ends a system call, and wakes a waiting receiver."""
 MAX_FRAME = 16 << 10
 """Longest frame a link carries, bytes."""
 MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME

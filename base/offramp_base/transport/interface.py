@@ -90,5 +90,5 @@ def flags(ifname: str, sock: socket.socket | None = None) -> int:
 
 
 def _ask(sock: socket.socket, request: int, ifname: str) -> bytes:
-    """What the kernel puts behind the name in struct ifreq."""
+    """Bytes that the kernel puts behind the name in struct ifreq."""
     return fcntl.ioctl(sock, request, struct.pack("16s24x", ifname.encode()[:15]))[16:]

@@ -32,7 +32,7 @@ class Transport:
 
     @property
     def when_slow(self) -> str:
-        """What becomes of frames that come faster than they are read."""
+        """What happens to frames that arrive faster than they are read."""
         return "holds the sender back" if self.lossless else "loses frames, counted"
 
     @property

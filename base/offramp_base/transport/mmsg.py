@@ -45,7 +45,7 @@ LIBC.recvmmsg.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c
 
 
 class Message:
-    """Frames ready to be handed to the kernel, as often as one likes; ``rows`` of the batch, or all."""
+    """Frames ready to be handed to the kernel, any number of times; ``rows`` of the batch, or all."""
 
     def __init__(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         self._data, self._iovecs = frame_vectors(batch, rows)
@@ -114,7 +114,7 @@ def _raise_unless_busy() -> None:
 def long_enough(
     batch: PacketBatch, rows: npt.NDArray[np.intp] | None, shortest: int
 ) -> tuple[npt.NDArray[np.intp] | None, int]:
-    """The rows (None: all) whose frames have so many bytes, and how many have not."""
+    """The rows (None: all) whose frames have at least ``shortest`` bytes, and the number of shorter ones."""
     fits = (batch.lengths if rows is None else batch.lengths[rows]) >= shortest
     if fits.all():
         return rows, 0

@@ -14,10 +14,10 @@ from offramp_base.transport.ring import padded
 from offramp_base.wire.batch import PacketBatch
 
 STALL_S: Final = 10.0
-"""A link that takes no frame for so long is given up."""
+"""Seconds after which a link that takes no frame is given up."""
 _BUSY_S: Final = 0.0005
 _MOST_PARTS: Final = 32
-"""Of one call; frames may come as fast as they are taken."""
+"""Most batches that one call of ``receive`` collects; frames may arrive as fast as they are read."""
 
 
 class SocketIO:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a socket of this machine is, by its address: /proc/net/udp, tcp and their like for IPv6."""
+"""Owners of this machine's sockets by address, from /proc/net/udp, tcp and their IPv6 counterparts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TABLES: Final = {kind: (Path(f"/proc/net/{kind}"), Path(f"/proc/net/{kind}6")) 
 _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 _LOCAL_FIELD, _USER_FIELD, _FIELDS = 1, 7, 10
 _READS: Final = 50.0
-"""Of the tables per second, at most; a flood of senders is judged by the table of a moment ago."""
+"""Most reads of the kernel's socket tables per second; under a flood of senders, the last table read is used."""
 
 Owners = dict[tuple[bytes, int], set[int]]
 """Users by address and port."""
 
 
 class LocalSockets:
-    """The sockets of this machine that speak ``udp`` or ``tcp``."""
+    """The ``udp`` or ``tcp`` sockets of this machine."""
 
     def __init__(self, kind: Literal["udp", "tcp"] = "udp") -> None:
         self._kind: Literal["udp", "tcp"] = kind
@@ -30,7 +30,7 @@ class LocalSockets:
         self._reads, self._at = _READS, time.monotonic()
 
     def trusted(self, name: bytes) -> bool | None:
-        """Whether the sockets with an address (struct sockaddr) are all of this user or root; None: there is none.
+        """Whether all sockets with an address (struct sockaddr) belong to this user or root; None if there is none.
 
         On the loopback nobody else can send from it, save with the privilege to forge packets.
         """
@@ -66,7 +66,7 @@ def _read(kind: Literal["udp", "tcp"]) -> Owners:
 
 
 def _parse(text: str) -> tuple[bytes, int]:
-    """An address, whose words the kernel writes in the machine's order, and a port."""
+    """Parse an address, whose words the kernel writes in host byte order, and a port."""
     words, _, port = text.partition(":")
     raw = bytes.fromhex(words)
     return struct.pack(f"={len(raw) // 4}I", *struct.unpack(f">{len(raw) // 4}I", raw)), int(port, 16)

@@ -32,7 +32,7 @@ Address = tuple[Any, ...]
 PROVE_S: Final = 10.0
 """How long a host waits for the port to accept its token."""
 BUFFER: Final = 16 << 20
-"""Requested; the kernel grants up to its own limit (``net.core.rmem_max``) to those who are not root."""
+"""Requested buffer in bytes; without root, the kernel grants up to its own limit (``net.core.rmem_max``)."""
 # <asm-generic/socket.h>, <linux/in.h>, <linux/in6.h>; Python names none of these.
 _SO_RCVBUFFORCE, _SO_SNDBUFFORCE, _SO_MEMINFO, _DROPS = 33, 32, 55, 8
 _PATH_MTU: Final = {socket.AF_INET: (socket.IPPROTO_IP, 14, 28), socket.AF_INET6: (socket.IPPROTO_IPV6, 24, 48)}
@@ -221,7 +221,7 @@ class UdpSocket:
             return part.send(self.socket, peer)
 
     def forget(self) -> None:
-        """Send to nobody until somebody is heard, where the peer is not sure to be the right one.
+        """Send to nobody until a peer is heard again, where the peer is not certain to be the right one.
 
         Everybody can say that a socket is closed.
         """
@@ -230,7 +230,7 @@ class UdpSocket:
             self._heard = False
 
     def _peer_closed(self) -> bool:
-        """Whether a datagram that nobody took went to the peer, not to a stranger that was answered; asked once."""
+        """Whether an undeliverable datagram was sent to the peer, not to a stranger; clears the report."""
         self._told, closed = False, self._guard is None
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -252,7 +252,7 @@ class UdpSocket:
         self.socket.close()
 
     def _look_for_refusal(self, batch: PacketBatch) -> PacketBatch:
-        """The first answer may be that the port does not take this host; behind a frame there is none."""
+        """Check whether the first answer is a refusal of this host; none can come after a frame."""
         self._joining = False
         why = refusal(next(batch.frames()))
         if why is not None:
@@ -293,7 +293,7 @@ def _path_mtu(sock: socket.socket) -> int:
 
 
 def _same(address: Address, name: bytes) -> bool:
-    """Whether an address is that of a struct sockaddr, whatever interface it names."""
+    """Whether an address equals that of a struct sockaddr, whatever interface it names."""
     host, port, *_ = _unpack(name)
     return (str(address[0]).partition("%")[0], address[1]) == (host, port)
 
@@ -308,7 +308,7 @@ def _unpack(name: bytes) -> Address:
 
 
 def _pack(family: socket.AddressFamily, address: Address) -> bytes:
-    """As struct sockaddr_in or sockaddr_in6, which the kernel puts a sender's address in."""
+    """An address as struct sockaddr_in or sockaddr_in6, in the form in which the kernel reports a sender's."""
     head = struct.pack("=H", family) + int(address[1]).to_bytes(2, "big")
     host = socket.inet_pton(family, str(address[0]).partition("%")[0])
     if family == socket.AF_INET:
@@ -317,7 +317,7 @@ def _pack(family: socket.AddressFamily, address: Address) -> bytes:
 
 
 def _options(where: str) -> tuple[str, str | None, bool]:
-    """The address, the peer that is named, and whether whoever comes first is.
+    """The address, the named peer, and whether the first to come is the peer.
 
     Raises:
         OfframpError: another option, or both.

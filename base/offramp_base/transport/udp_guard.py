@@ -73,12 +73,12 @@ class Guard(Protocol):
 
 
 def is_join(datagram: bytes) -> bool:
-    """Whether this belongs to no frame."""
+    """Whether this is a join message rather than a frame."""
     return datagram.startswith(MAGIC) and len(datagram) in (JOIN_BYTES, ASK_BYTES, PROOF_BYTES_ALL)
 
 
 class Named:
-    """The peer was named; a network that lets others forge its address lets them be it."""
+    """The peer was named; on a network that lets others forge its address, they can pose as it."""
 
     proved = True
 
@@ -90,7 +90,7 @@ class Named:
 
 
 class First:
-    """Whoever comes first, until its socket is closed: for networks on which everybody is trusted."""
+    """Whoever comes first, until its socket is closed: for networks on which everyone is trusted."""
 
     proved = False
 
@@ -114,7 +114,7 @@ class Local:
         self._joined: bytes | None = None
 
     def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
-        """One that joins goes before one that only sends."""
+        """A host that joins takes precedence over one that only sends."""
         if not datagram.startswith(MAGIC) or not is_join(datagram):
             met = sender == peer or (peer is None and self._trusted(sender) is True)
             return Verdict(frame=met, meets=met)
@@ -130,7 +130,7 @@ class Local:
 
 
 class Proved:
-    """The last one that proved the token."""
+    """The host that proved the token last."""
 
     proved = True
 
@@ -140,7 +140,7 @@ class Proved:
         self._last = (b"", b"")  # sender and proof
 
     def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
-        """Answer questions and proofs; anything of others is no frame."""
+        """Answer questions and proofs; datagrams from others are not frames."""
         if not is_join(datagram):
             return Verdict(frame=True) if sender == peer else _STRANGER
         if datagram.startswith(JOIN):

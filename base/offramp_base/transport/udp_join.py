@@ -37,7 +37,7 @@ _MOST: Final = 256
 
 
 def say(kind: bytes, *parts: bytes) -> bytes:
-    """A datagram."""
+    """A join datagram of this kind."""
     return kind + b"".join(parts)
 
 

@@ -17,15 +17,15 @@ from offramp_base.transport.framing import MAX_MESSAGE, Message, messages, unpac
 from offramp_base.wire.batch import PacketBatch
 
 SOCKET_BUFFER = 4 << 20
-"""Requested; the kernel grants up to its own limit."""
+"""Requested buffer in bytes; the kernel grants up to its own limit."""
 STALL_S = 60.0
-"""A switch that takes no frame for so long is given up."""
+"""Seconds after which a switch that takes no frame is given up."""
 MAX_PATH = 107
 """Longest path of a Unix socket, bytes."""
 
 
 def take_message(sock: socket.socket) -> npt.NDArray[np.uint8] | None:
-    """The next message, in memory of its own; of no bytes where the other end is gone, None where none waits."""
+    """The next message, in memory of its own; empty if the other end is gone, None if none waits."""
     room = np.empty(MAX_MESSAGE, np.uint8)
     try:
         return room[: sock.recv_into(room.data)]
@@ -36,7 +36,7 @@ def take_message(sock: socket.socket) -> npt.NDArray[np.uint8] | None:
 
 
 def check_path(path: str | Path) -> str:
-    """The path if the kernel takes it for a socket.
+    """Return the path if it is short enough for a socket.
 
     Raises:
         OfframpError: it is too long.

@@ -46,7 +46,7 @@ class Field:
 
     @property
     def number(self) -> np.dtype[np.unsignedinteger[Any]] | None:
-        """The big-endian number that the field is in memory; None where it is none."""
+        """The big-endian number type of the field in memory; None if not aligned to bytes or of no such width."""
         whole = self.offset % 8 == 0 and self.width in _NUMBERS
         return _NUMBERS[self.width] if whole else None
 

@@ -36,7 +36,7 @@ MOST_TREE: Final = 64 << 20
 """Bytes of a tree."""
 
 _MOST_CONTAINERS, _MOST_ENTRIES = 1 << 22, 1 << 24
-"""Of a tree: small ones take many times their bytes in memory."""
+"""Most containers and entries of a tree: small ones take many times their encoded size in memory."""
 
 _DEEPEST: Final = 64
 """Levels of a value without a type of its own."""
@@ -156,7 +156,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it can be written down: JSON may hold halves of surrogate pairs."""
+    """Whether the text can be encoded: JSON may hold unpaired surrogates."""
     return value.isascii() or value == value.encode(errors="replace").decode()
 
 
@@ -191,7 +191,7 @@ class _Writer:
 
 
 class _Arrays:
-    """The arrays of a message that came, each checked before it is made."""
+    """The arrays of a received message, each checked before it is made."""
 
     def __init__(self, raw: memoryview, table: Any) -> None:
         if not isinstance(table, list):
@@ -231,7 +231,7 @@ class _Arrays:
 
 @cache
 def _codec(kind: Any) -> _Codec:
-    """What a type hint stands for."""
+    """The codec of a type hint."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in _SCALARS:
         return _SCALARS[kind]
@@ -296,7 +296,7 @@ _SCALARS: Final[dict[Any, _Codec]] = {
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """A value of JSON; mappings have names as keys."""
+    """A JSON value as plain Python; mappings have string keys."""
     if depth > _DEEPEST:
         _fail("values inside each other, too deep")
     if value is None or isinstance(value, bool | str | float) or (isinstance(value, int) and value in _INTEGERS):
@@ -440,7 +440,7 @@ def _record(kind: Any) -> _Codec:
 
 
 class _inside:  # noqa: N801 - a context manager, read as a function
-    """Names the field in what goes wrong inside."""
+    """Adds the field's name to errors raised inside."""
 
     def __init__(self, kind: type, name: str) -> None:
         self._where = f"{kind.__name__}.{name}"

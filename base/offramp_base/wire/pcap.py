@@ -50,7 +50,7 @@ def write(path: Path, frames: Iterable[tuple[int, bytes]]) -> None:
 
 
 def size_of(frames: Iterable[bytes], files: int = 1) -> int:
-    """Bytes of so many captures that have these frames together."""
+    """Bytes of ``files`` captures that together hold these frames."""
     return files * _HEAD.size + sum(_RECORD.size + len(frame) for frame in frames)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures as C++ has them in memory: named little-endian numbers, one behind the other, without gaps."""
+"""Structures laid out as in C++: named little-endian numbers, one behind the other, without gaps."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ _FLOW_S: Final = 10e-9
 """About what one flow under way costs a policy other than online execution at each event, for three placements."""
 _COMPARED_S: Final = 30.0
 _JUDGING, _AFTER, _TAIL = 0.25, 1.2, 0.05
-"""Of a budget, what baselines may take before the search; the time for judging its placement, in times of one of
-theirs; the share for what is printed and written."""
+"""Shares of the time budget: what baselines may take before the search; the time reserved for judging the placement
+found, as a multiple of a baseline's; what printing and writing take."""
 _FEWEST: Final = 2.0
 """Times of judging one placement that a search needs."""
 

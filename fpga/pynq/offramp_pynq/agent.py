@@ -39,10 +39,10 @@ MOST = 1 << 26
 OK, UNKNOWN, BAD_LENGTH, OUT_OF_BOUNDS = 0, 1, 2, 3
 CLOCK_NS = 4
 SIZES = struct.Struct("<BIII")
-"""Of TABLE: the memory, and its sizes as its driver takes them."""
+"""Payload of TABLE: the memory, and its sizes in the order of its driver's parameters."""
 
 PLACE = struct.Struct("<BQ")
-"""Of WRITE and, with a length behind it, READ: the memory, and where in it."""
+"""Start of the payload of WRITE and READ: the memory, and the byte offset in it; READ has a length behind it."""
 
 LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<BBHI")

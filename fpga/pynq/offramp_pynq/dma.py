@@ -18,7 +18,7 @@ class PynqCore:
     beat = 16  # engines with wider streams have a register that tells
 
     def __init__(self, core: Any, dmas: Sequence[Any]) -> None:
-        """Of the overlay's ``pynq.DefaultIP``, and the ``pynq.lib.dma.DMA`` of each of its ways."""
+        """Take the overlay's ``pynq.DefaultIP``, and one ``pynq.lib.dma.DMA`` for each of the engine's ways."""
         self._mmio, self._device = core.mmio, core.device
         self.ways = [Way(dma, core.device) for dma in dmas]
 

@@ -16,7 +16,7 @@ from offramp_pynq.reduce import Reduce
 
 
 class Drivers:
-    """Of one card; None where the card lacks an engine."""
+    """The drivers of one card; None where the card lacks an engine."""
 
     kvs: KvsLookup | None = None
     sums: Reduce | None = None

@@ -39,7 +39,7 @@ class Buffer:
     """Bytes on the card, as a copy here that :meth:`flush` and :meth:`invalidate` carry there and back."""
 
     def __init__(self, bo: Any) -> None:
-        """Of a ``pyxrt.bo``."""
+        """Wrap a ``pyxrt.bo``."""
         self.bo = bo
         self._bytes = np.frombuffer(bo.map(), np.uint8)
         self._written: list[tuple[int, int]] = []
@@ -72,7 +72,7 @@ class XrtCore:
     """See :class:`offramp_pynq.engine.Core`. One run at a time: a register waits for the answer to a packet."""
 
     def __init__(self, card: Engines, kernel: Any, name: str) -> None:
-        """Of an engine's kernel on an opened card."""
+        """Take an engine's kernel on an opened card."""
         self._card, self._kernel, self._name = card, kernel, name
         self._to = self._buffer(MOST, TO)
         self._back = self._buffer(MOST + LINE, BACK)

@@ -14,7 +14,7 @@ from offramp.fpga.card import SCHEME, CardRegisters, Engine
 from offramp_base.errors import OfframpError
 
 VERSION: Final = 0x4152_0001
-"""Of the register map, ``fpga/regs/allreduce_regs.rdl``."""
+"""Version of the register map, ``fpga/regs/allreduce_regs.rdl``."""
 REGISTERS: Final = {"CLEAR": 0x08, "STATUS": 0x0C, "SIZE": 0x10, "NUMBER0": 0x20, "RANKS0": 0x24, "PAGES0": 0x28}
 JOBS: Final = 4
 JOB_BYTES: Final = 16
@@ -22,7 +22,7 @@ JOB_BYTES: Final = 16
 COUNTS: Final = {verdict: 0x60 + 4 * verdict for verdict in PacketVerdict if 0 < verdict <= PacketVerdict.PULLED}
 """Registers of what packets came to."""
 MOST_PAGES: Final = 255
-"""Of a job: what its register holds."""
+"""Most pages of a job: what its register can hold."""
 _START: Final = 1 << 8
 _LOOKS: Final = 100
 """At a page that is emptied: the card takes 256 cycles, less than it takes to ask."""
@@ -50,7 +50,7 @@ class CardControl:
     """
 
     segments: Final = 1
-    """Of a packet."""
+    """Segments of a packet."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
         self._card = CardRegisters(name.removeprefix(SCHEME), Engine.ALLREDUCE, VERSION, timeout_s)

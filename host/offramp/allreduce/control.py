@@ -24,7 +24,7 @@ _SUMS = "AllReduceIngress.lanes.sums"
 """Segments of all slots; on a Tofino, which has one for each slot, there are registers of lanes."""
 _RETRY_S = 0.5
 _SPREAD = 1 << 16
-"""Of election ids, so that two controllers do not come with the same."""
+"""Range from which election ids are drawn, so that two controllers rarely choose the same."""
 _HIGHER = re.compile(r"another controller is primary \(election id (\d+);")
 
 

@@ -93,7 +93,7 @@ def integer_bits(values: Array) -> int:
 
 
 def exponents(chunks: Array) -> tuple[Array, Array]:
-    """Of each row the biased exponent that bounds its finite numbers, and whether it has others; both ``(n,)``."""
+    """For each row, the biased exponent that bounds its finite numbers and whether it has others; both ``(n,)``."""
     sizes = np.abs(chunks)
     greatest = sizes.max(axis=1, initial=0)
     wild = ~np.isfinite(greatest)

@@ -36,7 +36,7 @@ Kinds of packets, all of a chunk in a slot of a job:
   1 AGAIN   the same, repeated: a complete sum is sent again, an incomplete one is asked for by PULL
   2 RESULT  the sum, with segments; exponent and flags are the greatest, and all, of the contributions'
   3 PULL    without segments: contributions of the ranks that are not in present are missing"""
-"""Of :data:`ALLREDUCE`, in the P4 that ``ci/formats`` writes."""
+"""Comment on :data:`ALLREDUCE` in the P4 that ``ci/formats`` writes."""
 
 LANES = 64
 SEGMENT = HeaderFormat("segment", {f"lane{i}": 32 for i in range(LANES)})

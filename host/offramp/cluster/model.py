@@ -202,5 +202,5 @@ class Cluster:
         return self.places.get(name, self.origin or self.name)
 
     def rate_bps(self, host: str) -> int:
-        """Of all links of a host, bits per second each way; 0 without any."""
+        """Total rate of a host's links in bits per second each way; 0 if it has none."""
         return sum(link.rate_bps for link in self.links_of[host])

@@ -58,12 +58,12 @@ class Route:
 
     @property
     def delay_ns(self) -> float:
-        """Of all its links."""
+        """Delay of all links of the route together, in nanoseconds."""
         return sum(link.delay_ns for link in self.links)
 
     @property
     def rate_bps(self) -> int:
-        """Of its slowest link."""
+        """Rate of the slowest link, in bits per second."""
         return min(link.rate_bps for link in self.links)
 
 

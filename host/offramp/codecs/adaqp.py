@@ -28,7 +28,7 @@ PERIOD: Final = 50
 """Training steps after which widths are chosen anew (AdaQP's default)."""
 
 _CODE_BITS: Final = 2
-"""Of a row's width in the table before each message."""
+"""Bits that encode a row's width in the table before each message."""
 
 
 class AdaqpCodec(FeatureCodec):

@@ -20,7 +20,7 @@ from offramp_base.settings.field import Field
 _TELL: Final = 250
 """Steps between two reports of progress."""
 _REMEMBERED_BYTES: Final = 1 << 27
-"""Of placements whose cost is kept, so that a long walk takes no more memory than a short one."""
+"""Bytes of placements whose costs are kept, so that a long walk takes no more memory than a short one."""
 
 
 class Evaluator(Protocol):

@@ -20,7 +20,7 @@ from offramp.dgtp.refinement import neighbour
 from offramp.dgtp.volume import FloatArray
 
 _POWER: Final = 8
-"""Of the norm over cards: high enough to see the busiest, low enough to see those just below it."""
+"""Exponent of the norm over cards: high enough to see the busiest, low enough to see those just below it."""
 _HOT: Final = 0.03
 _COLD: Final = 0.0005
 """Relative growth of the load that is accepted with probability 1/e, in the beginning and in the end."""

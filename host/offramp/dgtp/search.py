@@ -45,7 +45,7 @@ _LONG_S: Final = 0.1
 """Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
 _WALKED, _RELIEVED = 0.35, 0.6
-"""Of a walk's time, when the walk itself and the relief of network cards have ended."""
+"""Shares of a walk's time at which the walk itself, and the relief of network cards, have ended."""
 _ENDLESS: Final = 1 << 40
 
 
@@ -125,7 +125,7 @@ class _Case:
     seed: int
     seconds: float = math.inf
     until: float = math.inf
-    """Of the monotonic clock; the earlier of it and ``seconds`` from the beginning counts."""
+    """Deadline on the monotonic clock; it or ``seconds`` from the beginning counts, whichever is earlier."""
     plain: bool = False
     """A start as it is, above which no walk may end."""
 

@@ -22,7 +22,7 @@ REGIONS: Final = {"quantpack": "SLR1"}
 
 
 class Argument(NamedTuple):
-    """Of a run: where it stands among a kernel's registers, and the memory port that it is an address for."""
+    """A kernel's argument: its offset among the kernel's registers, and the memory port whose address it is."""
 
     name: str
     offset: int
@@ -51,7 +51,7 @@ def ways(engine: Interface) -> list[Bus]:
 
 
 def arguments(engine: Interface) -> list[Argument]:
-    """Of the engine's kernel: ``kernel_control`` knows the first six; the others join the engine's ports to memory."""
+    """The kernel's arguments: ``kernel_control`` knows the first six, the others join the engine's ports to memory."""
     words = [Argument(name, 0x10 + 8 * place, 32) for place, name in enumerate(("operation", "place", "value", "room"))]
     packets = [Argument("to", 0x30, 64, PACKETS), Argument("back", 0x38, 64, PACKETS)]
     tables = [Argument(port, 0x40 + 8 * place, 64, port) for place, port in enumerate(memory_ports(engine))]
@@ -131,7 +131,7 @@ _REGISTERS: Final = {
     "bresp": "",
     "rresp": "",
 }
-"""Of an engine's register port; the others are the shell's by their names."""
+"""Connections of an engine's register port by signal; signals not named here go to the shell's of the same name."""
 
 
 def _engine_wire(port: Port, pairs: list[Bus]) -> str:

@@ -39,5 +39,5 @@ def answer(packet: bytes) -> Answer | None:
 
 
 def control(what: Control, place: int = 0, content: bytes = b"") -> bytes:
-    """Of ``control_port``: lines of the table, a register's value, or nothing."""
+    """A packet to ``control_port``: lines of the table, a register's value, or nothing."""
     return HEADER.pack(struct.pack("<II", what, place), 0) + content

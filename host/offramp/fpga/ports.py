@@ -37,7 +37,7 @@ class Interface(NamedTuple):
 
 
 def interface_of(name: str, values: Mapping[str, int]) -> Interface:
-    """Of a module under ``fpga/rtl`` whose parameters are ``values`` or what it says itself.
+    """The interface of a module under ``fpga/rtl``, with parameters from ``values`` or their defaults in the module.
 
     Raises:
         OfframpError: there is no such module, or it has no parameters.

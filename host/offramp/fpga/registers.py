@@ -11,7 +11,7 @@ from offramp.fpga.sources import register_maps
 from offramp_base.errors import OfframpError
 
 ADDRESS_BITS: Final = 8
-"""Of every engine's AXI-Lite port: 256 bytes of registers."""
+"""Address bits of every engine's AXI-Lite port: 256 bytes of registers."""
 
 
 class Field(NamedTuple):

@@ -134,7 +134,7 @@ def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64,
 def ebs_lookup(
     packets: Iterable[Packet], reads: Sequence[Read], *, width: int = 512, flight: int = 64, memory: int = 40
 ) -> Cycles:
-    """Of reads of three words each; ``reads`` says what those of all packets do, in order."""
+    """Cycles of reads of three words each; ``reads`` says what those of all packets do, in order."""
     taken: list[int] = []
     pack = _Pack(width // 64)
     volume, entry, address = (_Port(memory) for _ in range(3))
@@ -186,7 +186,7 @@ def ebs_lookup(
 
 
 def reduce(packets: Iterable[tuple[int, Sequence[int]]], *, inputs: int = 8) -> Cycles:
-    """Of sums: the beats of one vector, and when the request's beats are offered; ``inputs`` of the engine."""
+    """Cycles of sums on ``inputs`` inputs: the beats of one vector, and when the request's beats are offered."""
     latency = 2 + 7 * (inputs - 1).bit_length()
     taken: list[int] = []
     given: list[int] = []

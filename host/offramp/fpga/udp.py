@@ -87,12 +87,12 @@ class Counter(IntEnum):
     MISADDRESSED = 5
     """To another MAC or IP address, or another port."""
     UNKNOWN = 6
-    """Of a protocol that the card has not."""
+    """Frames of a protocol that the card does not speak."""
     FRAGMENT = 7
     BAD_HEADER = 8
-    """Of IPv4 or UDP: version, options, lengths, check sum of the header."""
+    """Frames whose IPv4 or UDP header is wrong: version, options, lengths, header checksum."""
     BAD_CHECKSUM = 9
-    """Of ICMP or UDP; UDP without one, too."""
+    """Frames whose ICMP or UDP checksum is wrong, or missing in UDP."""
     MALFORMED = 10
     """Datagrams that are no message of the request layer."""
     STRANGER = 11

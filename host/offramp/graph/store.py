@@ -33,7 +33,7 @@ from offramp_base.progress import report
 
 FORMAT: Final = "offramp.graph.store/1"
 TYPED: Final = "offramp.graph.store/2"
-"""Of graphs of several types."""
+"""Format of a store of a graph of several types."""
 MANIFEST: Final = "manifest.json"
 _ROWS: Final = 1 << 16
 _VERTEX_FILES: Final = ("ids", "halo_ids")

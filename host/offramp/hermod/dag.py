@@ -118,6 +118,6 @@ class Dag:
         return list(numbers), np.array(of, np.int32)
 
     def iteration_of_ends(self) -> npt.NDArray[Any]:
-        """Of each task the iteration that may end with it, -1 if none does."""
+        """For each task, the iteration that may end with it, -1 if none does."""
         ending = [self.captured or (isinstance(task, Compute) and task.worker >= 0) for task in self.tasks]
         return np.where(ending, [task.iteration for task in self.tasks], -1)

@@ -50,7 +50,7 @@ class Model:
 
     @property
     def dense_parameters(self) -> int:
-        """Of a layer, all but the routed experts: attention, gate, shared expert or dense MLP."""
+        """Parameters of a layer without the routed experts: attention, gate, shared expert or dense MLP."""
         gate = self.hidden * self.experts
         return self.attention_parameters + gate + self._mlp(self.shared_ffn if self.experts else self.ffn)
 

@@ -22,7 +22,7 @@ _REPEATS: Final = 5
 
 
 def description(way: str) -> str:
-    """Of the group of a way; gloo's has a word that no offload is for."""
+    """Description of the group that measures a way; that of gloo matches no offload."""
     return f"calibrate-{way}"
 
 

@@ -22,7 +22,7 @@ from offramp_base.ending.children import ended_as
 from offramp_base.errors import OfframpError
 
 _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKEN_FILE", "VIRTUAL_ENV")
-"""Of our own environment, to hosts that share our files."""
+"""Variables of our own environment that are passed to hosts that share our files."""
 _TAIL: Final = 2000
 _LOOK_S: Final = 1.0
 _GRACE_S: Final = 10.0

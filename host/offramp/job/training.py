@@ -94,7 +94,7 @@ class Training(Kind):
         return replace(job, command=(*words, "--json", str(start.folder.absolute() / RESULT)))
 
     def step_s(self, folder: Path) -> float | None:
-        """Of an epoch, the first one left out."""
+        """Mean seconds of an epoch, the first one left out; None without a result."""
         rows = result_of(folder).get("per_epoch", [])
         seconds = [float(row["seconds"]) for row in rows[1:] or rows]
         return mean(seconds) if seconds else None

@@ -217,7 +217,7 @@ def _queues(cluster: Cluster) -> dict[str, tuple[int, int]]:
 
 
 def _agent(agent: Agent) -> AgentLook:
-    """Of agents whose socket is on this machine; others do not answer."""
+    """Counters of an agent whose socket is on this machine; an agent elsewhere does not answer."""
     try:
         connection = Connection(agent.socket)
     except OfframpError:

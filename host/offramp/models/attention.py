@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 SLOPE = 0.2
-"""Of LeakyReLU (section 3.3)."""
+"""Negative slope of LeakyReLU (section 3.3)."""
 
 
 def attend(

@@ -11,7 +11,7 @@ from offramp import splitmix_tensor
 from offramp.splitmix import GOLDEN, mix
 
 _BITS = 53
-"""Of a word that decide; a float64 holds as many."""
+"""Bits of a random word that decide; a float64 holds as many."""
 _UNUSED = 64 - _BITS
 
 

@@ -90,7 +90,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Of a folder for it."""
+        """Name of the build folder of this variant."""
         parts = self.arch if self.arch != "native" else "release", "agent" if self.sysroot else ""
         return "-".join(filter(None, (*parts, self.sanitize.replace(",", "-"))))
 

@@ -54,7 +54,7 @@ def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator
 
 
 def _card_checks(port: str, device: Path) -> Iterator[Check]:
-    """Of a PCI device before DPDK has it: whether it is there, who drives it, and whether an IOMMU confines it."""
+    """Checks of a PCI device before DPDK takes it: its presence, its driver, and whether an IOMMU confines it."""
     if not device.exists():
         yield Check(f"{port}: card", False, "no such PCI device", "lspci", needed=True)
         return

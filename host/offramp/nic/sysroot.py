@@ -23,7 +23,7 @@ PACKAGES: Final = ("libdpdk-dev", "libhwy-dev", "librte-compress-zlib23", "librt
 """What the agent is built and run with there."""
 _DPDK: Final = "usr/lib/{arch}-linux-gnu/pkgconfig/libdpdk.pc"
 _WORK: Final = "apt"
-"""Of apt, until the sysroot is whole."""
+"""Folder with apt's state; it is there until the sysroot is complete."""
 
 
 def make_sysroot(folder: Path, arch: str = "aarch64", report: Callable[[str], None] = lambda _: None) -> Path:

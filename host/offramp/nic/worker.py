@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from offramp_base.transport.faulty import Faults
 
 PREFIX: Final = "nic:"
-"""Of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
+"""Prefix of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
 LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096

@@ -21,7 +21,7 @@ from offramp.switchgnn.telemetry import Disposition
 from offramp_base.errors import OfframpError
 
 VERSION: Final = 0x5347_0001
-"""Of the register map, ``fpga/regs/switchgnn_regs.rdl``."""
+"""Version of the register map, ``fpga/regs/switchgnn_regs.rdl``."""
 REGISTERS: Final = {
     "CLEAR": 0x08,
     "STATUS": 0x0C,

@@ -56,9 +56,9 @@ def aggregator_bytes(lanes: int) -> int:
 
 
 def lanes_for(widths: Iterable[int], choice: Collection[int] = WIDTHS) -> int:
-    """Of the lanes that a program's aggregators may have those with which vectors of all ``widths`` take fewest bytes.
+    """The lanes per aggregator, among ``choice``, with which vectors of all ``widths`` take the fewest bytes.
 
-    Of equal ones the fewest, so that aggregators of narrow vectors are not half empty.
+    Among equals it is the fewest, so that aggregators of narrow vectors are not half empty.
     """
     wanted = list(widths)
     return min(sorted(choice), key=lambda lanes: sum(vector_wire_bytes(width, lanes) for width in wanted))

@@ -24,7 +24,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 AGGREGATOR_BYTES = aggregator_bytes(LANES)
-"""Of the paper's aggregator."""
+"""Bytes of the paper's aggregator."""
 
 MAX_NEED = 0x7FFF
 """Contributions that an aggregator's ``left`` register can count: bit 15 marks DEAD (section 5.2)."""

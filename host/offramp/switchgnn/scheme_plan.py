@@ -21,7 +21,7 @@ from offramp.switchgnn.volume import Streams, streams
 from offramp.switchgnn.wire import LANES
 
 RANGE_BYTES, SCALE_BYTES = 4, 2
-"""Of a quantised partial sum: its least and largest value to the owner, and the scale back."""
+"""Bytes beside a quantised partial sum: its least and largest value to the owner, and the scale back."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 TOFINO_PIPES = 4
 TOFINO_PORTS_PER_PIPE = 128
 TOFINO_RECIRCULATION_PORT = 68
-"""Of the first pipe, as the default of ``tna.p4``."""
+"""Recirculation port of the first pipe, as the default of ``tna.p4``."""
 _NOWHERE = -1
 """The recirculation port where no packet passes twice."""
 

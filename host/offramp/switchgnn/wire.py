@@ -46,12 +46,12 @@ The flags decide the type of a packet:
     1       0       0     ACK: src_id is complete
     1       1       0     DONE (to the switch), GO (to a worker)
 A payload has ``more`` segments of 32 lanes behind its first."""
-"""Of :data:`SWITCHGNN`, in the P4 that ``ci/formats`` writes."""
+"""Comment on :data:`SWITCHGNN` in the P4 that ``ci/formats`` writes."""
 
 LANES = 32
 """Lanes of a segment, and of an aggregator as the paper has it."""
 MOST_SEGMENTS = 4
-"""Of a packet."""
+"""Most segments of a packet."""
 PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
 """One segment."""
 
@@ -60,12 +60,12 @@ NO_ID = 0xFFFF_FFFF
 PREFIX_BYTES = ETHERNET.size + IPV4.size
 SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
 DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
-"""Of one segment; the shortest frame with a payload."""
+"""Bytes of a frame of one segment, the shortest frame with a payload."""
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
 LEAF_IP = 0x0A01_0000
-"""Of leaf 0 among several switches; leaf i has the i-th after it."""
+"""Address of leaf 0 among several switches; leaf i has the i-th after it."""
 LEVEL_LEAF = 1
 """Level of a packet that a leaf sends for its rack."""
 

@@ -73,7 +73,7 @@ class OrderProgram:
         return Bound(transfer, max(finish, self._path), self._mix(shares))
 
     def other_mix(self, finish_ps: float, costs: Sequence[float]) -> tuple[dict[Order, float], ...]:
-        """Of the mixes that finish in ``finish_ps`` one that is cheapest at these costs of :attr:`columns`."""
+        """Among the mixes that finish in ``finish_ps``, one that is cheapest at these costs of :attr:`columns`."""
         _, shares = self._solve(delays=True, costs=costs, limit=finish_ps)
         return self._mix(shares)
 

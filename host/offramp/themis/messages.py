@@ -30,7 +30,7 @@ class Algorithm(StrEnum):
 
 
 Algorithms = tuple[str, str, str, str]
-"""Of an all-reduce, a reduce-scatter, an all-gather and an all-to-all."""
+"""Algorithms of an all-reduce, a reduce-scatter, an all-gather and an all-to-all, in this order."""
 
 _ORDER = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER, Collective.ALL_TO_ALL)
 _USUAL: dict[Kind, Algorithms] = {
@@ -123,7 +123,7 @@ class Messages:
         return sent * 8e12 / self.link_bps / self.at_once
 
     def steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
-        """Of each step in turn: distance of the farthest partner, bytes to each, bytes that are added on arrival."""
+        """For each step in turn: distance to the farthest partner, bytes sent to each, bytes added on arrival."""
         name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)

@@ -70,7 +70,7 @@ _TREES: Final = {  # of a tree's bandwidth, by size: 64 bytes and each power of 
 }
 _CHANNELS: Final = 16
 _PLATEAU: Final = 1.4
-"""Of a ring's latency over the network where each channel has 64 bytes for each GPU."""
+"""Factor on a ring's latency over the network where each channel has 64 bytes for each GPU."""
 
 
 class Call(NamedTuple):

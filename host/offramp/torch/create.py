@@ -100,7 +100,7 @@ def wrapped(
 
 
 def _rank(options: Any) -> int:
-    """Of this process in the default group."""
+    """Rank of this process in the default group."""
     return int(dist.get_rank() if dist.is_initialized() else options.group_rank)
 
 

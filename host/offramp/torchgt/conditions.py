@@ -12,7 +12,7 @@ from offramp.graph.csr import IntArray, entries_of, induced, rows_of
 from offramp_base.wire.objects import sendable
 
 _ENDS: Final = 2
-"""Of a path: more vertices with one neighbour than this, and there is none."""
+"""Ends of a path: a graph with more vertices of degree one than this has no Hamiltonian path."""
 
 
 @sendable

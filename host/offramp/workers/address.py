@@ -18,7 +18,7 @@ _SIOCGIFADDR: Final = 0x8915
 
 
 def local_address(where: str | None = None) -> str:
-    """Of an interface, or the address itself; by default of GLOO_SOCKET_IFNAME, or the way to MASTER_ADDR.
+    """Address of an interface, or the address itself; by default GLOO_SOCKET_IFNAME's, or that towards MASTER_ADDR.
 
     Raises:
         OfframpError: no such interface, or it has no address.

@@ -38,7 +38,7 @@ WORDS: Final = len(Key._fields) + 1
 """Integers of a header: a message's key and bytes."""
 
 MOST_BYTES: Final = 1 << 32
-"""Of a message."""
+"""Largest message in bytes."""
 
 
 def parse_header(peer: int, words: list[int]) -> tuple[Key, int]:

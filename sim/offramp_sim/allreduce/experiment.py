@@ -57,7 +57,7 @@ class Experiment:
 
     @property
     def frame_bytes(self) -> int:
-        """Of one chunk."""
+        """Bytes of the frame that carries one chunk."""
         return HEADER_BYTES + self.segments * SEGMENT.size
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _STEP_S = 600.0
 _TIMEOUT_S = 120.0
 _ERROR = 2.0**-22
-"""Of a float32 sum, beside the sum of the greatest sizes of its chunk."""
+"""Error bound of a float32 sum, relative to the sum of the greatest magnitudes of its chunk."""
 
 
 def measure(experiment: Experiment, note: Callable[[str], None] = lambda _: None) -> AllReduceTimings:

@@ -82,7 +82,7 @@ MODES: Final = {
 
 
 ENGINES: Final = ("load", "compute", "unload", "send")
-"""Of a worker."""
+"""Engines of a worker; each does one thing at a time."""
 
 
 class Span(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Mailbox
 
 COMPUTE_S = 0.005
-"""Of each epoch, beside what travels, at :data:`RATE_BPS` for each worker."""
+"""Seconds of computation in each epoch, beside communication at :data:`RATE_BPS` for each worker."""
 
 RATE_BPS = 1e8
 

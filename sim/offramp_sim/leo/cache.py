@@ -73,7 +73,7 @@ class Turn:
         return self.by_switch / self.gets if self.gets else 0.0
 
     def median_us(self) -> float:
-        """Of the latencies."""
+        """Median latency in microseconds."""
         return float(np.median(self.latencies_us))
 
 

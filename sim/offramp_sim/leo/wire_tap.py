@@ -21,7 +21,7 @@ _SPEC: Final = struct.Struct("@qq")
 _ALL: Final = 3
 _OUTGOING: Final = 4
 _KIND: Final = 42
-"""Of the header behind Ethernet, IPv4 and UDP (smartnic/lib/hermod/wire.hpp)."""
+"""Offset in bytes of the header behind Ethernet, IPv4 and UDP (smartnic/lib/hermod/wire.hpp)."""
 _HEAD: Final = struct.Struct(">BxHI")
 _UDP_PORT: Final = 47810
 _BUFFER: Final = 1 << 24

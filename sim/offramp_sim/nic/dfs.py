@@ -36,7 +36,7 @@ class Throughput(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """Of what both together do in the sum of what each does alone, by cores of each."""
+        """Throughput of both together over the sum of what each does alone, by cores of each."""
         return [mix / (cpu + nic) for cpu, nic, mix in zip(self.cpu, self.nic, self.mix, strict=False)]
 
 

@@ -361,7 +361,7 @@ DCQCN: Final = 2
 SWIFT: Final = 3
 
 EVENT_KINDS: Final = 8
-"""Of a calendar's events; an item is a number times as many and a kind."""
+"""Kinds of events in a calendar; an item is a number times this, plus the kind."""
 
 # Stages of a window.
 MEET: Final = 0

@@ -51,7 +51,7 @@ class Partition(RecordArrays[at.Context]):
 
     @property
     def bytes(self) -> int:
-        """Of the queues and of the calendar."""
+        """Bytes of the queues and of the calendar."""
         names = (at.Context.heap, at.Context.starts, at.Context.keys, at.Context.slots)
         return sum(len(each) * 8 for each in self._segments) + sum(self[name].nbytes for name in names)
 

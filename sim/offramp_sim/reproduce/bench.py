@@ -111,12 +111,12 @@ class Testbed:
 
     @property
     def delay_s(self) -> float:
-        """Of a link of the generated network."""
+        """Delay of a link of the generated network, in seconds."""
         return self.conditions.delay_us * 1e-6 * self.ratio
 
     @property
     def memory_bytes(self) -> int:
-        """Of the generated network's switch."""
+        """Memory of the generated network's switch, in bytes."""
         return int(self.conditions.memory_mb * 1e6 * self.ratio)
 
     @property

@@ -118,7 +118,7 @@ def _write_alone(engines: Sequence[str], folder: Path) -> list[Path]:
 
 
 def _metadata(engines: Sequence[str]) -> str:
-    """Of each kernel what Vitis's own metadata say of its arguments."""
+    """For each kernel, what Vitis's own metadata say of its arguments, as JSON."""
     kernels = {f"{name}_kernel": [one._asdict() for one in arguments(interface_of(name, {}))] for name in engines}
     return json.dumps({"kernels": kernels})
 

@@ -20,7 +20,7 @@ PARAMETERS: Final = {
     "path_router": {"WIDTH": 64, "DEPTH": 64, "PACKET": 16},
     "quantpack": {"WIDTH": 256, "DEPTH": 64},
 }
-"""Of each engine in an overlay."""
+"""Parameters of each engine in an overlay."""
 
 USUAL: Final = ("kvs_lookup", "reduce", "ebs_lookup")
 

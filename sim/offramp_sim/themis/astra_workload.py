@@ -42,7 +42,7 @@ _COLLECTIVES: Final = {
 }
 _GROUPS: Final = {"_DP_EP": Scope.EXPERT_DATA, "_EP": Scope.EXPERT}
 _Scopes = tuple[Scope | None, Scope | None]
-"""Of forward and input, and of weight; None: nobody."""
+"""Who communicates in the forward and input-gradient passes, and who in the weight-gradient pass; None: nobody."""
 _SCOPES: Final[dict[str, _Scopes]] = {
     "DATA": (None, Scope.ALL),
     "MICRO": (None, Scope.ALL),

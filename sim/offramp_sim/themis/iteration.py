@@ -59,7 +59,7 @@ class Breakdown:
         return self.compute + self.waiting
 
     def utilisation(self, network: Network) -> float:
-        """Of the bandwidth of all dimensions, while communication was pending (section 3)."""
+        """Share of all dimensions' bandwidth that was used while communication was pending (section 3)."""
         time = sum(end - start for start, end in union(interval for interval, _ in self.pending))
         return sum(self.sent) * 8e12 / (time * network.bandwidth_bps) if time else 0.0
 

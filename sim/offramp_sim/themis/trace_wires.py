@@ -109,7 +109,7 @@ class TraceWires:
         return [int(each) for each in now]
 
     def _steps(self, ring: Sequence[int], made: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
-        """Of each step what a rank waits for, by its place: whose messages, and how long these take."""
+        """For each step, what a rank waits for, by its place: whose messages, and how long these take."""
         places, name = np.arange(len(ring)), made.algorithm(kind)
         for distance, sent, added in made.steps(kind, chunk, len(ring)):
             if name == Algorithm.RING:

@@ -2,4 +2,4 @@
 """How fast the engines of the P4 switch run a program, and bmv2 beside them."""
 
 FRAME_BYTES = (64, 512, 1500)
-"""Of the frames that a router is measured with."""
+"""Frame sizes in bytes with which a router is measured."""

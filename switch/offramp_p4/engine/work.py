@@ -28,7 +28,7 @@ class Work:
         self._known: dict[Any, int] = {}
 
     def of(self, node: Any) -> int:
-        """Of a declaration (function, action, table, parser, control) or a statement, calls included."""
+        """Statements of a declaration (function, action, table, parser, control) or a statement, calls included."""
         if node not in self._known:
             self._known[node] = 0
             self._known[node] = min(_CEILING, self._count(self._inside(node)))

@@ -13,7 +13,7 @@ from offramp_p4.gnmi.model import BY_NAMES, CONTAINERS, KEY, LEAVES, ROOT, Kind,
 
 ORIGINS: Final = ("", "openconfig")
 MOST_ELEMENTS: Final = 64
-"""Of a path with its prefix; the tree is five deep."""
+"""Most elements of a path with its prefix; the tree is five deep."""
 _ANY, _ANY_DEPTH = "*", "..."
 _LIST: Final = len(ROOT) - 1
 """Where in the names of a leaf its interface stands."""

@@ -16,7 +16,7 @@ from offramp_p4.ports.panel import FrontPanel
 
 _RESULT: Final = gnmi.UpdateResult
 _DEFAULT: Final = True
-"""Of ``enabled`` (openconfig-interfaces.yang)."""
+"""Default of ``enabled`` (openconfig-interfaces.yang)."""
 MOST_CHANGES: Final = 10_000
 """Operations of one request."""
 

@@ -90,7 +90,7 @@ class P4Server(LanguageServer):
         return self._known[uri]
 
     def _analyse(self, path: Path) -> Analysis:
-        """Of the file itself or, where it is a part of one, of a program beside it that includes it."""
+        """The analysis of the file or, where it is only part of a program, of a program beside it that includes it."""
         found = analyse(path, self.text(path), self.sources)
         if found.whole:
             return found

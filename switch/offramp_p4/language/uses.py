@@ -240,7 +240,7 @@ class Uses:
 
 
 def _fitting(several: Sequence[Symbol], arguments: int | None) -> Symbol | None:
-    """Of functions of one name the first that takes so many arguments, otherwise the first."""
+    """The first overload that takes this number of arguments, otherwise the first of all."""
     for each in several:
         scopes = each.inside.own.values() if each.inside else ()
         if arguments == sum(symbols[0].kind == "parameter" for symbols in scopes):

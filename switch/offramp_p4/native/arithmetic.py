@@ -143,7 +143,7 @@ def divide(g: Emitter, number: Value, divisor: Value) -> tuple[Value, Value]:
 
 
 def _floor_divide(g: Emitter, left: Value, divisor: Value) -> tuple[Value, Value]:
-    """Of signed numbers, rounding towards minus infinity, as the engine does."""
+    """Quotient and remainder of signed numbers, rounded towards minus infinity as the engine does."""
     zero = const(left.type, 0)
     negative = [g.b.icmp_signed("<", n, zero) for n in (left, divisor)]
     sizes = [g.b.select(sign, g.b.neg(n), n) for sign, n in zip(negative, (left, divisor), strict=True)]

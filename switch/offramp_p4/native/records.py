@@ -16,7 +16,7 @@ from offramp_p4.types import Bits, Type, Varbit, strip
 
 _HEAD = 8  # the number of the kind of record
 _MOST_BYTES = 16 << 20
-"""Of records of one batch that wait for Python; further ones are lost."""
+"""Most bytes of one batch's records that wait for Python; further records are lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class CapturedPort:
         self.name, self.stats = port.name, port.stats
 
     def interest(self) -> list[tuple[int, int]]:
-        """Of the port."""
+        """What the port waits for."""
         return self._port.interest()
 
     def receive(self) -> PacketBatch:
@@ -48,30 +48,30 @@ class CapturedPort:
         self._port.send(batch, rows)
 
     def flush(self) -> None:
-        """Of the port."""
+        """Send what the port has kept."""
         self._port.flush()
 
     def rest(self) -> None:
-        """Of the port."""
+        """Tell the port that the loop is about to wait."""
         self._port.rest()
 
     @property
     def congested(self) -> bool:
-        """Of the port."""
+        """Whether the port is congested."""
         return self._port.congested
 
     @property
     def busy(self) -> bool:
-        """Of the port."""
+        """Whether the port is busy."""
         return self._port.busy
 
     @property
     def up(self) -> bool:
-        """Of the port."""
+        """Whether the port's link is up."""
         return self._port.up
 
     def tick(self, now: float) -> None:
-        """Of the port."""
+        """Pass the tick on to the port."""
         self._port.tick(now)
 
     def close(self) -> None:

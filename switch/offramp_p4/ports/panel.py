@@ -68,7 +68,7 @@ class GatedPort:
         self.received_bytes = 0
 
     def interest(self) -> list[tuple[int, int]]:
-        """Of the port: what comes while it is disabled is taken, so that it is counted."""
+        """What the port waits for; a disabled port still receives, so that dropped frames are counted."""
         return self._port.interest()
 
     def receive(self) -> PacketBatch:
@@ -92,21 +92,21 @@ class GatedPort:
         self._port.send(batch, rows)
 
     def flush(self) -> None:
-        """Of the port: frames that it has taken still leave when it is disabled."""
+        """Send what the port has kept; frames it had accepted before it was disabled still leave."""
         self._port.flush()
 
     def rest(self) -> None:
-        """Of the port."""
+        """Tell the port that the loop is about to wait."""
         self._port.rest()
 
     @property
     def congested(self) -> bool:
-        """Of the port; a disabled one holds nobody back."""
+        """Whether the port is congested; a disabled port never is."""
         return self.enabled and self._port.congested
 
     @property
     def busy(self) -> bool:
-        """Of the port; as above."""
+        """Whether the port is busy; a disabled port never is."""
         return self.enabled and self._port.busy
 
     @property
@@ -115,11 +115,11 @@ class GatedPort:
         return self.enabled and self._port.up
 
     def tick(self, now: float) -> None:
-        """Of the port."""
+        """Pass the tick on to the port."""
         self._port.tick(now)
 
     def close(self) -> None:
-        """Of the port."""
+        """Close the port."""
         self._port.close()
 
 

@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(
 
 
 RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=")
-"""Of ``check_counter``."""
+"""Comparison operators of ``check_counter``."""
 _MAX_DIGITS: Final = 2500
 _MAX_PORT_DIGITS: Final = 9
 _SHOWN: Final = 80

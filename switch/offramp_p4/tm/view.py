@@ -20,7 +20,7 @@ class QueueView(Sized, Protocol):
 
     @property
     def bytes(self) -> int:
-        """Of the frames that wait."""
+        """Bytes of the frames that wait in the queue."""
 
     @property
     def stats(self) -> QueueStats:
@@ -42,7 +42,7 @@ class QueuesView(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Of the frames in all queues."""
+        """Bytes of the frames that wait in all queues."""
 
     @property
     def misdirected(self) -> int:

@@ -18,11 +18,11 @@ from offramp_p4.state.arrays import check_index
 
 FILTERS: Final = ("Lpf", "Wred")
 DIRECT_FILTERS: Final = ("DirectLpf", "DirectWred")
-"""Of the entries of a table."""
+"""Filters that belong to the entries of a table."""
 FRACTION_BITS: Final = 16
-"""Of a level."""
+"""Fractional bits of a level."""
 CHANCE_BITS: Final = 16
-"""Of a probability."""
+"""Fractional bits of a probability."""
 _WHOLE: Final = (1 << 64) - 1
 
 

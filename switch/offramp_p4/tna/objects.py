@@ -25,7 +25,7 @@ _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKET
 _WIDTHS: Final = (1, 8, 16, 32, 64)
 _PAIR_WIDTHS: Final = (8, 16, 32)
 _GROUPS: Final = 1024
-"""Of a selector whose program does not say how many there may be."""
+"""Number of groups of a selector whose program does not say how many there may be."""
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ PORTS_PER_PIPE: Final = 128
 CHANNEL_PORTS: Final = 4
 """Ports of one channel; of several parsers, each takes the packets of some channels."""
 CELL_BYTES: Final = 80
-"""Of the buffer; depths of queues count in these."""
+"""Bytes of a cell of the packet buffer; queue depths count in cells."""
 CHECK_SEQUENCE_BYTES: Final = 4
-"""Of a frame, which packets here come without; counts of bytes, and meters, have them."""
+"""Bytes of a frame's check sequence: packets in the switch lack it, byte counts and meters include it."""
 RECIRCULATION_PORT: Final = 68
 """In every pipe."""
 

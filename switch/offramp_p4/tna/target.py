@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 COLOURS: Final = (0, 1, 3)
-"""Of MeterColor_t: green, yellow, red."""
+"""Values of MeterColor_t for green, yellow and red."""
 
 
 class TnaTarget:

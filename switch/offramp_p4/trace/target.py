@@ -57,7 +57,7 @@ class TracedTnaTarget(TnaTarget):
         self.externs = traced(self.externs, notes, recorder)
 
     def _size(self, e: ir.ExternCall) -> int | None:
-        """Of what has cells that note themselves."""
+        """Number of cells of an extern whose cells record their own accesses; None for other externs."""
         if not isinstance(e.target, ir.ExternInstance) or e.method == "predicate":
             return None
         if e.extern in ACTIONS and not e.extern.startswith("Direct"):

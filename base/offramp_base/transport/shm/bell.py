@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The socket beside the rings: it brings their memory, wakes whoever waits, and closes with either side."""
+"""The socket beside the rings: it transfers their memory, wakes a waiting side, and closes with either side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RING: Final = b"!"
 
 
 def offer(sock: socket.socket, memory: SharedMemory) -> None:
-    """Give the rings to whoever has connected.
+    """Send the memory of the rings to the process that has connected.
 
     Raises:
         OSError: it is gone.
@@ -49,13 +49,13 @@ def accept(sock: socket.socket, name: str) -> SharedMemory:
 
 
 def ring(sock: socket.socket) -> None:
-    """Wake the other side; one that has not yet heard the last rings, or is gone, is not told again."""
+    """Wake the other side; a side that has not yet heard the last rings, or is gone, is not told again."""
     with contextlib.suppress(OSError):
         sock.send(_RING, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
 def hear(sock: socket.socket) -> bool:
-    """Take all rings there are; False where the other side is gone."""
+    """Take all pending rings; False if the other side is gone."""
     while True:
         try:
             if not sock.recv(len(_RING), socket.MSG_DONTWAIT):

@@ -100,7 +100,7 @@ class ShmIO:
         return batch
 
     def fileno(self) -> int:
-        """The descriptor of the socket that wakes, for code that moves frames by itself."""
+        """The descriptor of the wake-up socket, for code that moves frames by itself."""
         return self._socket.fileno()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from offramp_base.native.subset import Words, fence, native, observe, publish
 
 @native
 def reserve_or_want(end: RingEnd, length: int) -> int:
-    """As :func:`offramp_base.native.ring.reserve`; where there is no room, the consumer tells when there is."""
+    """Like :func:`offramp_base.native.ring.reserve`; if there is no room, the consumer will report when there is."""
     place = reserve(end, length)
     wants = Words(end.head) + 1
     if place == NOTHING and end.fault == 0:
@@ -27,7 +27,7 @@ def reserve_or_want(end: RingEnd, length: int) -> int:
 
 @native
 def give_back_and_look(end: RingEnd) -> int:
-    """Let the producer have the bytes of what was seen; not 0 if it waits for them."""
+    """Return the bytes of all seen entries to the producer; not 0 if it waits for them."""
     give_back(end)
     fence()
     return observe(Words(end.head) + 1)

@@ -25,15 +25,16 @@ from offramp_base.transport.shm.ring import give_back_and_look, reserve_or_want
 from offramp_base.wire.batch import PacketBatch
 
 RING_BYTES: Final = 1 << 20
-"""Of each direction."""
+"""Capacity in bytes of each direction's ring."""
 MEMORY_BYTES: Final = 2 * 8 * ring_words(RING_BYTES)
 MOST_MESSAGE: Final = MESSAGE_BYTES + 2 * MAX_FRAME
 _MOST_ROWS_BYTES: Final = 64 << 20
-"""Of a message's frames in rows as long as the longest; what a sender here makes takes a fortieth."""
+"""Most bytes that a message's frames may take as rows padded to the longest frame; messages from :meth:`FrameRings.put`
+take a fortieth of it."""
 
 
 class Spoilt(OfframpError):
-    """The other side of a link has written what cannot be."""
+    """The other side of a link has violated the protocol."""
 
 
 @cache
@@ -60,7 +61,7 @@ class FrameRings:
         self._sent_at, self._received_at = (end.words.ctypes.data for end in (self.sent, self.received))
 
     def put(self, batch: PacketBatch, rows: npt.NDArray[np.intp]) -> int:
-        """Send frames (these rows of the batch) as one message; of how many, 0 where there is no room now.
+        """Send frames (these rows of the batch) as one message; returns how many, 0 if there is no room now.
 
         Where there is none, the other side rings when there is.
 
@@ -122,7 +123,7 @@ class FrameRings:
             raise Spoilt(str(error)) from None
 
     def give_back(self) -> bool:
-        """Let the other side have the room of what was taken; whether it waits for it."""
+        """Return the room of what was taken to the other side; whether it waits for it."""
         return self._call["give_back_and_look"](self._received_at) != 0
 
     def _check(self, end: End) -> None:

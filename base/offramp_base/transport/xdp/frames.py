@@ -51,7 +51,7 @@ class Frames:
         return count if fits.all() else int(fits.argmin())
 
     def copy_to(self, chunks: npt.NDArray[np.uint8], which: npt.NDArray[np.intp], start: int) -> npt.NDArray[np.int32]:
-        """Copy as many frames as ``which`` names chunks into these; their lengths."""
+        """Copy frames into the chunks that ``which`` names, one each; returns their lengths."""
         count = len(which)
         lengths = self.lengths[start : start + count]
         width = int(lengths.max())

@@ -20,7 +20,8 @@ _MMAP_OFFSETS, _RX_RING, _TX_RING, _UMEM_REG, _FILL_RING, _COMPLETION_RING = 1, 
 _RX_PAGE, _TX_PAGE, _FILL_PAGE, _COMPLETION_PAGE = 0, 0x8000_0000, 0x1_0000_0000, 0x1_8000_0000
 
 DESCRIPTOR: Final = np.dtype([("addr", "u8"), ("len", "u4"), ("options", "u4")])
-"""Of a frame in the rings for receiving and sending: its first byte in the memory, its length."""
+"""Descriptor of a frame in the receive and transmit rings: offset of its first byte in the shared memory, and its
+length."""
 _ADDRESS: Final = np.dtype("u8")
 
 
@@ -64,7 +65,7 @@ class Ring:
         return np.arange(start, start + count) % self._size
 
     def advance(self, count: int) -> None:
-        """Tell the kernel that so many more entries are produced or consumed."""
+        """Tell the kernel that ``count`` more entries are produced or consumed."""
         self._at = self._at + count & 0xFFFF_FFFF
         self._mine[0] = self._at
 

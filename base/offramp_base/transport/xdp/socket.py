@@ -222,7 +222,7 @@ class AfXdpSocket:
             self._spare = np.concatenate((self._spare, done))
 
     def _kick(self) -> None:
-        """Have the kernel send what is in the ring, as far as the interface takes it."""
+        """Make the kernel send what is in the ring, as far as the interface takes it."""
         while (waiting := FRAMES - self._rings.sending.ready()) > 0:
             try:
                 self.socket.send(b"", socket.MSG_DONTWAIT)

@@ -13,7 +13,7 @@ from offramp.hermod.chakra.trace import Node
 from offramp_base.errors import OfframpError
 
 Key = tuple[object, ...]
-"""Of a task: ``("node", rank, id)``, ``("barrier", id)``, ``("transfer", source, sink, tag, n)`` or
+"""Key of a task: ``("node", rank, id)``, ``("barrier", id)``, ``("transfer", source, sink, tag, n)`` or
 ``("collective", type, group, ranks, n)``."""
 COMMUNICATION = (schema.SEND, schema.RECEIVE, schema.COLLECTIVE)
 

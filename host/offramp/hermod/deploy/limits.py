@@ -10,9 +10,9 @@ from offramp.hermod.deploy.plan import DeployPlan
 from offramp_base.errors import OfframpError
 
 CONTROL_SHARE = 0.05
-"""Of the line: what control traffic, whose queue goes first, may take unless said otherwise."""
+"""Default share of the line rate that control traffic, whose queue goes first, may take."""
 LOWEST_SHARE = 0.05
-"""Of the line: what the lowest queue keeps unless said otherwise."""
+"""Default share of the line rate that the lowest queue keeps."""
 _BURST_S = 1e-3
 _LEAST_BURST = 16
 

@@ -49,7 +49,7 @@ class _Task:
 
     @property
     def row_bytes(self) -> int:
-        """Of a row; unknown where nothing is sent or received, as empty tensors may have any shape."""
+        """Bytes of a row; unknown where nothing is sent or received, as empty tensors may have any shape."""
         if self.sink is None or len(self.source):
             return row_bytes(self.source)
         return row_bytes(self.sink) if len(self.sink) else UNKNOWN

@@ -81,7 +81,7 @@ class ReplicaDag(Dag):
         return found, of[codes]
 
     def iteration_of_ends(self) -> Array:
-        """Of each task the iteration that may end with it, -1 if none does."""
+        """For each task, the iteration that may end with it, -1 if none does."""
         return np.where((self.code < 0) & (self.code != -1 - at.BARRIER), self.of_iteration.astype(np.int8), -1)
 
 

@@ -127,7 +127,7 @@ class Leo(Kind):
         return replace(placed.job, command=("sh", "-c", script))
 
     def step_s(self, folder: Path) -> float | None:
-        """Of a request, while others are under way."""
+        """Seconds per request, while others are under way; None without a result."""
         path = folder / RESULT
         if not path.is_file():
             return None

@@ -63,7 +63,7 @@ class FullGraph(Training):
 
     @cached_property
     def settings_class(self) -> type[TrainSettings]:
-        """Of ``offramp train``."""
+        """The settings of ``offramp train``."""
         from offramp.train.settings import TrainSettings
 
         return TrainSettings

@@ -39,7 +39,7 @@ class Pipeline(Training):
 
     @cached_property
     def settings_class(self) -> type[UnitgSettings]:
-        """Of ``offramp train unitg``."""
+        """The settings of ``offramp train unitg``."""
         from offramp.unitg.settings import UnitgSettings
 
         return UnitgSettings
@@ -61,6 +61,6 @@ class Pipeline(Training):
         return placed.job.compute_s + sent * 8 / placed.slowest_bps
 
     def step_s(self, folder: Path) -> float | None:
-        """Of the whole run, until the language model is done too."""
+        """Seconds per epoch of the whole run, which ends when the language model does; None without a result."""
         result = result_of(folder)
         return float(result["seconds"]) / int(result["epochs"]) if result else None

@@ -45,7 +45,7 @@ class Sampled(Training):
 
     @cached_property
     def settings_class(self) -> type[DgsSettings]:
-        """Of ``offramp train dgs``."""
+        """The settings of ``offramp train dgs``."""
         from offramp.dgs.settings import DgsSettings
 
         return DgsSettings

@@ -103,7 +103,7 @@ class Sums(Kind):
         return Measured({Way(way): [float(each) for each in seconds] for way, seconds in found.items()})
 
     def step_s(self, folder: Path) -> float | None:
-        """Of what the program calls steps."""
+        """Mean seconds of what the program calls a step."""
         return mean_step_s(folder)
 
 

@@ -47,7 +47,7 @@ class Transformer(Training):
 
     @cached_property
     def settings_class(self) -> type[TorchGtSettings]:
-        """Of ``offramp train torchgt``."""
+        """The settings of ``offramp train torchgt``."""
         from offramp.torchgt.settings import TorchGtSettings
 
         return TorchGtSettings

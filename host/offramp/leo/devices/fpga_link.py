@@ -41,7 +41,8 @@ CARDS: Final[Registry[Callable[[Path, Sequence[str]], list[str]]]] = Registry("c
 _LOG = logging.getLogger(__name__)
 _STATUSES: Final = frozenset(int(status) for status in Status)
 Command = Callable[[Path], tuple[list[str], dict[str, str]]]
-"""Of the socket that the host listens on: what starts an agent that connects there, and its environment variables."""
+"""Given the path of the socket that the host listens on: the command that starts an agent connecting there, and its
+environment variables."""
 
 Heard = Callable[[int, int, int, bytes], None]
 """Called with serial number, status, nanoseconds and message of each answer."""

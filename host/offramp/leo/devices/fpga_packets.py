@@ -35,12 +35,12 @@ def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
 
 
 def lookups(keys: Sequence[bytes]) -> bytes:
-    """Of ``kvs.lookup``: up to ``KEYS`` keys of 8 bytes."""
+    """A packet to ``kvs.lookup``: up to ``KEYS`` keys of 8 bytes."""
     return HEADER.pack(struct.pack("<II", 0, len(keys)), 0) + b"".join(keys)
 
 
 def sums(message: bytes, depth: int) -> list[bytes] | None:
-    """Of ``reduce``: packets whose answers, one after the other, are a request's; None if its length is wrong.
+    """Packets to ``reduce`` whose answers together are those of a request; None if its length is wrong.
 
     ``depth``: bytes of a vector that the engine holds, a multiple of 16.
     """

@@ -140,5 +140,5 @@ class CacheControl:
         return self._session.table_entry(self._name(KEYS), {"key": key}, self._action(_HOLD), params)
 
     def _action(self, name: str) -> str:
-        """Of TNA's programs the actions of a control itself have no pipe's name in front."""
+        """Full name of an action; in TNA programs, actions of a control itself have no pipe's name in front."""
         return next(each for each in (self._name(name), name) if each in self._session.index.actions)

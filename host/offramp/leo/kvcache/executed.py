@@ -43,7 +43,7 @@ class Executed:
 
 
 class _Writes:
-    """Of one client, by its numbers; those of the last :data:`REMEMBERED` numbers."""
+    """One client's writes by request number, for the last :data:`REMEMBERED` numbers."""
 
     def __init__(self) -> None:
         self.replies: dict[int, Frame | None] = {}

@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 
 _JOB = "offramp/allreduce/job"
 _known_jobs: set[int] = set()
-"""Of this process: a job that the switches know already is one group's."""
+"""Jobs, already known to the switches, that groups of this process have taken; a job belongs to one group."""
 _PARTING_S = 10.0
 """How long the end of a group may wait for ranks that did not come to theirs."""
 
@@ -39,7 +39,7 @@ class InSwitch(Offload):
         self._reducer: AllReducer | None = None
 
     def takes(self, request: Request) -> bool:
-        """Of groups of at least two ranks; what one rank sums is there already. A job that is there has all ranks."""
+        """Whether the group has at least two ranks (one has its sum already), or all ranks of a job that exists."""
         least = 2 if self.settings.job is None else len(self.settings.ports)
         return super().takes(request) and max(2, least) <= request.ranks <= len(self.settings.ports)
 

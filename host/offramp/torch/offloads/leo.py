@@ -24,7 +24,7 @@ class Leo(Offload):
         self.sums: LeoSums | None = None
 
     def takes(self, request: Request) -> bool:
-        """Of as many ranks as a device adds at a time."""
+        """Whether the group has no more ranks than a device adds at a time."""
         return super().takes(request) and request.ranks <= reduce.MOST
 
     def open(self, place: Place) -> None:

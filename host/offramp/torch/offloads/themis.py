@@ -35,7 +35,7 @@ class Themis(Offload):
         self._executor: Executor | None = None
 
     def takes(self, request: Request) -> bool:
-        """Of groups of the network's size."""
+        """Whether the group is as large as the network."""
         return super().takes(request) and request.ranks == self._ranks
 
     def open(self, place: Place) -> None:

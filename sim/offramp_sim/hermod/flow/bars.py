@@ -15,9 +15,9 @@ from offramp_sim.hermod.flow.simulate import FlowResult
 
 _KINDS: Final = ("compute", CType.EP, CType.PP, CType.DP)
 LANES: Final = len(_KINDS)
-"""Of a stage: computation and three types of coflow."""
+"""Lanes of a stage: computation and three types of coflow."""
 _LEAST_HELD_UP: Final = 0.02
-"""Of a coflow's time alone: less than that is rounding."""
+"""Least delay that counts as held up, as a share of the coflow's time alone; less is rounding."""
 Stretch = tuple[float, float]
 """Start and length, seconds."""
 

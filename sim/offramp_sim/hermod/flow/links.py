@@ -10,7 +10,7 @@ from offramp_sim.hermod.flow.heaps import enqueue
 from offramp_sim.hermod.flow.layout import NOBODY, Context
 
 NOTHING: Final = 1e-9
-"""Of a resource's capacity: less than that is none."""
+"""Share of a resource's capacity below which what is left counts as none."""
 
 
 @native

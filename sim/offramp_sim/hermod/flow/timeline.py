@@ -21,7 +21,7 @@ COLOURS: Final = {
     "PP": "#54a24b",
     "DP": "#e45756",
 }
-"""Of computation and of coflows."""
+"""Colours of computation and of coflows."""
 MEANINGS: Final = {
     "fair": "every link is shared",
     "fifo": "what was submitted first goes first",

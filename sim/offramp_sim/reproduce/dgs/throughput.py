@@ -24,7 +24,7 @@ _SAMPLERS: Final[dict[str, dict[str, Any]]] = {
     "DGS": {},
 }
 _MATRICES: Final = {"sage": 2, "gcn": 1, "gat": 2}
-"""Of the first layer; attention's two vectors count as one more."""
+"""Weight matrices of the first layer; attention's two vectors count as one more."""
 _ATTENTION: Final = 1.5
 """Time of a sampled vertex under attention over that of a mean: an assumption."""
 

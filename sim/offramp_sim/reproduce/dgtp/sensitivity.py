@@ -29,7 +29,7 @@ _GAMMAS: Final = (0.0, 0.05, 0.1, 0.3)
 _MUS: Final = (0.0, 0.25, 0.5, 1.0, 2.0)
 _SHARES: Final = (0.1, 0.3, 1.0, 3.0)
 _CORES: Final = (8, 10, 12, 16)
-"""Of each server; the testbed's 8 leave one of 32 free."""
+"""Cores of each server; the testbed's 8 leave one of 32 free."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 WORKERS: Final = 16
 HIDDEN: Final = 16
 BINS: Final = 24
-"""Of each worker: initial bins of 1,000 and 5,000 vertices give more."""
+"""Bins of each worker: initial bins of 1,000 and 5,000 vertices give more."""
 _TUNED: Final = (1, 4, BINS)
 """Numbers of bins of which every system gets its best."""
 _BATCHES: Final = 32
-"""Of each worker that are drawn, and stand for the others."""
+"""Batches of each worker that are sampled and represent all others."""
 
 FAN_OUT: Final = {2: (25, 10), 3: (25, 15, 10), 4: (25, 20, 15, 10)}
 BATCH: Final = 1000

@@ -26,7 +26,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 _SECONDS: Final = 0.5
 _ROUNDS: Final = 3
 _SHARES: Final = (0.2, 0.4, 0.6, 0.8, 0.9)
-"""Of what all paths sustain; a path alone is measured as far as it gets."""
+"""Offered loads as shares of what all paths together sustain; a path alone is measured up to its own limit."""
 _REACHED: Final = 0.95
 _RULES: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E, Policy.OUTSTANDING, Policy.WEIGHTED)
 _KVS: Final = {"acc": "model:service_us=0.5,table_bytes=8388608"}

@@ -19,11 +19,11 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
-"""Of the slot-level graphs: a packet costs more than a slot."""
+"""Scale relative to the slot-level graphs: simulating a packet costs more than a slot."""
 
 
 _DRAWS = 3
-"""Of background traffic, averaged in figure 19."""
+"""Draws of background traffic over which figure 19 averages."""
 
 
 def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:

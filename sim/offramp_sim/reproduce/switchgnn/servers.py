@@ -16,7 +16,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 from offramp_sim.slot.host_based import epoch_seconds
 
 MEMORY_MB: Final = 10.0
-"""Of the switch (section 5.1)."""
+"""Memory of the switch in MB (section 5.1)."""
 
 LAYERS: Final = 4
 _SCHEMES: Final = {

@@ -17,7 +17,7 @@ from offramp.graph.partition import partition
 from offramp_sim.reproduce.gpu import A100, RTX3090, Gpu
 
 GPUS: Final = 8
-"""Of a server."""
+"""GPUs of a server."""
 _VERTICES: Final = 8000
 
 

@@ -25,7 +25,7 @@ from offramp_sim.reproduce.torchgt.training import BASE, HARD, run_here
 from offramp_sim.torchgt.measure import Case, measure, peak_bytes
 
 _GPU_BYTES: Final = 24e9
-"""Of an RTX 3090."""
+"""GPU memory of an RTX 3090, in bytes."""
 _RANKS: Final = [1, 2, 4, 8]
 
 

@@ -37,7 +37,7 @@ _MEGAJOULES: Final = {  # table 5.6: GLEM, TAPE, UniTG
     ("revgat", "pubmed"): (4.62, 4.20, 0.46),
 }
 _LM_WEIGHTS: Final = 86e6
-"""Of DeBERTa-base without its embeddings."""
+"""Parameters of DeBERTa-base without its embeddings."""
 _LM_FLOPS: Final = 71e12
 """Peak of an RTX 3090's tensor cores in 16 bits with float32 sums."""
 _ITERATIONS: Final = 8

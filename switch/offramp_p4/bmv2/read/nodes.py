@@ -11,9 +11,9 @@ from typing import Any, Final, NoReturn
 from offramp_base.errors import OfframpError
 
 MAX_BITS: Final = 1 << 16
-"""Of a number in the document."""
+"""Widest number in the document, in bits."""
 MAX_SIZE: Final = (1 << 31) - 1
-"""Of a table or an array, and of an id."""
+"""Largest size of a table or an array, and largest id."""
 _HEX: Final = re.compile(r"-?(0x)?[0-9a-fA-F]+")
 
 

@@ -18,7 +18,7 @@ from offramp_p4.bmv2.read.tables import PipelineReader
 from offramp_p4.engine import walk
 
 _SELECTED_BITS: Final = 32
-"""Of the hash by which a selector chooses."""
+"""Width of the hash by which a selector chooses a member."""
 
 
 class PortableReader(ProgramReader):

@@ -17,7 +17,7 @@ from offramp_p4.types import BOOL, Bits, Type
 _UNREAD: Final = ("extern_instances",)
 """Lists that a program for simple_switch leaves empty."""
 _SELECTED_BITS: Final = 32
-"""Of the hash by which a selector chooses."""
+"""Width of the hash by which a selector chooses a member."""
 
 
 class V1modelReader(ProgramReader):

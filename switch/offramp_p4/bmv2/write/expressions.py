@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.write.places import Bindings
 
 MAX_SHIFT_BITS: Final = 8
-"""Of an amount that bmv2 shifts by; more would be numbers of unbounded size."""
+"""Widest amount in bits by which bmv2 may shift; wider ones would make numbers of unbounded size."""
 _COMPARISONS: Final = {"==", "!=", "<", "<=", ">", ">="}
 
 

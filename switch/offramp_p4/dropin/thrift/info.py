@@ -86,7 +86,7 @@ class Info:
         return self._running.device.now_ns // 1000
 
     def get_time_since_epoch_us(self) -> int:
-        """Of the clock on the wall."""
+        """The wall clock in microseconds since the Unix epoch."""
         return time.time_ns() // 1000
 
     def set_all_egress_queue_depths(self, depth_pkts: int) -> int:

@@ -24,7 +24,7 @@ SUPPLIED: Final[dict[str, Callable[..., Any]]] = {
     "destination": runtime.reachable,
 }
 _KIND: Final = ll.FunctionType(I64, [PTR, PTR, *[I64] * 4])
-"""Of the context, the packet's memory, length of the frame, port, 1 for one of the host, passes that it has made."""
+"""Type of ``run_main``: context, packet memory, frame length, port, 1 if a port of the host, passes made so far."""
 
 
 def write(assembly: Assembly) -> None:

@@ -28,7 +28,8 @@ SUPPLIED: Final[dict[str, Callable[..., Any]]] = {
     "destination": runtime.reachable,
 }
 _KIND: Final = ll.FunctionType(I64, [PTR, PTR, *[I64] * 6])
-"""Of the context, the packet's memory, length of the frame, port, path, address of what it brings, instance, class."""
+"""Type of a half: context, packet memory, frame length, port, path, address of the metadata brought, instance,
+class."""
 _HALVES: Final = (
     ("ingress", INGRESS, names.INGRESS_RESULTS),
     ("egress", EGRESS, names.EGRESS_RESULTS),

@@ -28,7 +28,7 @@ _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Of the first byte."""
+    """Address of an array's first byte."""
     first: int = array.__array_interface__["data"][0]
     return first
 

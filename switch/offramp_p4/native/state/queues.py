@@ -40,7 +40,7 @@ class NativeQueue:
 
     @property
     def bytes(self) -> int:
-        """Of the frames that wait."""
+        """Bytes of the frames that wait in the queue."""
         return int(self._words[q.Queue.bytes])
 
     @property
@@ -120,7 +120,7 @@ class NativeManager:
 
     @property
     def held_bytes(self) -> int:
-        """Of the frames in all queues."""
+        """Bytes of the frames that wait in all queues."""
         return int(self._context.words[at.Context.held_bytes])
 
     @property

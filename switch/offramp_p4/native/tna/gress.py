@@ -22,7 +22,7 @@ from offramp_p4.tna.ports import CHECK_SEQUENCE_BYTES
 from offramp_p4.tna.thread import ERROR_BITS, MASK48, NO_MATCH, reads
 
 KIND: Final = ll.FunctionType(I32, [PTR, PTR, I64, I64, I64])
-"""Of the context, the packet's memory, lengths of frame and packet, and the channel."""
+"""Type of a gress: context, packet memory, lengths of frame and packet in bytes, and the channel."""
 
 
 def write_gress(g: Emitter, target: TnaTarget) -> Value:

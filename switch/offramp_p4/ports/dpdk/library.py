@@ -14,7 +14,7 @@ from offramp_p4.ports.dpdk.sources import library
 
 MOST_WORKERS: Final = 16
 _MEMORY_MB: Final = 160
-"""Of DPDK: 16,383 frames of 2,048 bytes, and rings."""
+"""Memory in MB that DPDK reserves: 16,383 frames of 2,048 bytes, and rings."""
 _INT: Final = ctypes.c_int
 _LONG: Final = ctypes.c_int64
 _AT: Final = ctypes.c_void_p

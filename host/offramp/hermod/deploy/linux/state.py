@@ -12,7 +12,7 @@ from offramp.hermod.deploy.plan import DeployPlan
 from offramp_base.errors import OfframpError
 
 HANDLE = "4845:"
-"""Of our disciplines; nobody else's is touched."""
+"""Handle of our own queueing disciplines; no others are touched."""
 _ROOT = 1
 _FIRST = 0x10
 _GUARANTEED = 8000

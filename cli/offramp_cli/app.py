@@ -42,7 +42,7 @@ class LateGroup(Late, TyperGroup):
         """The tree has them."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (of click)
-        """Their names."""
+        """Names of the commands and groups, without importing any."""
         return list(self.group.members)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002

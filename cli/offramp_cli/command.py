@@ -172,7 +172,7 @@ class Late:
 
     @property
     def params(self) -> Any:
-        """The options."""
+        """Options of the command, made when they are first asked for."""
         return self._made.params if self.declaration else self.__dict__["params"]
 
     @params.setter
@@ -208,7 +208,7 @@ class LateCommand(Late, TyperCommand):
 
 
 def imported(name: str) -> Any:
-    """What ``module:attribute`` names."""
+    """The object that ``module:attribute`` names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 

@@ -26,7 +26,7 @@ def switch_doctor(result: Result) -> None:
 
 @dataclass(frozen=True)
 class Ports:
-    """What a smartNIC's agent is to run on."""
+    """Ports that a smartNIC's agent is to use, and the queues of each."""
 
     port: Annotated[
         tuple[str, ...],

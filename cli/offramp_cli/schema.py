@@ -17,7 +17,7 @@ from offramp_cli.tree import Group, member
 
 @dataclass(frozen=True)
 class SchemaSettings:
-    """A command."""
+    """The command whose schema is printed."""
 
     words: Annotated[
         tuple[str, ...], Field("The words of a command, such as train dgs", position=True, metavar="COMMAND…")

@@ -255,7 +255,7 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 
 @contextmanager
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
-    """The same on veth pairs, with a smartNIC's agent at the workers' ends."""
+    """A P4 software switch on veth pairs, with a smartNIC's agent at the workers' ends."""
     from offramp.nic.process import AgentProcess
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe for switches: the same one in this process and in the process that tries a pushed program first."""
+"""A recipe for switches, shared by this process and the process that first tries a pushed program."""
 
 from __future__ import annotations
 

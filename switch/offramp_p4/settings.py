@@ -131,7 +131,7 @@ class Settings(Preprocessor):
         ),
     ] = field(default_factory=dict)
     transport: Annotated[
-        str, Field("Opens links that are bare interfaces, auto by af_packet", choices=(AUTO, *TRANSPORTS))
+        str, Field("Transport that opens links named by a bare interface; auto: af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
     cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
     spread: Annotated[
@@ -164,19 +164,19 @@ class Settings(Preprocessor):
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Its private key, PEM")] = None
+    grpc_key: Annotated[str | None, Field("Private key of the P4Runtime server, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
-    insecure: Annotated[
-        bool, Field("Serve P4Runtime where other machines reach it though clients show no certificates")
-    ] = False
+    insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
     seed: Annotated[int, Field("Random seed for the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None
     log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file")] = None
-    traces: Annotated[str | None, Field("The same as JSON lines, one for each packet", key="trace")] = None
+    traces: Annotated[
+        str | None, Field("Write the trace of each packet to this file as JSON lines, one per packet", key="trace")
+    ] = None
     max_message: Annotated[
         int | None,
         Field(

@@ -170,7 +170,7 @@ class Switch:
         return self.run_batch(batch)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """The same, without what the packet generator makes."""
+        """Run a batch without what the packet generator makes."""
         out: list[tuple[int, bytes]] = []
         emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0

@@ -29,7 +29,7 @@ def _exports() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Import:
-    """What is read, and what it does not say."""
+    """The files that are read, and defaults for what they leave out."""
 
     format: Annotated[str, Field("Format of the files", choices=_imports, position=True)]
     files: Annotated[tuple[Path, ...], Field("The files; some formats take several", position=True)]
@@ -41,7 +41,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Export:
-    """What is written."""
+    """A cluster file, and the format in which it is written."""
 
     format: Annotated[str, Field("Format to write", choices=_exports, position=True)]
     cluster: Annotated[Path, Field("A cluster file, YAML or TOML", position=True)]
@@ -49,7 +49,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Out:
-    """Where the outcome goes."""
+    """Where the result is written."""
 
     out: Annotated[
         Path | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate dgtp``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
+"""``offramp simulate dgtp``: placement of a GNN training job's tasks, and its time under online scheduling."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ def _boards() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Board:
-    """A board."""
+    """The board of a command."""
 
     board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
 
 
 @dataclass(frozen=True)
 class BuildSettings(Board):
-    """A bitstream to be made."""
+    """Settings of a bitstream build."""
 
     seed: Annotated[int, Field("Random seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
@@ -46,7 +46,7 @@ class BuildSettings(Board):
 
 @dataclass(frozen=True, kw_only=True)
 class FlashSettings(Board):
-    """A bitstream for a board."""
+    """A bitstream, and the board to load it into."""
 
     bitstream: Annotated[Path, Field("Bitstream that offramp fpga build has made", position=True)]
     dry_run: Annotated[bool, Field("Only print what would be run")] = False

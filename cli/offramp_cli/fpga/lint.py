@@ -17,7 +17,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class LintSettings:
-    """What is read."""
+    """Modules to lint."""
 
     module: Annotated[tuple[str, ...], Field("Modules; all by default", position=True)] = ()
 

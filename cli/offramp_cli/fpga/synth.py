@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SynthSettings:
-    """What is synthesised."""
+    """Modules to synthesise."""
 
     module: Annotated[tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)] = ()
     fmax: Annotated[bool, Field("Also place and route on an ECP5, for the clock (takes minutes)")] = True

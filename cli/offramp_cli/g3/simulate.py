@@ -30,7 +30,7 @@ def _modes() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """What is simulated."""
+    """Settings of a simulated pipeline."""
 
     graph: Annotated[str, Field("A graph, as for offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
     workers: Annotated[int, Field("Machines with one device each", least=1)] = 8

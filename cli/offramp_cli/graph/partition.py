@@ -16,7 +16,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class GraphPartitionSettings:
-    """What is cut."""
+    """The graph, and how it is partitioned."""
 
     graph: Annotated[
         str,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AbuseSettings:
-    """Whether somebody abuses the job's DSCPs."""
+    """Settings of another sender that abuses the job's DSCPs."""
 
     abuse: Annotated[
         bool,

@@ -87,11 +87,14 @@ class DeploySettings:
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
     target: Annotated[
         str,
-        Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
+        Field(
+            "Target of the plan",
+            choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"},
+        ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
-    read_back: Annotated[bool, Field("Print what is there")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if they differ")] = False
+    read_back: Annotated[bool, Field("Print the current state of the target")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
         bool, Field("Replace another plan that is deployed; sonic: replace all queues but PFC's", group="Queues")
@@ -181,7 +184,7 @@ class DeploySettings:
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The action that the options ask for."""
         return next((name for name in _ACTIONS if getattr(self, name)), "apply")
 
 
@@ -225,7 +228,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
-    """What was fitted, and how: in lines for people, and in the JSON."""
+    """Report how the plan was fitted: in lines for people, and in the JSON."""
     from offramp.hermod.plan_file import SCHEMA
 
     if settings.undo or settings.read_back:

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """A cluster."""
+    """The cluster of a command."""
 
     on: Annotated[str, Field("A cluster file, or a running laboratory: lab, or lab:NAME")]
 
     def cluster(self) -> Cluster:
-        """The cluster, read."""
+        """The cluster, read from its file."""
         from offramp.cluster import read_cluster
         from offramp_sim.lab.state import find
 
@@ -56,7 +56,7 @@ class PlanSettings(Where):
 
 @dataclass(frozen=True)
 class RunSettings(PlanSettings):
-    """The same, and how it runs."""
+    """A job, where it should run, and how."""
 
     by: Annotated[str | None, Field("Use this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
     ablate: Annotated[bool, Field("Run the job again without the offload, to compare")] = False
@@ -213,7 +213,7 @@ def _trace(folder: Path, path: Path) -> None:
 
 
 def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
-    """The plan's table."""
+    """Show a job's plan as a table."""
     from offramp.report.units import duration
 
     table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
@@ -227,7 +227,7 @@ def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:
-    """What was measured, beside what was predicted."""
+    """Show measured times beside predicted ones."""
     from offramp.report.units import duration
 
     for way, each in content["measured"].items():

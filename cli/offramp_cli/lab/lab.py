@@ -31,7 +31,7 @@ MODES: Final = {
 
 @dataclass(frozen=True)
 class Up:
-    """What is built."""
+    """Settings of a laboratory to start."""
 
     cluster: Annotated[Path, Field("A cluster file", position=True)]
     name: Annotated[str | None, Field("Name of the laboratory", shown_default="the cluster's")] = None
@@ -40,14 +40,14 @@ class Up:
 
 @dataclass(frozen=True)
 class Which:
-    """A laboratory."""
+    """Which laboratory a command is about."""
 
     name: Annotated[str | None, Field("Name of the laboratory", position=True, shown_default="the only one")] = None
 
 
 @dataclass(frozen=True)
 class Down(Which):
-    """What ends."""
+    """Which laboratory ends."""
 
     all: Annotated[bool, Field("All laboratories of this user")] = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands that run an application are told: which one, on which devices, with whose code and data."""
+"""Settings of all commands that run an application: which one, on which devices, with whose code and data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo validate`` and ``plan``: what a configuration comes to, before anything runs."""
+"""``offramp leo validate`` and ``plan``: the paths, times and capacity of a configuration, before anything runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Files:
 
 @dataclass(frozen=True)
 class PlanSettings(Files):
-    """What is shown of them."""
+    """Which parts of the plan are shown."""
 
     cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
     steps: Annotated[bool, Field("Show every link and function on each path")] = False
@@ -47,7 +47,7 @@ class PlanSettings(Files):
 
 @dataclass(frozen=True)
 class Checked(Files):
-    """What is checked."""
+    """The configuration that is checked."""
 
     code: Code = ()
     data_folder: DataFolder = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo profile``: what the links and functions of a configuration take on this machine."""
+"""``offramp leo profile``: performance of a configuration's links and functions on this machine."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class LeoSettings:
             shown_default=", ".join(_RULES),
         ),
     ] = ()
-    cores: Annotated[int | None, Field("Cores of each host that serve", least=1)] = None
+    cores: Annotated[int | None, Field("Serving cores of each host", least=1)] = None
     load: Annotated[
         tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="Load", above=0)
     ] = ()
@@ -181,6 +181,6 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
         last = row["load"]
     console.print(table)
     console.print(
-        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers a second (for each tenant); JCT: mean time "
+        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers per second (for each tenant); JCT: mean time "
         "inside the hosts, us; median and 99 %: from arrival to answer, us."
     )

@@ -34,7 +34,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Socket:
-    """Where an agent is spoken to."""
+    """The control socket of an agent."""
 
     socket: Annotated[str, Field("Control socket; its permissions say who may use the agent")] = (
         "/run/offramp-nic/agent.sock"
@@ -43,7 +43,7 @@ class Socket:
 
 @dataclass(frozen=True)
 class Agent(Socket):
-    """An agent."""
+    """Settings of an agent that runs."""
 
     port: Annotated[
         tuple[str, ...],
@@ -119,7 +119,7 @@ def _run(agent: Agent, where: Build, *more: str) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where metrics go."""
+    """Where metrics are written."""
 
     out: Annotated[
         Path | None,

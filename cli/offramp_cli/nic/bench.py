@@ -41,7 +41,7 @@ def _choices() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is measured."""
+    """Settings of the measurement."""
 
     link: Annotated[
         tuple[str, ...], Field("Links; repeatable", short="-l", choices=_choices, shown_default="all of them")

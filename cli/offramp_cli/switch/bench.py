@@ -31,7 +31,7 @@ METHOD = (
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is measured."""
+    """Settings of the measurement."""
 
     program: Annotated[
         str | None,

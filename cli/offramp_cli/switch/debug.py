@@ -44,7 +44,7 @@ class DebugSettings(Preprocessor):
             raise SettingsError("stdio", "expected either {stdio} or {listen} ADDRESS")
 
     def launch(self) -> Launch:
-        """What is run where a client asks for nothing else."""
+        """The launch request for a client that sends no program of its own."""
         from offramp_p4.debug.launch import Launch
 
         return Launch(

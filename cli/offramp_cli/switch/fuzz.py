@@ -36,7 +36,7 @@ def _engines() -> list[str]:
 
 @dataclass(frozen=True)
 class FuzzSettings:
-    """A campaign."""
+    """Settings of a fuzzing campaign."""
 
     minutes: Annotated[float, Field("Minutes to run", least=0)] = 1.0
     seed: Annotated[int, Field("Random seed of the first trial; each further trial takes the next number", least=0)] = 0

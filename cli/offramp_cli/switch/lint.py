@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Strictness:
-    """What follows from warnings."""
+    """Whether warnings make the command fail."""
 
     strict: Annotated[bool, Field("Exit with code 1 if there is a warning")] = False
 

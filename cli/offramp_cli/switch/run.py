@@ -32,7 +32,7 @@ _LOG_LEVELS: Final = {
 
 @dataclass(frozen=True)
 class Start:
-    """What the command alone knows."""
+    """Settings that only the command has."""
 
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Start")] = False
     translation: Annotated[

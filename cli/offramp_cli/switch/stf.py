@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StfSettings:
-    """What is run."""
+    """The program and the STF files to run."""
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
     engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """What is sent."""
+    """The program, and the packets to trace through it."""
 
     packet: Annotated[
         tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeatable", item=parse_packet)
@@ -62,7 +62,7 @@ def trace(source: Source, settings: TraceSettings, result: Result) -> None:
     files = [(file, read_stf(file)) for file in (settings.entries, settings.stf) if file is not None]
 
     def prepared(sink: Callable[[PacketTrace], object], packets: int) -> Switch:
-        """A switch that has run the files and so many of the packets."""
+        """A switch that has run the files and the first ``packets`` packets."""
         switch = Switch(program, seed=settings.seed, trace=sink)
         for file, commands in files:
             replay(switch, commands, str(file))

@@ -32,7 +32,7 @@ def _lanes() -> list[str]:
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What is planned."""
+    """The graph, the partition and the switch of a plan."""
 
     graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)]
     workers: Annotated[int, Field("Workers that share the graph", least=1)] = 4
@@ -144,7 +144,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
-    """What was asked for, ready for JSON."""
+    """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
     given = {name: getattr(settings, name) for name in names}
     return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
@@ -240,7 +240,7 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         ("cut edges C", number(numbers["C"])),
         ("copies under p2p R", number(numbers["R"])),
         ("copies a boundary vertex r", f"{numbers['r']:.2f}"),
-        ("packets a vertex", number(numbers["chunks"])),
+        ("packets per vertex", number(numbers["chunks"])),
         ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
         ("blocks", number(numbers["blocks"])),
         ("levels", number(numbers["levels"])),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp transport bench``: how fast the ways are that frames can take to the switch."""
+"""``offramp transport bench``: the speed of each transport between a host and the switch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _transports() -> list[str]:
 
 @dataclass(frozen=True)
 class TransportBench:
-    """What is measured."""
+    """Settings of the measurement."""
 
     transport: Annotated[tuple[str, ...], Field("Only these; repeatable", choices=_transports, short="-t")] = ()
     size: Annotated[tuple[int, ...], Field("Frame size in bytes; repeatable", least=22, most=1500)] = SIZES

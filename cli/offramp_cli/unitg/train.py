@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """Whether both models are measured in place of a training."""
+    """Whether both models are measured instead of trained."""
 
     measure: Annotated[
         int, Field("Instead of training: rounds to measure both models alone, interleaved and colocated", least=0)

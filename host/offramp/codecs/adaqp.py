@@ -32,7 +32,7 @@ _CODE_BITS: Final = 2
 
 
 class AdaqpCodec(FeatureCodec):
-    """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
+    """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits per row.
 
     AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients
     are added once by their owner, so that their ranges alone count.

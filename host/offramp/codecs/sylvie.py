@@ -96,7 +96,7 @@ class SylvieCodec(FeatureCodec):
 
 
 class _FixedWidth(SylvieCodec):
-    """The same width for every vertex and epoch, so that codes of several workers share their steps and add up."""
+    """One width for all vertices and epochs, so that codes of several workers share their steps and add up."""
 
     summable = True
     samples = True

@@ -50,7 +50,7 @@ class Exploration:
 
     steps: int = 10_000
     beta: Annotated[
-        float, Field("Greed of a walk: 1 / the relative cost that it shrugs off", least=0, group="Search")
+        float, Field("Greed of a walk: 1 / the relative increase in cost that it tolerates", least=0, group="Search")
     ] = 20.0
     gamma: Annotated[float, Field("Simulate placements within this share of the best path", least=0)] = 0.1
     mu: Annotated[float, Field("Capacities may be exceeded by this share on the way", least=0)] = 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement as a plan that launchers and training scripts read: which rank where, which store where."""
+"""A placement as a plan that launchers and training scripts read: the machine of each rank and store."""
 
 from __future__ import annotations
 

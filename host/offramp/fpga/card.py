@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Whose registers: ``control_port``'s engine, in bits 9:8 of a place."""
+    """Engine whose registers are accessed: bits 9:8 of a place in ``control_port``."""
 
     KVS_LOOKUP = 0
     REDUCE = 1

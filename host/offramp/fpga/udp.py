@@ -57,7 +57,7 @@ class Target(IntEnum):
 
 
 class Reply(IntEnum):
-    """What became of a datagram."""
+    """Outcome of a datagram."""
 
     DONE = 0
     BUSY = 1
@@ -67,7 +67,7 @@ class Reply(IntEnum):
 
 
 class Control(IntEnum):
-    """What ``control_port.sv`` does."""
+    """Requests to ``control_port.sv``."""
 
     TABLE = 0
     SET = 1

@@ -197,7 +197,7 @@ def _put(name: str, into: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
 
 @_rule("dropout")
 def _dropout(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
-    """The same mask whatever the number of ranks."""
+    """Dropout with the same mask whatever the number of ranks."""
     x, p = args[0], _argument(args, kwargs, 1, "p", 0.5)
     if not _argument(args, kwargs, 2, "training", default=True) or p == 0:
         return NotImplemented

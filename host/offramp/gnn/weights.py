@@ -89,7 +89,7 @@ def save_weights(path: Path, state: dict[str, torch.Tensor], about: dict[str, An
 
 
 def load_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """A ``state_dict`` and the document with it, which is somebody else's word; nothing in the files is executed.
+    """A ``state_dict`` and the document with it, both untrusted; nothing in the files is executed.
 
     Raises:
         OfframpError: files that :func:`save_weights` did not write.

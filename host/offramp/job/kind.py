@@ -42,9 +42,9 @@ class Measured:
 
 
 Measure = Callable[[Sequence[str], int], Measured]
-"""Measures these ways on the cluster; of so many bytes, where that matters."""
+"""Measures these ways on the cluster; with this many bytes, where that matters."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
-"""Deploys ways, runs the ranks of a job once within so many seconds, and takes everything away."""
+"""Deploys ways, runs the ranks of a job once within this many seconds, and removes everything."""
 
 
 @dataclass(frozen=True)

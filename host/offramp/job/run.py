@@ -36,7 +36,7 @@ _POLL_S: Final = 0.1
 
 
 def _silent(what: str, name: str) -> None:
-    """Nobody wants to know."""
+    """Ignore a report of progress."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class There:
-    """What was put there for the ranks.
+    """What was deployed for the ranks.
 
     Attributes:
         network: file for ``OFFRAMP_NETWORK``; None where they need none.
@@ -230,7 +230,7 @@ def calibrate(
     timeout_s: float,
     note: Note = _silent,
 ) -> Measured:
-    """Seconds of a step, or of so many bytes, by each way that works on the cluster.
+    """Measure the seconds of a step, or of ``size`` bytes, by each way that works on the cluster.
 
     Raises:
         OfframpError: it cannot be deployed or run, or takes too long.

@@ -65,7 +65,7 @@ class ProgramOnSwitch(ABC):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name of the step for people."""
         return f"{self.what} on {self.switch.name}"
 
     @abstractmethod
@@ -211,7 +211,7 @@ def _control(session: Session) -> AllReduceControl | None:
 
 @contextlib.contextmanager
 def _session(switch: Switch, timeout_s: float) -> Iterator[Session]:
-    """A session that looks, and is nobody's primary controller."""
+    """A session that only reads, and is not primary controller."""
     from offramp_base.p4rt.tls import Tls
 
     tls = Tls(switch.cert, switch.key, switch.ca) if switch.ca or switch.cert else None

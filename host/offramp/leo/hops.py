@@ -59,13 +59,13 @@ class Recorder:
         self._file.write(json.dumps({"at_ns": at, "where": where, "note": note}) + "\n")
 
     def close(self) -> None:
-        """Note nothing more."""
+        """Stop recording."""
         self._file.close()
 
 
 @cache
 def recorder() -> Recorder | None:
-    """This process's, if anybody wants to know."""
+    """The recorder of this process; None if nothing is recorded."""
     folder = os.environ.get(FOLDER)
     return None if folder is None else Recorder(Path(folder), os.environ.get(SIDE, "process"))
 

@@ -20,7 +20,7 @@ MODELS: Final[Registry[type[Model]]] = Registry("model", "offramp.models")
 
 
 class ModelSettings(Protocol):
-    """What of a run's settings decides its model."""
+    """The settings of a run that decide its model."""
 
     @property
     def model(self) -> str:

@@ -45,7 +45,7 @@ class VertexDropout:
         return mix(rows + columns) >> np.uint64(_UNUSED) >= np.uint64(self.probability * 2**_BITS)
 
     def _mask_on(self, device: torch.device, ids: npt.NDArray[np.int64], width: int, layer: int) -> torch.Tensor:
-        """The same bits, made where the features are."""
+        """The bits of :meth:`mask`, made where the features are."""
         key = int(self._key(layer)[0].astype(np.int64))
         rows = splitmix_tensor.mix(torch.from_numpy(ids).to(device) ^ key)[:, None]
         columns = torch.arange(width, device=device) * splitmix_tensor.signed(GOLDEN)

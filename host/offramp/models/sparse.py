@@ -19,7 +19,7 @@ Operator = Callable[[torch.Tensor], torch.Tensor]
 def torch_csr(
     matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: torch.device | None = None
 ) -> torch.Tensor:
-    """The same matrix as a torch CSR tensor, by default in main memory."""
+    """The matrix as a torch CSR tensor, by default in main memory."""
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
@@ -111,7 +111,7 @@ class FeatureMatrix(Protocol):
         """Those of the first ``count`` vertices."""
 
     def to_dense(self) -> torch.Tensor:
-        """The same features as a dense ``(n, F)`` tensor."""
+        """The features as a dense ``(n, F)`` tensor."""
 
 
 class SparseFeatures:
@@ -137,5 +137,5 @@ class SparseFeatures:
         return product
 
     def to_dense(self) -> torch.Tensor:
-        """The same features as a dense ``(n, F)`` tensor."""
+        """The features as a dense ``(n, F)`` tensor."""
         return self._features.to_dense()

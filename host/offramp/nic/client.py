@@ -20,7 +20,7 @@ _FIRST_LOOKS = 64  # at the ring before the process sleeps until the bell
 
 
 class Reply(NamedTuple):
-    """What became of a request; ``status`` is a number of :class:`offramp.device.Status`."""
+    """Outcome of a request; ``status`` is a number of :class:`offramp.device.Status`."""
 
     request: int
     status: int
@@ -152,7 +152,7 @@ class Client:
         return numbers
 
     def reconnect(self) -> None:
-        """A new connection with the same tables; what is unfinished must be abandoned.
+        """Connect again with the same tables; unfinished requests must be abandoned.
 
         Raises:
             OfframpError: nobody is there, or the agent does not let go of the memory.

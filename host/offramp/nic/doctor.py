@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has of what the agent needs, and what to do about the rest."""
+"""Checks of what the agent needs on this machine, and advice on what is missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def checks() -> Iterator[Check]:
 
 
 def _driver(library: str) -> bool:
-    """Whether DPDK's folder of drivers has it, in whatever version."""
+    """Whether DPDK's folder of drivers has the library, in any version."""
     if shutil.which("pkg-config") is None:
         return False
     command = ["pkg-config", "--variable=libdir", "libdpdk"]

@@ -17,7 +17,7 @@ class Arena:
         self.size = end - start
 
     def take(self, length: int) -> int | None:
-        """Offset of a piece of so many bytes; None where no hole is so long."""
+        """Offset of a free piece of ``length`` bytes; None if no hole is that large."""
         length = max(-(-length // LINE), 1) * LINE
         for place, (start, end) in enumerate(self._free):
             if end - start >= length:

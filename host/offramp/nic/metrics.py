@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent counts as metrics, in Prometheus' text format (version 0.0.4)."""
+"""An agent's counters as metrics in Prometheus' text format (version 0.0.4)."""
 
 from __future__ import annotations
 

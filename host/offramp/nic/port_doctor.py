@@ -22,7 +22,7 @@ _DEVICES: Final = Path("/sys/bus/pci/devices")
 
 
 def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator[Check]:
-    """What the agent finds about a port, as it would open it with so many queues.
+    """Findings of the agent about a port, as it would open it with ``queues`` queues.
 
     Nothing is changed for good; a port that another program has, such as a running agent, cannot be asked.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent as a child process of whoever needs one."""
+"""An agent as a child process of a program that needs one."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Rings:
             self.gone = True
 
     def ended(self, timeout_s: float) -> bool:
-        """Whether the agent lets go of the rings, and so of all memory, within the time: until then it may write."""
+        """Whether the agent releases the rings, and so all memory, within the time: until then it may write."""
         deadline = time.monotonic() + timeout_s
         while not self.gone and (left := deadline - time.monotonic()) > 0:
             self.wait(left)

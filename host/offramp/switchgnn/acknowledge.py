@@ -54,7 +54,7 @@ def ack_entries(
 
 
 def _owner_masks(block: BlockPlan) -> IntArray:
-    """``(k,)`` owners of what is added to each vertex, a bit a worker."""
+    """``(k,)`` owners of what is added to each vertex, one bit per worker."""
     masks = np.zeros(len(block.vertices), np.int64)
     indptr, sources = block.sources
     np.bitwise_or.at(masks, rows_of(indptr), np.int64(1) << block.owner[sources].astype(np.int64))

@@ -39,7 +39,7 @@ def chunk_widths(features: int, chunks: int, lanes: int) -> IntArray:
 
 
 def segments_for(widths: IntArray) -> IntArray:
-    """Segments of packets with so many features, at least one."""
+    """Segments of packets with this many features, at least one."""
     return np.maximum(-(-widths // LANES), 1)
 
 

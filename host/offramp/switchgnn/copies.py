@@ -32,7 +32,7 @@ class Copies:
 
     @property
     def B(self) -> int:  # noqa: N802
-        """Vertices that somebody needs."""
+        """Vertices that another worker needs."""
         return len(np.unique(self.copies[:, 0]))
 
     @property

@@ -19,7 +19,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 _ALIKE = 8
-"""Links and pipeline of which neither is so many times as slow as the other wait for each other."""
+"""Links and pipeline wait for each other unless one is at least this many times as slow as the other."""
 
 
 @dataclass(frozen=True)

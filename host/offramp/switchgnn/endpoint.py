@@ -311,7 +311,7 @@ class Endpoint:
         self._look_at(reception)
 
     def _look_at(self, reception: Reception) -> None:
-        """Something came."""
+        """Acknowledge, or count, what the reception has finished, then check whether it is complete."""
         news = reception.finished_since()
         if self._recovery.acks:
             self._acknowledge(reception.acknowledgements(news))

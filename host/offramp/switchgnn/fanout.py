@@ -93,7 +93,7 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1
 
 
 def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
-    """The same with each vertex's hops in the order of the ports that they lead to."""
+    """The contributions with each vertex's hops in the order of the ports that they lead to."""
     port = np.asarray(ports, np.int64)[found.dst_owner]
     found = found.select(np.lexsort((found.hop, port, found.src_id, found.block_id)))
     starts = np.flatnonzero(np.diff(found.src_id, prepend=-1) | np.diff(found.block_id, prepend=-1))

@@ -47,7 +47,7 @@ def selections(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
 
 
 def selections_of_partials(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
-    """The same for partial sums: a destination of few workers is not worth its result."""
+    """Masks for partial sums: a destination of few workers is not worth its result."""
     r = np.repeat(boundary.r, boundary.r)
     host = 2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES)
     yield r * host <= (r + 1) * vector_wire_bytes(lanes, plan.lanes)

@@ -117,7 +117,7 @@ def _width(features: int, chunk: int, lanes: int) -> int:
 
 @inlined
 def _segments(width: int) -> int:
-    """Segments of the packet of a chunk with so many features."""
+    """Segments of the packet of a chunk with this many features."""
     if width == 0:
         return 1
     return (width + _SEGMENT - 1) // _SEGMENT
@@ -223,7 +223,7 @@ def take_results(given: Sums, frames: Bytes, stride: int, lengths: Ints, count: 
 
 
 def filled(kind: type[Record], **words: int | npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
-    """A record of numbers, and of the addresses of arrays, which whoever calls keeps as long as the record."""
+    """A record of numbers and of the addresses of arrays, which the caller keeps as long as the record."""
     made = np.zeros(kind.WORDS, np.int64)
     for name, word in words.items():
         made[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partial sums: one upload for each worker and destination, one pass a packet (specification section 5.7)."""
+"""Partial sums: one upload for each worker and destination, one pass per packet (specification section 5.7)."""
 
 from __future__ import annotations
 

@@ -56,6 +56,6 @@ class RateControl:
             self.rate_bps = min(self.rate_bps + steps * self._step_bps, self._line_bps)
 
     def pause_s(self, wire_bytes: int, now_s: float) -> float:
-        """Seconds that so many bytes, sent now, take at the present rate."""
+        """Seconds that this many bytes, sent now, take at the present rate."""
         self.advance(now_s)
         return 8 * wire_bytes / self.rate_bps

@@ -212,7 +212,7 @@ def base_plan(
     *,
     lanes: int = LANES,
 ) -> Plan:
-    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round of ``lanes`` lanes."""
+    """A scheme's blocks through the switch alone, for vectors of ``chunks`` packets per round of ``lanes`` lanes."""
     if scheme.pairwise:
         return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id, lanes)
     cut = {"balanced": scheme.balanced, "binned": scheme.binned}

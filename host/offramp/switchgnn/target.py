@@ -93,7 +93,7 @@ class Target:
             raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
 
     def on_pipe(self, pipe: int) -> Target:
-        """The same on another pipe of a Tofino.
+        """The target on another pipe of a Tofino.
 
         Raises:
             OfframpError: a Tofino has no such pipe, or the target has no pipes.

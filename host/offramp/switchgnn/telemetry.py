@@ -19,7 +19,7 @@ def outcome_counters(target: Target) -> list[str]:
 
 
 class Disposition(IntEnum):
-    """What a pass of a packet came to; ``outcome_t`` of the P4 program, which explains each."""
+    """Outcome of a packet's pass; ``outcome_t`` of the P4 program, which explains each."""
 
     FOREIGN = 0
     MALFORMED = 1

@@ -61,7 +61,7 @@ def _arrivals(block: BlockPlan) -> IntArray:
 
 
 def _last_slot(ready: npt.NDArray[np.number], port: npt.NDArray[np.int32]) -> float:
-    """When the last of some packets has left, of which each port sends one a slot."""
+    """When the last of some packets has left, of which each port sends one per slot."""
     fifo = np.lexsort((ready, port))
     left = np.searchsorted(port[fifo], port[fifo], side="right") - np.arange(len(fifo))
     return float((ready[fifo] + left).max())

@@ -116,7 +116,7 @@ def next_round(round_: int) -> int:
 
 
 def frame_bytes(segments: int) -> int:
-    """Bytes of a frame with so many segments of payload; 0: a short packet."""
+    """Bytes of a frame with this many segments of payload; 0: a short packet."""
     return SHORT_FRAME_BYTES + segments * PAYLOAD.size
 
 
@@ -158,7 +158,7 @@ def build_frames(
 
 
 def frame_prefix(worker: int, segments: int) -> Bytes:
-    """``(34,)`` the headers of Ethernet and IPv4 in front of ``worker``'s frames of so many segments, read-only."""
+    """``(34,)`` Ethernet and IPv4 headers of ``worker``'s frames with this many segments, read-only."""
     behind = frame_bytes(segments) - PREFIX_BYTES
     return ipv4_frame_prefix(SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, behind)
 
@@ -274,5 +274,5 @@ _TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
-    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one per row."""
     return _KINDS[headers[:, _FLAGS]]

@@ -70,7 +70,7 @@ class Layout:
     Args:
         widths: ``(n,)`` bits of each row, in the order that both ends share.
         columns: of a row.
-        compact: bounds as bfloat16, 4 bytes a row; else float32, 8 bytes.
+        compact: bounds as bfloat16, 4 bytes per row; else float32, 8 bytes.
 
     Raises:
         OfframpError: a width that does not go with the base, or too many columns.

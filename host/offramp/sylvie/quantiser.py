@@ -120,7 +120,7 @@ def dequantise(
     packed = _packed(codes.packed, (len(chosen), row_bytes(out.shape[1], _bits(bits))))
     least, greatest = (np.ascontiguousarray(bound, np.float32) for bound in (codes.least, codes.greatest))
     if not least.shape == greatest.shape == chosen.shape:
-        raise OfframpError(f"bounds: expected {len(chosen)}, one a row, got {len(least)} and {len(greatest)}")
+        raise OfframpError(f"bounds: expected {len(chosen)}, one per row, got {len(least)} and {len(greatest)}")
     native = None if interpreted else _native(bits)
     if native is None:
         values = model.values(model.unpack(packed, bits, out.shape[1]), bits, least, greatest)

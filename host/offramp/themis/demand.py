@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What training asks of the network."""
+"""Collectives that training asks of the network."""
 
 from __future__ import annotations
 

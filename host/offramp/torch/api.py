@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program may ask of the backend; nothing of it is needed to use it."""
+"""Calls that a program may make to the backend; none of them is needed to use it."""
 
 from __future__ import annotations
 

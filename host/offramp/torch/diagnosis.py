@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a collective has failed: who is missing, who did something else.
+"""After a failed collective: which rank is missing, which did something else.
 
 A rank that sees a failure writes what it was doing into the group's store and reads what the others wrote. Nothing is
 written, nor anything compared, while all goes well.

@@ -29,7 +29,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 @dataclass
 class _Record:
-    """As the compiled backend's."""
+    """A record like the compiled backend's."""
 
     id: int
     number: int
@@ -101,7 +101,7 @@ class _Work:
     future: torch.futures.Future[list[torch.Tensor]] = field(default_factory=torch.futures.Future)
 
     def complete(self, error: str = "") -> None:
-        """End it, once."""
+        """End the work, once."""
         if self.future.done():
             return
         self.recorder.end(self.about, error)

@@ -146,7 +146,7 @@ class Offload:
         raise NotImplementedError
 
     def send(self, values: torch.Tensor, call: Call) -> Result:
-        """``values`` to ``call.peer``."""
+        """Send ``values`` to ``call.peer``."""
         raise NotImplementedError
 
     def recv(self, output: torch.Tensor, call: Call) -> Result:
@@ -160,7 +160,7 @@ class Gloo(Offload):
     name = "gloo"
 
     def takes(self, request: Request) -> bool:  # noqa: ARG002
-        """Whatever there is."""
+        """Whether gloo takes the request: it takes any."""
         return True
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective of an offload, carried out by gloo after all."""
+"""A collective that an offload has declined, carried out by gloo."""
 
 from __future__ import annotations
 

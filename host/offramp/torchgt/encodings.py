@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a graph transformer is told about structure: distances and Laplacian eigenvectors (specification 0.1)."""
+"""Structural encodings for a graph transformer: distances and Laplacian eigenvectors (specification 0.1)."""
 
 from __future__ import annotations
 

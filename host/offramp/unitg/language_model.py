@@ -36,7 +36,7 @@ class Embed(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention of several heads, behind a norm, added to what came in."""
+    """Self-attention of several heads behind a norm, added to its input."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with GELU, behind a norm, added to what came in."""
+    """Two linear layers with GELU behind a norm, added to its input."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

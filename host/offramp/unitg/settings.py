@@ -64,7 +64,8 @@ class UnitgSettings(GraphSettings):
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes so long", least=0)
+        float,
+        Field("Emulate devices on which a stage's forward pass of a microbatch takes this many milliseconds", least=0),
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
@@ -105,8 +106,14 @@ class UnitgSettings(GraphSettings):
     lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
-    lm_lr: Annotated[float, Field("Its learning rate", above=0)] = 1e-3
-    lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
+    lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
+    lm_ms: Annotated[
+        float,
+        Field(
+            "Emulate devices on which a forward pass of a module of the language model takes this many milliseconds",
+            least=0,
+        ),
+    ] = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.

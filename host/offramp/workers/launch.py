@@ -71,7 +71,7 @@ class Joined(Launcher):
 
 
 OpenLauncher = Callable[..., AbstractContextManager[Launcher]]
-"""As :func:`open_launcher`."""
+"""The type of :func:`open_launcher`."""
 
 
 @contextmanager

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PeerLostError(OfframpError):
-    """Another worker is gone: whoever saw it go knows more."""
+    """Another worker is gone; the process that saw it end knows more."""
 
 
 class Key(NamedTuple):

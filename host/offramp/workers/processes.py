@@ -46,7 +46,7 @@ TIMEOUT_S = 60.0
 
 
 class _Blame(IntEnum):
-    """Whose account of a failure to believe: a worker without its peers only sees a closed connection."""
+    """Decides whose account of a failure to believe: a worker without its peers only sees a closed connection."""
 
     RELIED_ON = 0
     INPUT = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: ranks that sum tensors through the embedded switch, and by gloo's ring beside it."""
+"""An experiment: ranks that sum tensors through the embedded switch, and by gloo's ring beside it."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Lockstep:
                 raise OfframpError(next(e for e in self.endpoints if not e.idle).state())
 
     def step(self) -> None:
-        """One turn of everybody."""
+        """Take one turn of all ranks and the switch."""
         self.turn += 1
         batches = []
         for endpoint, port in zip(self.endpoints, self.ports, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement beside what everybody does, on volumes that the search has not seen; whichever is best is the answer."""
+"""A placement beside the usual baselines, on volumes that the search has not seen; the best of them is the answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HELD_OUT = 1_000_003
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of it.
+    """Result of a comparison.
 
     Attributes:
         machine: of every task, in the placement that is best.
@@ -49,7 +49,7 @@ def baselines(problem: Problem, seed: int) -> dict[str, IntArray]:
 
 
 class Comparing:
-    """The baselines, judged before there is a placement to compare with them.
+    """The baselines, evaluated before there is a placement to compare with them.
 
     Attributes:
         baseline_s: seconds that judging one placement took, by the clock.

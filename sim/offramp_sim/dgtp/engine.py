@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.trace import FlowRun, Moment, TaskRun, Trace
 
 Policy = Callable[[Sequence[Flow], Sequence[float], Sequence[float]], Sequence[float]]
-"""Bytes a second of each flow, given them in order of arrival, and what network cards take in and give out."""
+"""Bytes per second of each flow, given them in order of arrival, and what network cards take in and give out."""
 
 _CLOSE: Final = 1e-12
 """Events of floating-point time that are this close to each other, relatively, are one moment."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How flows share network cards: online execution's equal shares, and what it is compared with (section VI-B)."""
+"""How flows share network cards: online execution's equal shares, and the policies beside it (section VI-B)."""
 
 from __future__ import annotations
 

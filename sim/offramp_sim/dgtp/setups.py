@@ -35,7 +35,7 @@ V100: Final = {"worker": 2.5}
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Bytes that a sampler gathers an iteration at 1,000 seeds, their spread, the model, and training vertices.
+    """Bytes gathered per iteration at 1,000 seeds, their spread, the model, and training vertices.
 
     Gathered bytes are assumed; spreads make the peak-to-mean ratios that section VI-B reports (1.16, 1.08).
     """

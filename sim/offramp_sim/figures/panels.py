@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a picture shows: panels of curves, of bars along time, and of intervals."""
+"""Contents of a picture: panels of curves, of bars along time, and of intervals."""
 
 from __future__ import annotations
 

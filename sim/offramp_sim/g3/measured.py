@@ -20,7 +20,7 @@ WARM_UP: Final = 2
 
 @dataclass(frozen=True)
 class Timed:
-    """What a run took.
+    """Measured times and traffic of a run.
 
     Attributes:
         epochs: of which time is taken, those after the warm-up.

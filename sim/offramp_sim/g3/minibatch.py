@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampled and replicated training moves and computes: the systems that G3 is compared with (g3.md section 7)."""
+"""Traffic and computation of sampled and replicated training, with which G3 is compared (g3.md section 7)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work:
     edges: int = 0
 
     def times(self, factor: float) -> Work:
-        """The same work scaled by a factor, rounded."""
+        """The work scaled by a factor, rounded."""
         numbers = (self.rows, self.remote, self.targets, self.edges)
         return Work(*(round(number * factor) for number in numbers))
 
@@ -46,7 +46,7 @@ class Work:
 
 
 def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int) -> Work:
-    """Full neighbourhoods over so many hops, computed by the worker itself."""
+    """Full neighbourhoods over ``layers`` hops, computed by the worker itself."""
     n = len(graph.indptr) - 1
     adjacency = sp.csr_matrix((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(n, n))
     degrees = np.diff(graph.indptr)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a bin takes.
+    """Costs of a bin.
 
     Attributes:
         load_bps, unload_bps: bytes per second between host and device.

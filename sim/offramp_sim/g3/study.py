@@ -29,7 +29,7 @@ RATE_BPS = 1e8
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run has come to.
+    """Result of a run.
 
     Attributes:
         epochs: one record each; their times are modelled.
@@ -43,7 +43,7 @@ class Trained:
 
 
 def train_here(graph: Graph, settings: TrainSettings) -> Trained:
-    """Train with all workers as threads; the same settings give the same result, whatever the machine does.
+    """Train with all workers as threads; equal settings give equal results, independently of the machine's load.
 
     Raises:
         OfframpError: the settings do not fit the graph.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on purpose: frames lost on links, ports that a receiver pauses."""
+"""Injected faults: frames lost on links, ports that a receiver pauses."""
 
 from __future__ import annotations
 

@@ -78,14 +78,14 @@ class Turn:
 
 
 class Books:
-    """What was told of each key: versions never fall behind what was known when a request was sent."""
+    """What clients were told of each key: versions never fall behind what was known when a request was sent."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
         self._values: dict[tuple[int, int], bytes] = {}
 
     def known(self, key: int) -> int:
-        """The newest version that anybody was told."""
+        """The newest version that any client was told."""
         return self._newest.get(key, 1)
 
     def wrong(self, key: int, version: int, value: bytes, known: int) -> bool:

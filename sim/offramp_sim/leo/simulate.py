@@ -106,7 +106,7 @@ class QueueModelResult:
 
     @property
     def throughput_mrps(self) -> float:
-        """Answers a second between the warm-up and the same time before the end, millions."""
+        """Answers per second between the warm-up and the same time before the end, millions."""
         ended = np.sort(self.ended)
         cut = int(len(ended) * WARM_UP)
         inner = ended[cut : len(ended) - cut]

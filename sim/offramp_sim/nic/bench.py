@@ -55,7 +55,7 @@ class NicRate(NamedTuple):
 
     @property
     def frames_per_s(self) -> float:
-        """Frames a second, both ways."""
+        """Frames per second, both ways."""
         return self.frames / self.seconds
 
     @property

@@ -29,7 +29,7 @@ _PORT_METADATA_BITS: Final = (64, 192)
 
 @dataclass(frozen=True)
 class Description:
-    """Everything that a control plane is told about a program, or about the chip.
+    """Everything that a control plane is told about a program or about the chip.
 
     Attributes:
         tables, digests: by name.

@@ -146,7 +146,7 @@ class TableSpec:
         return next((a for a in self.actions or () if a.id == number), None)
 
     def depending(self, number: int) -> TableSpec:
-        """The same, which depends on another table."""
+        """A copy of the table that depends on another table."""
         return self if number in self.depends_on else replace(self, depends_on=(*self.depends_on, number))
 
     def json(self) -> dict[str, Any]:

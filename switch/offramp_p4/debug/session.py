@@ -158,7 +158,7 @@ class Session:
             self.event("breakpoint", {"reason": "changed", "breakpoint": self._breakpoints.told(each)})
 
     def event(self, name: str, body: Mapping[str, Any]) -> None:
-        """Send an event; who no longer reads is let go."""
+        """Send an event; a client that no longer reads is disconnected."""
         self._send({"type": "event", "event": name, "body": body})
 
     # --- the protocol

@@ -11,7 +11,7 @@ from typing import Literal
 from offramp_base.errors import OfframpError
 
 Takes = Literal["nothing", "value", "maybe"]
-"""Whether an option has a value; ``maybe``: where the next word is no option."""
+"""Whether an option takes a value; ``maybe``: it does if the next word is not an option."""
 
 
 @dataclass

@@ -114,7 +114,7 @@ _COUNTERS: Final[Mapping[str, Source]] = {
     "out-errors": lambda panel, number: panel.ports[number].stats.unfit,
 }
 _TRANSITIONS: Final = ("interface-transitions", "carrier-transitions")
-"""The same, by its name now and by that of older models."""
+"""Names of the count of transitions, today's and that of older models."""
 
 
 def _gated(panel: FrontPanel, number: int, way: str) -> int:

@@ -166,7 +166,7 @@ class NativeSwitch:
         return next_us(self.generator)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """The same, without what the packet generator makes."""
+        """Run a batch without what the packet generator makes."""
         data, lengths, ports = self._arrays(batch)
         with self._running():
             arrays = address(data), data.strides[0], address(lengths), address(ports)

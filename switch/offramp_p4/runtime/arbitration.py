@@ -18,7 +18,7 @@ MAX_ROLES = 256
 """Roles that are remembered; one that nobody holds makes room for another."""
 MAX_ROLE_NAME = 256
 MAX_ROLE_CONFIG = 1 << 16
-"""Bytes."""
+"""Largest role configuration, in bytes."""
 
 
 @dataclass(eq=False)

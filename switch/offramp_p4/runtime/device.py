@@ -34,7 +34,7 @@ class Observer(Protocol):
         """When :meth:`send` has something to do; None: never."""
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
-        """Tell whoever listens."""
+        """Send pending notifications to listeners."""
 
     def links_changed(self) -> None:
         """A port has come up or gone down."""

@@ -101,7 +101,7 @@ class MemberStatus:
         return [member for member, at in self._places.get(group, ()) if self.bits.values[at]]
 
     def reset(self) -> None:
-        """No groups."""
+        """Remove all groups."""
         self.bits.reset()
         self._blocks.clear()
         self._places.clear()

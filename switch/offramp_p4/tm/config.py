@@ -63,7 +63,7 @@ class PortConfig:
     The queue of the highest number goes first. Weighted queues share what the strict ones leave.
 
     Attributes:
-        rate_bps: bits of the line a second, preamble and gap included; None: as fast as asked.
+        rate_bps: bits per second of the line, preamble and gap included; None: as fast as asked.
         queues: by the number that ``standard_metadata.priority`` gives.
 
     Raises:

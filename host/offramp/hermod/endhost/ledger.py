@@ -137,7 +137,7 @@ class Ledger:
 
     @property
     def waiting(self) -> str:
-        """Whom transfers wait for, for people; empty if for nobody."""
+        """The peers for which transfers wait, for people; empty if there are none."""
         with self._lock:
             ranks = sorted({route[0] for routes in (self._outgoing.keys(), self._incoming.keys()) for route in routes})
         return f", waiting for rank {', '.join(map(str, ranks))}" if ranks else ""

@@ -24,7 +24,7 @@ _LEAST_RANKS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was measured, the slowest rank's: seconds a sub-phase beyond its bytes, and seconds a byte."""
+    """Measured cost of the slowest rank: seconds per sub-phase beyond its bytes, and seconds per byte."""
 
     overhead_s: float
     byte_s: float

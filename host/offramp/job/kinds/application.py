@@ -43,10 +43,10 @@ class LeoSettings:
     device: Annotated[tuple[str, ...], Field("NAME=KIND:OPTIONS of a device")] = ()
     code: Annotated[tuple[str, ...], Field("Files of functions")] = ()
     data_folder: Annotated[tuple[str, ...], Field("Folders of data")] = ()
-    workload: Annotated[str, Field("As of offramp leo connect")] = ""
-    window: Annotated[int, Field("Requests kept unfinished; 0: the application's", least=0)] = 0
-    requests: Annotated[int, Field("How many", least=1)] = 10_000
-    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
+    workload: Annotated[str, Field("Workload as for offramp leo connect")] = ""
+    window: Annotated[int, Field("Requests kept unfinished; 0: the application's default", least=0)] = 0
+    requests: Annotated[int, Field("Requests to send", least=1)] = 10_000
+    seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
 
 
 @KINDS.register("leo")
@@ -107,7 +107,7 @@ class Leo(Kind):
         return Epochs(self.ways, model).predict(measure)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
-        """Rank 0 asks, rank 1 answers until nobody asks any more."""
+        """The program of the ranks: rank 0 asks, rank 1 answers until all requests are done."""
         settings = self.settings(placed.job)
         what = [*settings.names]
         for name in ("device", "code", "data_folder"):

@@ -45,7 +45,7 @@ SWITCHES: Final = (Way.SWITCH, Way.SWITCH_Q8)
 
 @KINDS.register("train")
 class FullGraph(Training):
-    """``offramp train``."""
+    """Jobs of ``offramp train``."""
 
     words = ("train",)
     ways = tuple(Way)

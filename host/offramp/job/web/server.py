@@ -95,11 +95,11 @@ class Watcher:
             return self.looks
 
     def json(self) -> str:
-        """The last look."""
+        """The last look as JSON."""
         return json.dumps({} if self._now is None else as_json(self.cluster, self._now, self._before))
 
     def metrics(self) -> str:
-        """The same for Prometheus."""
+        """The last look as metrics for Prometheus."""
         return "" if self._now is None else metrics(self.cluster, self._now)
 
 

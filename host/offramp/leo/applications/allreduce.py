@@ -31,7 +31,7 @@ MODEL: Final = "model:service_us=2000,memo=1"
 CHUNK: Final = 1 << 18
 """Bytes of a vector's piece."""
 _SHAPES: Final = 16
-"""Different requests."""
+"""Number of different requests."""
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:

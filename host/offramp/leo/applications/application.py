@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner must know of an application."""
+"""What the runner needs to know of an application."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Show = Callable[[str, int, int], None]
 
 @dataclass
 class Row:
-    """Some paths.
+    """Measurements of some paths.
 
     Attributes:
         paths: which.
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Requests a second, the median of the rounds."""
+        """Requests per second, the median of the rounds."""
         return float(np.median([o.rate for o in self.most]))
 
     def over(self, other: Row) -> float:
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """What an application's paths have come to.
+    """Measured rates and latencies of an application's paths.
 
     Attributes:
         name, paths: of the application.
@@ -185,7 +185,7 @@ def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Applicat
 
 @dataclass
 class Run:
-    """An application whose responder runs; called, it makes one run over some paths."""
+    """An application whose responder is running; calling it makes one run over some paths."""
 
     application: Application
     process: ResponderProcess

@@ -31,7 +31,7 @@ from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency, Policy
 
 SIZES: Final = {"4K": 4096, "64K": 65536}
-"""Bytes of a read: input and output operations a second, and throughput."""
+"""Bytes of a read: input and output operations per second, and throughput."""
 ACCELERATOR: Final = "acc"
 MODELS: Final = {"4K": "model:service_us=100", "64K": "model:service_us=1840"}
 """The times of the builtin ``ebs``, two hundred times over, for two cores to keep it busy beside their own path."""

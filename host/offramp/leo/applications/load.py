@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load generators: a closed loop keeps so many requests unfinished, an open loop sends at a rate whatever happens."""
+"""Load generators: a closed loop keeps a number of requests unfinished, an open loop sends at a fixed rate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Hook = Callable[[float], None]
 
 @dataclass
 class LoadResult:
-    """What a run has come to.
+    """Result of a run.
 
     Attributes:
         seconds: of the load, without the time in which the last requests end.
@@ -51,7 +51,7 @@ class LoadResult:
 
     @property
     def rate(self) -> float:
-        """Requests a second."""
+        """Requests per second that were completed."""
         return self.done / self.seconds if self.seconds else 0.0
 
     def latency_us(self, percent: float = 50.0) -> float:
@@ -179,7 +179,7 @@ def closed_loop(
 def counted_loop(
     requester: Requester, workload: Workload, requests: int, window: int, hook: Hook | None = None
 ) -> LoadResult:
-    """Keep ``window`` requests unfinished until so many have ended, however long that takes.
+    """Keep ``window`` requests unfinished until ``requests`` have ended, however long that takes.
 
     Raises:
         OfframpError: the last of them do not end.

@@ -41,7 +41,7 @@ def serve_application(application: Application, process: ResponderProcess, say: 
 def open_responder(
     application: Application, listen: str, *, requesters: int, restarts: int, insecure: bool
 ) -> ResponderProcess:
-    """The application's responder at an address, for so many requesters at a time.
+    """The application's responder at an address, for up to ``requesters`` requesters at a time.
 
     Its token is what ``OFFRAMP_TOKEN_FILE`` names.
 

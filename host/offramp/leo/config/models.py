@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files may say: hardware, paths, applications, profiles (specification section 1), checked by pydantic."""
+"""Contents of configuration files: hardware, paths, applications, profiles (specification section 1), by pydantic."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Kind(StrEnum):
 
     @property
     def accelerates(self) -> bool:
-        """Whether it can take a function from the CPU."""
+        """Whether the device can take a function from the CPU."""
         return self in (Kind.FPGA, Kind.GPU, Kind.NIC)
 
 
@@ -117,7 +117,7 @@ class Link(Strict):
 
 
 class Model(StrEnum):
-    """How accelerators hang: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
+    """Where accelerators are attached: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
 
     DIRECT = "direct"
     ON_PATH = "on-path"
@@ -222,7 +222,7 @@ class Request(Strict):
 
 
 class Application(Strict):
-    """What runs; ``memory``: bytes that its tables take of a device; ``data``: what requests read and send."""
+    """An application; ``memory``: bytes that its tables take of a device; ``data``: what requests read and send."""
 
     name: Name
     requests: dict[Name, Request] = Field(min_length=1)
@@ -272,7 +272,7 @@ class Config(Strict):
         return FilePath(self._sources[part].name).parent
 
     def with_cores(self, cores: int | None) -> Config:
-        """The configuration with so many cores that serve; as it is for None.
+        """The configuration with ``cores`` serving cores; unchanged for None.
 
         Raises:
             OfframpError: fewer than one.

@@ -147,7 +147,7 @@ class _Builder:
     resources: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def resource(self, name: str, capacity: int = 1) -> int:
-        """Its index."""
+        """Index of a resource, which is added if it is new."""
         return self.resources.setdefault(name, (len(self.resources), capacity))[0]
 
     def check_memory(self) -> None:
@@ -205,7 +205,7 @@ class _Walk:
     work: list[Work] = field(default_factory=list)
 
     def trip(self, trip: int, path: Path, flow: Flow) -> Iterator[Step]:
-        """There and back."""
+        """The steps of a round trip, there and back."""
         requester, responder = links_of(path)
         ends = [word[0] for word in path.type.value.split("-")]
         for logical in requester:

@@ -74,7 +74,7 @@ class FaultyDevice:
         return self._inner.memory(function)
 
     def kill(self) -> None:
-        """It is gone: everything unfinished is LOST."""
+        """Kill the device: everything unfinished is LOST."""
         self._take()
         self._lost += [Completion(request, Status.LOST, b"", 0) for request in self._unfinished]
         self._unfinished.clear()
@@ -84,7 +84,7 @@ class FaultyDevice:
         self.failures += 1
 
     def hang(self) -> None:
-        """It completes nothing more."""
+        """Hang the device: it completes nothing more."""
         self._hung = True
         self.failures += 1
 

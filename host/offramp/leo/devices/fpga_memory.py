@@ -20,7 +20,7 @@ _PIECE: Final = 1 << 16
 
 
 class Card(Protocol):
-    """Whom a memory's contents are sent to, and asked for."""
+    """Card to which a memory's contents are sent, and from which they are read."""
 
     def post(self, operation: int, message: bytes) -> None:
         """Send without an answer."""

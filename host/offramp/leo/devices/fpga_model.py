@@ -61,7 +61,7 @@ class Times:
         self.kvs = self._kvs()
         self.ebs = self._ebs(0)
         self.ebs_again = self._ebs(1)
-        """The same volume again."""
+        """Cycles where the volume is that of the request before."""
 
     def of(self, function: str, message: Message) -> tuple[int, int]:
         """Interval and latency of a request."""
@@ -130,7 +130,7 @@ class FpgaModelDevice(model.ModelDevice):
         return super()._call(function, message) if function in FUNCTIONS else (Status.UNKNOWN_FUNCTION, b"")
 
     def engine(self, functions: dict[str, Array]) -> Engine:
-        """The same look-ups for the responder's compiled loop."""
+        """The look-ups of the device for the responder's compiled loop."""
         interval, latency = map(self._in_ns, self._times.kvs)
         rest = latency - interval + round(1e3 * self.options.latency_us)
 

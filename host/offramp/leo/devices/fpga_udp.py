@@ -132,7 +132,7 @@ class UdpLink:
         return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
 
     def _allocate(self, message: bytes) -> None:
-        """A table of so many buckets, all of them free."""
+        """Allocate a table of empty buckets, whose number is in the message."""
         buckets = struct.unpack_from("<BI", message)[1]
         self._table = bytearray(buckets * _LINE)
         self._control(control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))

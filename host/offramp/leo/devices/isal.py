@@ -26,7 +26,7 @@ from offramp_base.errors import OfframpError
 _STATE_BYTES: Final = 1 << 18
 """Room for either of the library's states, which are about 65 and 90 KB in version 2.30."""
 _LEVEL_BYTES: Final = 1 << 21
-"""More than ``ISAL_DEF_LVL3_EXTRA_LARGE``."""
+"""Bytes of memory for compression, more than ``ISAL_DEF_LVL3_EXTRA_LARGE``."""
 _HEADER: Final = b"\x78\x01"
 _GROWTH: Final = 4096
 _FINISHED: Final = 0
@@ -109,7 +109,7 @@ class Engine(threading.local):
         self._out = (ctypes.c_char * 0)()
 
     def _room(self, size: int) -> Any:
-        """The buffer of answers, with so many bytes or more."""
+        """The buffer of answers, of at least ``size`` bytes."""
         if len(self._out) < size:
             self._out = (ctypes.c_char * size)()
         return self._out

@@ -183,7 +183,7 @@ class NicDevice:
             self._take(self._alive().wait(timeout_s))
 
     def reset(self) -> None:
-        """Abort everything unfinished, and use an agent again that was gone and came back.
+        """Abort everything unfinished, and reconnect to an agent that was gone and came back.
 
         Raises:
             OfframpError: nobody is there.

@@ -66,7 +66,7 @@ class StoreDevice:
         self._connection: Connection | None = Connection(self.address, token)
 
     def memory(self, function: str) -> HostMemory:
-        """It has none."""
+        """Refuse: the device has no tables."""
         raise OfframpError(f"function {function}: it has no tables")
 
     def submit(self, function: str, request: int, message: Message) -> bool:
@@ -110,7 +110,7 @@ class StoreDevice:
         return done
 
     def reset(self) -> None:
-        """Abort everything unfinished and connect again; of a write nobody knows whether it was made.
+        """Abort everything unfinished and connect again; whether an unfinished write was made remains unknown.
 
         Raises:
             OfframpError: the device is closed, or the store is not there.

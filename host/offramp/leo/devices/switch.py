@@ -79,7 +79,7 @@ class SwitchDevice:
         self.versions: dict[int, int] = {}
 
     def memory(self, function: str) -> HostMemory:
-        """It has none."""
+        """Refuse: the device has no tables."""
         raise OfframpError(f"function {function}: it has no tables")
 
     def submit(self, function: str, request: int, message: Message) -> bool:

@@ -64,7 +64,7 @@ def compressed_chunk(size: int, variant: int) -> bytes:
 
 
 def _holds(message: Message, answer: bytes) -> bool:
-    """Whether ``answer`` is ``message``, compressed by whatever engine."""
+    """Whether ``answer`` is ``message``, compressed by any engine."""
     try:
         return decompress(answer) == message
     except OfframpError:

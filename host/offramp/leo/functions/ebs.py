@@ -30,7 +30,7 @@ REQUEST: Final = Structure(
 ANSWER: Final = Structure("Place", "Where the blocks are.", outcome="u32", server="u32", address="u64")
 BLOCK: Final = 4096
 SEGMENT: Final = 512
-"""Blocks."""
+"""Blocks of a segment."""
 
 VOLUME: Final = Structure(
     "Volume",
@@ -61,7 +61,7 @@ class Layout:
     """Where the three tables lie in a device's memory, one after the other, each at a multiple of 64 bytes."""
 
     def __init__(self, volumes: int, entries: int, segments: int) -> None:
-        """Room for so many volumes, entries of the block table and segments."""
+        """Lay out tables for ``volumes`` volumes, ``entries`` entries of the block table, and ``segments`` segments."""
         self.volumes, self.entries, self.segments = volumes, entries, segments
         self.blocks_at = volumes * VOLUME.size
         self.addresses_at = self.blocks_at + -(-entries * 8 // 64) * 64

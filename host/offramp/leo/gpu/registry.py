@@ -39,7 +39,7 @@ def of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> GpuFunction:
 
 
 def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[bytes], bytes]:
-    """The same for one message on the processor: what answers of other paths are compared with.
+    """A user's function for one message on the processor: answers of other paths are compared with it.
 
     Raises:
         OfframpError: of the answer, where it is no ``(1, bytes)`` tensor of uint8.

@@ -9,7 +9,7 @@ from typing import Final
 from offramp.leo.kvcache.wire import REMEMBERED, Frame
 
 MOST_CLIENTS: Final = 1024
-"""Clients whose writes are remembered: whoever has written least lately is forgotten."""
+"""Clients whose writes are remembered; the one that has not written for the longest time is forgotten."""
 
 
 class Executed:

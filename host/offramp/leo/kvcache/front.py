@@ -141,7 +141,7 @@ class Front:
                 self._guard.add([_name(key)])
 
     def chosen(self, most: int) -> list[int]:
-        """The keys that were asked for most since the last call, at most so many; of the switch's, too."""
+        """The keys most requested since the last call, at most ``most``; also those that the switch holds."""
         asked, self.asked = self.asked, Counter()
         return self._control.choose(asked, most)
 

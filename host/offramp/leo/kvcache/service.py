@@ -26,7 +26,7 @@ _LOOK_S: Final = 0.05
 _WAITING_S: Final = 1e-4
 """How long the link is waited for while the store or the switch owes an answer."""
 _HOLDS_S: Final = 1e-3
-"""The same while a change of what the switch holds would have to wait."""
+"""Seconds that the link is waited for while a change of what the switch holds would have to wait."""
 CHOOSE_S: Final = 1.0
 
 
@@ -70,7 +70,7 @@ class FrontService:
         self._io.close()
 
     def hold(self, most: int) -> None:
-        """Let the switch hold the keys that were asked for most, at most so many; returns when it does.
+        """Let the switch hold the ``most`` keys that are requested most; returns when it does.
 
         Raises:
             OfframpError: the front has ended.

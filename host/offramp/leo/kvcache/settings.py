@@ -50,8 +50,8 @@ class CacheSettings:
             group="Hot keys in a switch",
         ),
     ] = ""
-    cache_switch: Annotated[str, Field("Its P4Runtime address")] = "127.0.0.1:9559"
-    cache_port: Annotated[int, Field("Its port that leads here", least=0, most=511)] = 0
+    cache_switch: Annotated[str, Field("P4Runtime address of this switch")] = "127.0.0.1:9559"
+    cache_port: Annotated[int, Field("Port of this switch that leads to the store", least=0, most=511)] = 0
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],
@@ -68,7 +68,7 @@ class CacheSettings:
 
     @property
     def mac(self) -> bytes:
-        """The store's."""
+        """MAC address of the store."""
         return parse_mac(self.cache_mac)
 
     @property
@@ -77,7 +77,7 @@ class CacheSettings:
         return {self.mac: self.cache_port} | {parse_mac(mac): port for mac, port in self.cache_host.items()}
 
     def check_access(self, insecure: bool) -> None:
-        """Refuse a link of the machine's own network unless everybody may use the store.
+        """Refuse a link of the machine's own network unless everyone may use the store.
 
         Raises:
             SettingsError: frames prove nothing.

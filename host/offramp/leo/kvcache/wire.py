@@ -53,7 +53,7 @@ class Frame(NamedTuple):
     by_switch: bool = False
 
     def pack(self) -> bytes:
-        """Its bytes."""
+        """The frame as bytes."""
         head = self.to, self.sender, ETHER_TYPE, self.kind, self.by_switch, self.client, self.request
         return _HEADER.pack(*head, self.key, self.version, self.value)
 

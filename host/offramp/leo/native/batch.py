@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     lasts: bool = False
 
     def part(self, start: int, end: int | None = None) -> Batch:
-        """Some of them."""
+        """A slice of the batch."""
         some = slice(start, end)
         return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
@@ -79,7 +79,7 @@ class Completions:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of completions."""
         return len(self.users)
 
     def answer(self, i: int) -> bytes:

@@ -35,7 +35,7 @@ class Clock:
         """``function`` gives nanoseconds that never fall."""
         self.now: Callable[[], int] = function or time.monotonic_ns
         self.real = function is None
-        """Whether it is the machine's."""
+        """Whether this is the machine's clock."""
         self._keep: Any = None
         if function is None:
             libc = ctypes.CDLL(None)

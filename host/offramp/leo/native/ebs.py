@@ -31,7 +31,7 @@ class Volume(Record):
 
 
 class EbsContext(Record):
-    """The tables."""
+    """Addresses of the three tables."""
 
     volumes: At[Volume]
     volume_count: int

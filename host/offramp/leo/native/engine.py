@@ -130,5 +130,5 @@ def next_slot(engine: EngineState) -> Slot:
 
 @inlined
 def slot_ready(engine: EngineState, now: int) -> bool:
-    """Whether it has ended by now."""
+    """Whether the first request in the queue has ended by now."""
     return engine.head != engine.tail and next_slot(engine).due <= now

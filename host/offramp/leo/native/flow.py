@@ -25,7 +25,7 @@ from offramp_base.native.subset import Words, native
 
 
 class FlowCall(Record):
-    """What a call is asked, and what it has come to."""
+    """Arguments and result of a call."""
 
     window: int  # requests under way, at most
     lasts: int  # ns: rounds are repeated for so long

@@ -57,7 +57,7 @@ _LOST = int(Status.LOST)
 
 
 def journal_words(rows: int) -> int:
-    """Words of a journal for a requester with so many rows.
+    """Words of a journal for a requester with ``rows`` rows.
 
     Raises:
         OfframpError: more than can be.
@@ -68,7 +68,7 @@ def journal_words(rows: int) -> int:
 
 
 def entries_of(rows: int) -> int:
-    """Entries of a journal for a requester with so many rows."""
+    """Entries of a journal for a requester with ``rows`` rows."""
     return rows * MOST_TRIPS
 
 

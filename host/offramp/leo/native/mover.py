@@ -212,5 +212,5 @@ def push(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
 
 @native
 def move(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
-    """Both ways, once."""
+    """Move bytes once in both directions."""
     return push(mover, sent, received) | pull(mover, received)

@@ -89,7 +89,7 @@ def trip_of(table: RequestTable, row: int) -> TripRow:
 
 @inlined
 def request_of(table: RequestTable, row: int) -> Bytes:
-    """Its message."""
+    """The message of a request."""
     return Bytes(state_row(table, row).place)
 
 
@@ -294,7 +294,7 @@ def expected(table: RequestTable, ticket: int) -> bool:
 
 @native
 def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int, answer: Bytes, length: int) -> int:
-    """The requester's accelerator has worked on a message (step 5 of section 6); 0 if nobody waits for it any more."""
+    """Handle a message that the requester's accelerator has processed (step 5 of section 6); 0 if it is abandoned."""
     if not expected(table, ticket):
         return 0
     row = ticket & 0xFFFFFFFF
@@ -317,7 +317,7 @@ def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int
 def _respond(
     table: RequestTable, selector: SelectorState, received: RingEnd, place: int, arrived: int, now: int
 ) -> None:
-    """The response in front belongs to a request that waits for it, or to nobody."""
+    """Handle the response in front, whose request may have been abandoned."""
     words = Words(entry(received, place))
     number = observe(words + offset(Entry.id))
     row = number & ((1 << _ROW_BITS) - 1)

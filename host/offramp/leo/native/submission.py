@@ -68,7 +68,7 @@ class SubmissionQueue:
     """Room for ``rows`` requests of at most ``stride`` bytes, of so many types."""
 
     def __init__(self, rows: int, types: int, stride: int) -> None:
-        """Empty."""
+        """Make an empty queue."""
         self._types, self._stride = types, stride
         self._columns = np.zeros((6, rows + _STAGGER), np.int64)
         self._held = RecordArrays(Submissions)

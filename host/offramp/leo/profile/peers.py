@@ -26,7 +26,7 @@ _LARGE: Final = 1 << 20
 _START_S: Final = 60
 _PATIENCE: Final = 2000
 _LOOK: Final = 50_000
-"""After so many looks at a counter one at whether anybody is there to raise it."""
+"""Looks at a counter between two checks that the process that raises it is alive."""
 _PROTOCOL: Final = "leo profile"
 
 
@@ -92,7 +92,7 @@ def _both_ways(
 def _answer(
     rounds: int, messages: int, megabytes: int, send: Callable[[int], None], receive: Callable[[int], None]
 ) -> None:
-    """The far side."""
+    """Answer as the far side."""
     send(_SMALL)
     for _ in range(rounds):
         receive(_SMALL)

@@ -34,7 +34,7 @@ _WRITE: Final = struct.Struct("<q")
 
 
 class Reply(NamedTuple):
-    """What became of a request.
+    """Outcome of a request.
 
     Attributes:
         number: that :meth:`Context.send` gave.

@@ -56,7 +56,7 @@ class Dispatcher:
 
     @property
     def computes(self) -> bool:
-        """Whether threads of this machine have work: who waits for them leaves them the processor."""
+        """Whether threads of this machine have work; a waiting loop leaves them the processor."""
         return bool(self._tasks) and self.device.kind == "cpu"
 
     @property

@@ -50,7 +50,7 @@ class Peer:
         self._reason = ""
 
     def connected(self, pid: object) -> None:
-        """It answered a greeting."""
+        """Note that the responder has answered a greeting."""
         self.pid = pid if type(pid) is int else 0
         self._lost_at = self._silent_since = None
         self._heard = 0
@@ -61,7 +61,7 @@ class Peer:
         self.retry_at = now
 
     def revive(self) -> bool:
-        """Have it started again, where somebody can; whether it is on its way up, which is not counted as absence.
+        """Have the responder restarted, if possible; whether it is on its way up, which does not count as absence.
 
         Raises:
             OfframpError: as :meth:`Revivable.revive`.
@@ -81,7 +81,7 @@ class Peer:
             self._silent_since = now
 
     def dead(self, now: float, lost_s: float, silent_s: float) -> bool:
-        """Whether it has been away for ``lost_s`` and nobody starts it, or has been silent for ``silent_s``."""
+        """Whether it has been away for ``lost_s`` without being restarted, or silent for ``silent_s``."""
         if self._lost_at is not None:
             return self.barred or now - self._lost_at > lost_s
         return self._silent_since is not None and now - self._silent_since > silent_s

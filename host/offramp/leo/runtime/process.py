@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The responder as a process of its own, and whoever starts it, kills it in tests and starts it again.
+"""The responder as a process of its own, and the parent that starts it, kills it in tests and restarts it.
 
 The process is told what it is to be in one line of JSON on its standard input, its token among it, and inherits the
 host's memory as a descriptor. Where it ends without being asked to, its requester starts it again: the journals in the
@@ -116,7 +116,7 @@ class ResponderProcess:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Process id of the responder."""
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
@@ -219,7 +219,7 @@ class ResponderProcess:
             self._process = None
 
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:

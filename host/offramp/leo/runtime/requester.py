@@ -206,7 +206,7 @@ class Requester:
         return int(self.table[at.RequestTable.in_flight])
 
     def absent(self) -> list[str]:
-        """Who is gone at present, one line each: requests that need them wait for ``lost_s``."""
+        """Responders that are gone, one line each: requests that need them wait for ``lost_s``."""
         links = zip(self._links, self._peers, strict=True)
         return [peer.obituary(self.settings.timeout_s) for link, peer in links if link is None]
 

@@ -40,7 +40,8 @@ PENDING_BYTES: Final = 1 << 27
 _PENDING_OVERHEAD: Final = 512
 """Bytes that a waiting request takes besides its message."""
 _LISTENED_S: Final = 1e-3
-"""Between two looks for new requesters while there are some; and so many times what the last look took."""
+"""Least seconds between two looks for new requesters while some are connected; ``_LISTENED_PART`` times what the last
+look took, if that is longer."""
 _LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
 
@@ -167,7 +168,7 @@ class Responder:
 
     @property
     def connected(self) -> int:
-        """Requesters at present."""
+        """Number of connected requesters."""
         return len(self._connections)
 
     @property
@@ -194,7 +195,7 @@ class Responder:
         return self.listener.refused + self.faults
 
     def _listen(self) -> None:
-        """Take a requester that waits; strangers get a small part of the time of those who are served."""
+        """Accept a requester that waits; strangers get a small part of the time of connected ones."""
         begun = time.monotonic()
         if self._connections and begun < self._listened_at:
             return
@@ -343,7 +344,7 @@ class Responder:
 
 
 def call(function: Function, message: bytes) -> Completion:
-    """What a function in Python makes of a message; where it raises, the request fails and nobody else."""
+    """The result of a Python function for a message; if it raises, this request alone fails."""
     begun = time.monotonic_ns()
     try:
         found = function(message)

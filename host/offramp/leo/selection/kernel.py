@@ -141,7 +141,7 @@ def _joins(memory: SelectorState, entry: int, kind: int, open_paths: int) -> int
 
 @inlined
 def _enter(memory: SelectorState, entry: int, kind: int) -> None:
-    """A request of a key is under way."""
+    """Note that a request of a key is under way."""
     held = entry_of(memory, entry)
     held.count = held.count + 1
     if not _reads(memory, kind):
@@ -150,7 +150,7 @@ def _enter(memory: SelectorState, entry: int, kind: int) -> None:
 
 @inlined
 def _leave(memory: SelectorState, entry: int, kind: int) -> None:
-    """It no longer is."""
+    """Note that a request of a key is no longer under way."""
     held = entry_of(memory, entry)
     held.count = held.count - 1
     if not _reads(memory, kind):

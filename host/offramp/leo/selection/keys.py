@@ -53,7 +53,7 @@ def insert(memory: SelectorState, key: int, space: int) -> int:
 
 @native
 def remove(memory: SelectorState, entry: int) -> None:
-    """An entry that nobody uses or waits for is no more."""
+    """Remove an entry that has no requests under way or waiting."""
     held = entry_of(memory, entry)
     buckets = memory.buckets
     bucket = _bucket(memory, held.key, held.space)
@@ -114,6 +114,6 @@ def release(memory: SelectorState, entry: int, before: int) -> int:
 
 @native
 def idle(memory: SelectorState, entry: int) -> bool:
-    """Nobody uses it, nobody waits for it."""
+    """Whether an entry has no requests under way or waiting."""
     held = entry_of(memory, entry)
     return held.count == 0 and held.head == NONE

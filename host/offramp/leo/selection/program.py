@@ -85,7 +85,7 @@ def enumerate_paths(program: Program) -> Solution:
 
 
 def _slack(table: Table) -> Times:
-    """Backlog that delays nobody, where a resource serves several at a time."""
+    """Backlog that causes no delay, where a resource serves several requests at a time."""
     beyond: Times = table.load * (np.asarray(table.capacity) - 1)
     return beyond
 

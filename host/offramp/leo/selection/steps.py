@@ -83,7 +83,7 @@ class Routes:
         return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity, table.reads)
 
     def restricted(self, allowed: Mapping[str, Collection[str]]) -> Routes:
-        """The same, where each of these types may take these paths only.
+        """The routes, where each of these types may take these paths only.
 
         Raises:
             OfframpError: a type is left without a path.

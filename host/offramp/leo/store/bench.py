@@ -40,9 +40,9 @@ class BenchSettings:
     depth: Annotated[tuple[int, ...], Field("Requests under way; repeatable", least=1, most=65536)] = (1, 16, 64, 256)
     clients: Annotated[int, Field("Connections; the depth is shared among them", least=1, most=1000)] = 1
     records: Annotated[int, Field("Keys", least=1000, most=50_000_000)] = 100_000
-    value_bytes: Annotated[int, Field("Of each value", unit=BYTES, least=16, most=1 << 20)] = 64
+    value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 1.0
-    rounds: Annotated[int, Field("How often all are measured, by turns", least=1)] = 5
+    rounds: Annotated[int, Field("Rounds of all measurements, by turns", least=1)] = 5
     take: Annotated[
         str, Field("Which of the rounds counts", choices={"median": "", "best": "where other work disturbs"})
     ] = "median"

@@ -23,7 +23,7 @@ from offramp_base.listening import Token, connect
 _ANSWER: Final = np.dtype(
     [("tag", "<u8"), ("status", "<i4"), ("reserved", "<i4"), ("number", "<i8"), ("value", "<u8"), ("length", "<u8")]
 )
-"""``offramp_answer``."""
+"""The structure ``offramp_answer``."""
 _MISSING, _ERROR, _ARRAY = 1, 3, 4
 _ROOM: Final = 1024
 Answer = tuple[int, int, bytes]
@@ -58,7 +58,7 @@ class Connection:
         self._at = ctypes.c_void_p(self._room.ctypes.data)
 
     def submit(self, commands: bytes, count: int) -> None:
-        """Send so many commands of redis' protocol."""
+        """Send ``count`` commands of redis' protocol."""
         if self._lib.offramp_submit_encoded(self._client, commands, len(commands), count, 0, self._why) != 0:
             raise OfframpError(said(self._why))
 
@@ -94,7 +94,7 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Whether it was not closed."""
+        """Whether the connection is open."""
         return bool(self._client)
 
     @property
@@ -137,7 +137,7 @@ def encode_versioned(key: bytes, value: bytes | None = None) -> bytes:
 
 
 def encode_info() -> bytes:
-    """An INFO."""
+    """An INFO command."""
     return b"*1\r\n$4\r\nINFO\r\n"
 
 
@@ -250,7 +250,7 @@ class Client:
 
 
 class AsyncClient:
-    """The same for asyncio: any number of tasks may have batches under way; made by :meth:`open`."""
+    """A client for asyncio: any number of tasks may have batches under way; made by :meth:`open`."""
 
     def __init__(self, link: Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._link, self._loop = link, loop
@@ -295,7 +295,7 @@ class AsyncClient:
         return await self._ask(_compare_and_set(items), len(items), _done)
 
     def close(self) -> None:
-        """Close the connection; who waits is told."""
+        """Close the connection; requests that wait fail."""
         self._fail(OfframpError("the connection was closed"))
 
     async def _ask(self, commands: bytes, count: int, read: Callable[[list[Answer]], T]) -> T:

@@ -83,7 +83,7 @@ class Copies:
             return True
 
     def close(self) -> None:
-        """Serve nothing, as nobody tells of changes any more."""
+        """Serve nothing any more, as changes are no longer reported."""
         for key in list(self._held):
             self._drop(key)
         self._coming.clear()

@@ -73,5 +73,5 @@ def reason() -> Any:
 
 
 def said(why: Any) -> str:
-    """That line."""
+    """The line of an error in the library."""
     return str(why.value.decode(errors="replace"))

@@ -38,7 +38,7 @@ class Contender(NamedTuple):
 
 
 def free_port() -> int:
-    """A port of loopback that nobody has."""
+    """A free port of loopback."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])

@@ -18,7 +18,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Limits, Token, parse_address
 
 _LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
-"""What peers that have not greeted may take: one look at them does not hold up those who are served."""
+"""Limits for peers that have not greeted: one look at them does not hold up connected ones."""
 
 
 def connect(address: str, transport: str, hello: dict[str, Any], token: Token | None = None) -> tuple[Link, Fields]:

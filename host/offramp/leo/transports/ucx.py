@@ -38,7 +38,7 @@ _FORCE: Final = 1
 _CHECKED: Final = 256
 _TAIL_WORD: Final = RING_HEADER_WORDS // 2
 _MOST_ERRORS: Final = 100
-"""What UCX returns in place of a request is one of so many negative numbers, or null."""
+"""Negative numbers that UCX may return in place of a request."""
 _IN_PROGRESS: Final = 1
 _CONNECTED_S: Final = 1.0
 _PADDING: Final = 4096

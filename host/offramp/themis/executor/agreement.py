@@ -12,7 +12,7 @@ import torch.distributed as dist
 from offramp_base.errors import OfframpError
 
 _SCALE = 1e15
-"""Seconds a byte travel as femtoseconds."""
+"""Scale at which seconds per byte travel as integers: femtoseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ class Executor:
         return self._plans[key]
 
     def _paces(self) -> list[float]:
-        """Seconds a byte took on each dimension in the last collective that is over, 0 where nothing is known."""
+        """Seconds per byte on each dimension in the last collective that has ended; 0 where nothing is known."""
         if not self.adapt:
             return [0.0] * len(self.mesh.sizes)
         return [statistics.median(r.seconds_per_byte) if r.seconds_per_byte else 0.0 for r in self._measured()]

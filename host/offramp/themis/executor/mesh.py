@@ -39,7 +39,7 @@ class Ranks(Protocol):
 
 
 class DefaultRanks:
-    """Those of the default group, which all make all groups.
+    """The ranks of the default group, which all make all groups.
 
     Raises:
         OfframpError: there is no default group.

@@ -33,7 +33,7 @@ class Leo(Offload):
         self.sums = LeoSums(devices, place.control)
 
     def close(self) -> None:
-        """End them."""
+        """End the devices."""
         if self.sums is not None:
             self.sums.close()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where propagators are found by name; without PyTorch, which who asks for names alone does not need."""
+"""Propagators by name, without importing PyTorch, which is not needed to list the names."""
 
 from __future__ import annotations
 

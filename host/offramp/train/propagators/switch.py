@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class SwitchPropagator(Propagator):
-    """The switch adds the fixed-point features of remote neighbours; which program it runs is its affair."""
+    """The switch adds the fixed-point features of remote neighbours, by whichever program it runs."""
 
     def __init__(self, codec: SumCodec, exchanges: Mapping[int, SwitchExchange], boundary: IntArray) -> None:
         """Args: codec: of sums; exchanges: by width of the features; boundary: the worker's boundary vertices."""

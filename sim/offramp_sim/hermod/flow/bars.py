@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one replica of a pipeline does when: computation, coflows, and how long they were held up."""
+"""Activity of one replica of a pipeline over time: computation, coflows, and how long they were held up."""
 
 from __future__ import annotations
 

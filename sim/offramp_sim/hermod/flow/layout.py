@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: words of its context. Addresses point into NumPy arrays that Python owns."""
+"""Layout of the engine's context in words. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Context(Record):
     use_row: Words  # resources of a load
     use: Ints
     amount: Doubles  # bytes that the whole flow puts on the resource
-    weight: Doubles  # of a load in fair sharing, in whole flows a second
+    weight: Doubles  # of a load in fair sharing, in whole flows per second
     capacity: Doubles  # of a resource, bytes per second
     levels: Ints  # each flow's class, lower goes first
     hosts: Ints  # its place at its senders within its class, lower goes first
@@ -60,7 +60,7 @@ class Context(Record):
     side: Bytes
     left: Doubles  # share of the flow that had not arrived when its rate last changed
     since: Doubles  # and when that was
-    rate: Doubles  # shares a second
+    rate: Doubles  # shares per second
     due: Doubles  # when the flow arrives at this rate
     ends: Ints  # heap by DUE
     ends_count: int

@@ -98,7 +98,7 @@ def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
 
 @native
 def _hold(ctx: Context, flow: int, more: int) -> None:
-    """A flow of side 1 begins or ends at its senders, where those of side 2 wait for it, whatever their class."""
+    """Begin or end a flow of side 1 at its senders, where flows of side 2 of any class wait for it."""
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
         port = ctx.use[k]
         if port < ctx.ports:

@@ -21,7 +21,7 @@ KINDS: Final = ("EP", "PP", "DP-0", "DP-1")
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """Somebody who sends as if he were the job.
+    """A sender that pretends to be the job.
 
     Attributes:
         dscp: of his frames.

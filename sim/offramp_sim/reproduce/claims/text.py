@@ -61,7 +61,7 @@ def settings_of(each: Judgement) -> str:
 
 
 def number(value: float | None) -> str:
-    """For people."""
+    """A number as people read it."""
     return "" if value is None else f"{value:.4g}"
 
 

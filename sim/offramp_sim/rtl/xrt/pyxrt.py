@@ -35,7 +35,7 @@ class xclBOSyncDirection(IntEnum):  # noqa: N801 — pyxrt's name
 
 
 class ert_cmd_state(IntEnum):  # noqa: N801 — pyxrt's name
-    """How a run stands."""
+    """State of a run."""
 
     ERT_CMD_STATE_NEW = 1
     ERT_CMD_STATE_RUNNING = 3
@@ -52,7 +52,7 @@ class _Kernel(NamedTuple):
 
 
 class xclbin:  # noqa: N801 — pyxrt's name
-    """What a file says of its kernels."""
+    """The kernels that a file describes."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -121,7 +121,7 @@ class bo:  # noqa: N801 — pyxrt's name
         return int(DRAM_BASE) + self._start
 
     def sync(self, direction: xclBOSyncDirection, size: int, offset: int) -> None:
-        """Copy so many bytes from ``offset`` on."""
+        """Copy ``size`` bytes from ``offset`` on."""
         if offset < 0 or size <= 0 or offset + size > len(self._bytes):
             raise RuntimeError("Invalid offset and size when syncing")
         here, there = slice(offset, offset + size), slice(self._start + offset, self._start + offset + size)

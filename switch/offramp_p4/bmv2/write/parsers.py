@@ -103,7 +103,7 @@ class ParserStatements(Statements):
         return out
 
     def inlined(self, target: ir.ParserInstance | ir.ControlInstance, copies: list[tuple[ir.Expr, ir.Var]]) -> None:
-        """Write the states of a parser that is applied; after them the code goes on."""
+        """Write the states of a parser that is applied; the code continues after them."""
         if not isinstance(target, ir.ParserInstance):
             super().inlined(target, copies)
             return

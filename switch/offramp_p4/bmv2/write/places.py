@@ -154,7 +154,7 @@ Place = Leaf | HeaderAt | UnionAt | StackAt | Group
 
 
 def operation(op: str, left: Any, right: Any, **more: Any) -> Json:
-    """An expression of bmv2; ``left`` is None for one operand."""
+    """An expression in bmv2's form; ``left`` is None for one operand."""
     return {"type": "expression", "value": {"op": op, "left": left, "right": right, **more}}
 
 

@@ -103,7 +103,7 @@ class Arrays:
             found.set([*found.members, member])
 
     def bm_parse_vset_remove(self, parse_vset_name: str, value: bytes) -> None:
-        """Remove a value; one that is not there is no error."""
+        """Remove a value; removing one that is absent is not an error."""
         found, member = self._member(parse_vset_name, value)
         found.set([m for m in found.members if m != member])
 

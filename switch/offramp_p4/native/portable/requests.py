@@ -59,7 +59,7 @@ def _is_host(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _from_net(g: Emitter, e: ir.ExternCall) -> Value:
-    """Whether the first value is to be taken."""
+    """Whether the first value is chosen, that for packets from the network."""
     direction = argument(e, 0)
     t = strip(direction.type)
     if t == BOOL:

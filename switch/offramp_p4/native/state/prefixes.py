@@ -113,7 +113,7 @@ class PrefixSearch:
         return self._hash.wants_time
 
     def prepare(self, capacity: int) -> None:
-        """Make that room."""
+        """Enlarge the structure to this capacity."""
         del capacity
         self._hash.prepare()
 

@@ -85,7 +85,7 @@ class ExactSearch:
         return self._hash.wants_time
 
     def prepare(self, capacity: int) -> None:
-        """Make that room."""
+        """Enlarge the structure to this capacity."""
         del capacity
         self._hash.prepare()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan beside what a switch is configured for already.
+"""A plan fitted into a switch that already has a configuration.
 
 Where ports have no maps of somebody else's, the tables are those of
 :func:`~offramp.hermod.deploy.sonic.tables.tables_for`. Else the job takes queues that nobody reaches, by traffic
@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 
 
 class NoRoomError(OfframpError):
-    """A plan does not fit beside what is there."""
+    """A plan does not fit beside the existing configuration."""
 
 
 @dataclass(frozen=True)

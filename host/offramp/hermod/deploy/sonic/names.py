@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our objects are called: their names alone say what stood in their place, so that it can be put back.
+"""Names of our objects: the name alone says what the object replaced, so that it can be put back.
 
 ``HERMOD`` stands where nothing stood, ``HERMOD_7_ON_scheduler.0`` in the place of ``scheduler.0``, and a scheduler
 ``…_OF_Ethernet0,Ethernet4@5-7`` at a queue whose row was split from ``QUEUE|Ethernet0,Ethernet4|5-7``.
@@ -80,7 +80,7 @@ def check_name(name: str, config: Config) -> None:
 
 
 def _plans(config: Config) -> list[str]:
-    """Plans that are deployed: names that both maps and schedulers have, or that stand on somebody else's."""
+    """Deployed plans: names that both maps and schedulers have, or that stand in the place of foreign objects."""
     found: dict[str, None] = {}
     for table in _KINDS:
         for key in config.get(table, {}):

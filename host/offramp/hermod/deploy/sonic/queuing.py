@@ -32,8 +32,8 @@ class Served:
     """How the job's packets in a queue are served.
 
     Attributes:
-        peak: bits a second at most; None: as many as there are.
-        kept: bits a second that it is guaranteed; None: none.
+        peak: bits per second at most; None: as many as there are.
+        kept: bits per second that it is guaranteed; None: none.
         mark: bytes above which they are marked; None: never.
     """
 

@@ -82,7 +82,7 @@ class SizeTiming:
 
     @property
     def median_s(self) -> float:
-        """The middle one, or the lower of two."""
+        """Median seconds; the lower of two middle values."""
         return sorted(self.seconds)[(len(self.seconds) - 1) // 2]
 
 
@@ -96,6 +96,6 @@ class AllReduceTimings:
     lost: int
 
     def gain(self, megabytes: float) -> float | None:
-        """How many times as fast as gloo's an all-reduce was, by medians."""
+        """Median time of gloo's all-reduce over that of ours."""
         found = {timing.way: timing.median_s for timing in self.timings if timing.megabytes == megabytes}
         return found["gloo"] / found["offramp"] if "gloo" in found else None

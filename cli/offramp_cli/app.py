@@ -65,7 +65,7 @@ class LateGroup(Late, TyperGroup):
         for option in self.params:
             source = ctx.get_parameter_source(option.name or "")
             if source is not None and source.name == "COMMANDLINE":
-                raise OfframpError(f"{option.opts[0]}: options stand behind the system's name: {self.name} {name} …")
+                raise OfframpError(f"{option.opts[0]}: options go after the system's name: {self.name} {name} …")
         self.declaration = self.callback = None
         return super().invoke(ctx)
 

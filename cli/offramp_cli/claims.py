@@ -55,7 +55,7 @@ def judge_claims(
 
     wanted = {item: claims for item in items if (claims := claims_of(item.name))}
     if not wanted:
-        raise OfframpError(f"--claims: no document claims anything of {', '.join(item.name for item in items)}")
+        raise OfframpError(f"--claims: no document claims anything about {', '.join(item.name for item in items)}")
     judged: list[Judgement] = []
     nearest: list[Nearest] = []
     for place, (item, claims) in enumerate(wanted.items(), 1):

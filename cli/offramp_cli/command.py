@@ -86,7 +86,7 @@ class Command:
         by_position = sorted(self.fields.values(), key=lambda each: not each.field.position)
         parameters = [_parameter("context", typer.Context)]
         parameters += [made for each in by_position for made in _parameters(each)]
-        note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options go before it.")
+        note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options override it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
         return inspect.Signature(parameters)
 

@@ -29,9 +29,10 @@ class Ports:
     """Ports that a smartNIC's agent is to use, and the queues of each."""
 
     port: Annotated[
-        tuple[str, ...], Field("Port as for {nic run}, opened to find what it lacks; repeat", short="-p")
+        tuple[str, ...],
+        Field("Port, as for offramp nic run, to open and check for what it lacks; repeatable", short="-p"),
     ] = ()
-    queues: Annotated[int, Field("Queues that each port needs", least=1, most=64)] = 1
+    queues: Annotated[int, Field("Queues that each port should have", least=1, most=64)] = 1
 
 
 @command(Ports, Result, example="nic doctor --port eth1 --queues 4")

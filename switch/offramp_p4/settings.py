@@ -78,9 +78,9 @@ def parse_macro(text: str) -> tuple[str, str]:
 class Preprocessor:
     """What the preprocessor of a P4 program is told."""
 
-    include: Annotated[tuple[str, ...], Field("Folder for #include; repeat", short="-I")] = ()
+    include: Annotated[tuple[str, ...], Field("Folder for #include; repeatable", short="-I")] = ()
     defines: Annotated[
-        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeat", key="define", short="-D", item=parse_macro)
+        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeatable", key="define", short="-D", item=parse_macro)
     ] = field(default_factory=dict)
 
 
@@ -169,7 +169,7 @@ class Settings(Preprocessor):
     insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
     engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Seed of everything random: the program's random()", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None

@@ -43,13 +43,14 @@ links:
 class DemoSettings:
     """The laboratory and the job."""
 
-    mode: Annotated[str, Field("Hosts are", choices=MODES)] = "auto"
+    mode: Annotated[str, Field("Where hosts run", choices=MODES)] = "auto"
     rate: Annotated[
-        int, Field("Rate of hosts' links; spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND)
+        int,
+        Field("Rate of the hosts' links; links to the spine get twice as much", least=1_000_000, unit=BITS_PER_SECOND),
     ] = 25_000_000
-    steps: Annotated[int, Field("Training steps by each way", least=2)] = 30
+    steps: Annotated[int, Field("Training steps of each run", least=2)] = 30
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    seed: Annotated[int, Field("Seed of the model's initial weights", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the model's initial weights", least=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
     console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
     outputs.write("offramp.job/1", content)
     if not all(claim.holds for claim in claims):
-        raise OfframpError("demo: not everything that it shows holds; the lines above say what")
+        raise OfframpError("demo: some of its claims do not hold; the lines above say which")
 
 
 def job_of(settings: DemoSettings) -> JobSettings:

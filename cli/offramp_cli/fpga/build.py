@@ -37,7 +37,7 @@ class Board:
 class BuildSettings(Board):
     """Settings of a bitstream build."""
 
-    seed: Annotated[int, Field("Seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
+    seed: Annotated[int, Field("Random seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
@@ -48,14 +48,14 @@ class BuildSettings(Board):
 class FlashSettings(Board):
     """A bitstream, and the board to load it into."""
 
-    bitstream: Annotated[Path, Field("Bitstream made by offramp fpga build", position=True)]
-    dry_run: Annotated[bool, Field("Only print the commands")] = False
-    yes: Annotated[bool, Field("Do not ask for confirmation")] = False
+    bitstream: Annotated[Path, Field("Bitstream that offramp fpga build has made", position=True)]
+    dry_run: Annotated[bool, Field("Only print what would be run")] = False
+    yes: Annotated[bool, Field("Do not ask")] = False
 
 
 @command(BuildSettings, Result, example="fpga build --board ulx3s")
 def build(settings: BuildSettings, result: Result) -> None:
-    """Make a bitstream: for an ECP5 here, by yosys and nextpnr; for others where Vivado is, else the project for it."""
+    """Make a bitstream: with yosys and nextpnr for an ECP5, else with Vivado, or its project if Vivado is missing."""
     from offramp.fpga import boards
 
     board, chosen = settings.board, boards.BOARDS[settings.board]
@@ -88,7 +88,7 @@ def _address(text: str) -> IPv4Address | None:
 
 @command(FlashSettings, example="fpga flash out/fpga/ulx3s/ulx3s.bit --dry-run")
 def flash(settings: FlashSettings) -> None:
-    """Write a bitstream to a board and verify it: openFPGALoader, PYNQ or xbutil by board; asks first."""
+    """Write a bitstream to a board and verify it, with openFPGALoader, PYNQ or xbutil by board; asks first."""
     from offramp.fpga import boards
 
     chosen, bitstream = boards.BOARDS[settings.board], settings.bitstream

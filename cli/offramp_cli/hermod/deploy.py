@@ -42,7 +42,7 @@ def parse_ports(text: str) -> tuple[int, ...]:
         match = re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
-            raise ValueError("expected different numbers up to 510, such as 1-4,7")
+            raise ValueError("expected distinct numbers up to 510, such as 1-4,7")
         found += numbers
     return tuple(found)
 
@@ -97,27 +97,33 @@ class DeploySettings:
     read_back: Annotated[bool, Field("Print the current state of the target")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("Replace another deployed plan; sonic: take all queues but PFC's", group="Queues")
+        bool, Field("Replace another plan that is deployed; sonic: replace all queues but PFC's", group="Queues")
     ] = False
-    queues: Annotated[int | None, Field("Queues of the switch")] = None
-    classes: Annotated[int | None, Field("With a job: queues for data")] = None
+    queues: Annotated[int | None, Field("Number of queues that the switch has")] = None
+    classes: Annotated[int | None, Field("If a job is given: number of queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("With a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
+        tuple[int, ...], Field("If a job is given: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("With a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("With a job: leave queue 0, below all of the job, to other traffic")] = False
+    scheme: Annotated[str, Field("If a job is given: mapping of code points to queues: split | msb")] = "split"
+    apart: Annotated[bool, Field("If a job is given: leave queue 0, below all of the job's, to other traffic")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
-        Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
+        Field(
+            "Mark packets above this queue length: SIZE for each queue, or QUEUE=SIZE; repeatable",
+            key="ecn",
+            item=_queue_size,
+        ),
     ] = ()
     job_ports: Annotated[
         str | None,
-        Field("p4, sonic: ports whose DSCPs count; others' frames are best effort. All by default", group="Limits"),
+        Field(
+            "p4, sonic: ports whose DSCPs are trusted, all by default; frames of others are best effort", group="Limits"
+        ),
     ] = None
     rate_bps: Annotated[
         int | None,
         Field(
-            "Line rate. p4, sonic: for limits, none without it; htb: by default what the interface reports",
+            "Rate of the line. p4, sonic: needed for limits. htb: the interface's by default",
             key="rate",
             unit=BITS_PER_SECOND,
         ),
@@ -125,41 +131,44 @@ class DeploySettings:
     police: Annotated[
         Mapping[int, int],
         Field(
-            "With --rate: QUEUE=RATE that may be sent in a queue, by port (p4: more is best effort); repeat",
+            "With --rate: QUEUE=RATE that each port may send in a queue (p4: the excess is best effort); repeatable",
             item=_queue_rate,
         ),
     ] = field(default_factory=dict)
     control_share: Annotated[
         float,
-        Field("With --rate: share of the line that a port may send in the highest queue", above=0, most=1),
+        Field("With --rate: share of the line that each port may send in the highest queue", above=0, most=1),
     ] = 0.05
     lowest_share: Annotated[
-        float, Field("With --rate: share of the line that the lowest queue keeps; 0: none", least=0, below=1)
+        float, Field("With --rate: share of the line that is reserved for the lowest queue; 0: none", least=0, below=1)
     ] = 0.05
-    switch: Annotated[str, Field("P4Runtime server", group="Target p4")] = "127.0.0.1:9559"
+    switch: Annotated[str, Field("P4Runtime server, HOST:PORT or unix:PATH", group="Target p4")] = "127.0.0.1:9559"
     device_id: Annotated[int, Field("P4Runtime device")] = 0
-    election_id: Annotated[int, Field("Election id; the highest controller writes")] = 1
+    election_id: Annotated[int, Field("P4Runtime election id; the controller with the highest may write")] = 1
     ports: Annotated[
         tuple[int, ...],
-        Field("The switch's ports, as 1-4,7; without them forwarding stays as it is", parse=parse_ports),
+        Field("The switch's ports, such as 1-4,7; without them, forwarding is left as it is", parse=parse_ports),
     ] = ()
     host: Annotated[
-        Mapping[int, int], Field("MAC=PORT; frames to other hosts are flooded; repeat", item=parse_host)
+        Mapping[int, int], Field("MAC=PORT of a host; frames to others are flooded; repeatable", item=parse_host)
     ] = field(default_factory=dict)
-    mtu: Annotated[int, Field("Bytes of a packet, for ECN", least=1)] = 1500
+    mtu: Annotated[int, Field("Largest packet in bytes, for ECN", least=1)] = 1500
     interface: Annotated[
         tuple[str, ...],
-        Field("linux: interfaces; sonic: ports, all by default; repeat", short="-i", group="Targets linux and sonic"),
+        Field(
+            "linux: interfaces; sonic: ports, all by default; repeatable", short="-i", group="Targets linux and sonic"
+        ),
     ] = ()
-    qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
+    qdisc: Annotated[str, Field("linux: queueing discipline: auto | prio | htb (the only one with limits)")] = "auto"
     job_cgroup: Annotated[
         tuple[Path, ...],
-        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeat"),
+        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeatable"),
     ] = ()
-    config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
-    name: Annotated[str, Field("sonic: name of maps, schedulers and profiles")] = "HERMOD"
+    config_db: Annotated[Path | None, Field("sonic: config_db.json of another machine's switch")] = None
+    name: Annotated[str, Field("sonic: name for maps, scheduler and profiles")] = "HERMOD"
     out: Annotated[
-        Path, Field("sonic: folder for files where SONiC's commands are not, and for NAME.plan.json", group=OUTPUT)
+        Path,
+        Field("sonic: folder for files if SONiC's commands are missing here, and for NAME.plan.json", group=OUTPUT),
     ] = Path()
 
     def __post_init__(self) -> None:
@@ -181,9 +190,9 @@ class DeploySettings:
 
 @command(DeploySettings, Result, example="hermod deploy plan.json --target p4 --switch 127.0.0.1:9559 --ports 1-4")
 def deploy(settings: DeploySettings, result: Result) -> None:
-    """Put a plan on a P4 switch, a SONiC switch or a Linux interface: all of it or nothing, read back.
+    """Deploy a plan to a P4 switch, a SONiC switch or Linux interfaces, all or nothing, and read it back.
 
-    P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
+    P4 switches run p4/hermod; for SONiC, run this on the switch, or apply its files; Linux gets strict classes of tc.
     """
     made = _planned(settings)
     if settings.target == "sonic":
@@ -257,7 +266,7 @@ def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) 
         typer.echo(f"{opened.name}: {'removed' if outcome['changed'] else 'nothing was deployed'}")
     else:
         outcome["changed"] = opened.apply(replace=settings.replace)
-        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'as planned already'}")
+        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'already as planned'}")
     _write(result, settings, **outcome)
     raise typer.Exit(code)
 
@@ -290,7 +299,7 @@ def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
             raise SettingsError("job_ports", str(error), settings.job_ports) from None
     for port in members or ():
         if settings.ports and port not in settings.ports:
-            raise SettingsError("job_ports", f"port {port} is none of {{ports}}", settings.job_ports)
+            raise SettingsError("job_ports", f"port {port} is not among {{ports}}", settings.job_ports)
     limits, ports = _limits(settings), list(settings.ports)
     return switch_plan(plan, ports, dict(settings.host), mtu=settings.mtu, members=members, limits=limits)
 

@@ -23,7 +23,7 @@ def parse_dscps(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise ValueError("expected DSCPs with commas") from None
+        raise ValueError("expected DSCPs separated by commas") from None
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class QueueSettings:
     queues: Annotated[int, Field("Strict-priority queues of the switches", least=1, most=8)] = 8
     classes: Annotated[int | None, Field("Queues for data; all but control's by default")] = None
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
-    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
-    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0, below all of the job, to other traffic")] = False
-    plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
+    scheme: Annotated[str, Field("Mapping of code points to queues: split | msb")] = "split"
+    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0, below all of the job's, to other traffic")] = False
+    plain: Annotated[bool, Field("Use the published layout, which inverts the order of priorities beyond 8")] = False
 
 
 @command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")

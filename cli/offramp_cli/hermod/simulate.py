@@ -38,49 +38,58 @@ class HermodSettings:
         ),
     ]
     cluster: Annotated[
-        Path | None, Field("A cluster file: how many GPUs, the rate of a NIC, and NICs under a leaf switch")
+        Path | None, Field("A cluster file, for the number of GPUs, the rate of a NIC, and NICs under a leaf switch")
     ] = None
     network: Annotated[
         str | None,
         Field(
-            "For traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, or a name as for simulate themis"
+            "For traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, or a network of simulate themis"
         ),
     ] = None
-    gpus: Annotated[int | None, Field("GPUs instead of the job's number; more of them are more replicas", least=1)] = (
+    gpus: Annotated[int | None, Field("GPUs, in place of the job's number; more GPUs mean more replicas", least=1)] = (
         None
     )
-    nic_gbps: Annotated[float | None, Field("NIC rate in Gbit/s instead of the job's")] = None
+    nic_gbps: Annotated[float | None, Field("Rate of a NIC in Gb/s, in place of the job's")] = None
     sample: Annotated[
         int | None,
-        Field("GPUs whose replicas stand for those of all: exact with spray, no jitter, no imbalance", least=1),
+        Field(
+            "Simulate the replicas of this many GPUs for those of all: exact with spray, without jitter and imbalance",
+            least=1,
+        ),
     ] = None
     iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     policies: Annotated[
-        str, Field("Policies, separated by commas; the gain is over the first", aliases=("policy",), group="Policies")
+        str,
+        Field("Policies, separated by commas; gains are relative to the first", aliases=("policy",), group="Policies"),
     ] = _POLICIES
-    queues: Annotated[int | None, Field("Data queues of the switches, 1 to 8; exact without", least=1, most=8)] = None
-    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
-    hosts: Annotated[str, Field("With queues, what senders order by: exact | queues")] = "exact"
+    queues: Annotated[
+        int | None, Field("Data queues of the switches; exact priorities by default", least=1, most=8)
+    ] = None
+    scheme: Annotated[str, Field("Mapping of code points to queues: split | msb")] = "split"
+    hosts: Annotated[str, Field("With --queues: what senders order by: exact | queues")] = "exact"
     routing: Annotated[str, Field("Routing: ecmp | spray", group="Network")] = "ecmp"
-    all_to_all: Annotated[str, Field("How EP sends: fluid | matched | shifted")] = "fluid"
-    overhead_us: Annotated[float, Field("Microseconds of overhead of each sub-phase or round of an all-to-all")] = 0.0
+    all_to_all: Annotated[str, Field("How expert parallelism sends: fluid | matched | shifted")] = "fluid"
+    overhead_us: Annotated[float, Field("Overhead of each sub-phase or round of an all-to-all, in us")] = 0.0
     leaf: Annotated[int | None, Field("NICs under a leaf switch", shown_default="16, or the cluster's")] = None
     bidirectional: Annotated[
         bool | None,
         Field(
-            "Rings go both ways round with half of the bytes each, or one way", shown_default="one, or the network's"
+            "Rings send half of the bytes each way round, rather than all one way",
+            shown_default="one, or the network's",
         ),
     ] = None
     level: Annotated[
         str,
         Field(
-            "Simulate", choices={"flow": "", "packet": "every packet through p4/hermod, up to 16 NICs"}, group="Packets"
+            "Level of the simulation",
+            choices={"flow": "", "packet": "every packet through p4/hermod, up to 16 NICs"},
+            group="Packets",
         ),
     ] = "flow"
-    packets: Annotated[int, Field("About how many packets represent all bytes")] = 100_000
+    packets: Annotated[int, Field("Approximate number of packets that stand for all bytes")] = 100_000
     loss: Annotated[float, Field("Probability that a link loses a frame")] = 0.0
-    pause: Annotated[tuple[str, ...], Field("NIC@START+SECONDS, the switch may not send there")] = ()
+    pause: Annotated[tuple[str, ...], Field("NIC@START+SECONDS during which the switch may not send to the NIC")] = ()
     engine: Annotated[str, Field("Engine of the P4 switch: auto | native | python")] = "auto"
 
     def __post_init__(self) -> None:
@@ -105,7 +114,7 @@ class Outputs(Result):
     plot: Annotated[
         Path | None,
         Field(
-            "Draw the timeline of the first and last policy into this file",
+            "Draw the timelines of the first and last policy into this file",
             group=OUTPUT,
             written=True,
             aliases=("timeline",),

@@ -27,11 +27,11 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 Code = Annotated[
     tuple[str, ...],
-    Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    Field("File with functions in Python (.py) or a C plug-in (shared library); its code is run; repeatable"),
 ]
 DataFolder = Annotated[
     tuple[str, ...],
-    Field("Folder whose files may be data, besides the folder of the YAML file; repeat"),
+    Field("Folder whose files may be used as data, besides the YAML file's own folder; repeatable"),
 ]
 
 
@@ -50,8 +50,8 @@ class ApplicationSettings:
     device: Annotated[
         Mapping[str, str],
         Field(
-            "NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET, the same for leo serve and leo "
-            "connect; repeat",
+            "Device, NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; the same for leo serve "
+            "and leo connect; repeatable",
             item=parse_pair,
         ),
     ] = field(default_factory=dict)
@@ -81,10 +81,10 @@ class RequesterSettings(ApplicationSettings):
     """What is asked of an application, and over which paths."""
 
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
-    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
+    policy: Annotated[str, Field("Rule that selects paths; see offramp simulate leo")] = "lookahead"
     workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
     window: Annotated[
-        int, Field("Requests that the closed loop keeps unfinished; 0: the application's default", least=0)
+        int, Field("Requests that the closed loop keeps in flight; 0: as many as the application says", least=0)
     ] = 0
 
     def open(self, transport: str, **more: Any) -> Application:

@@ -41,8 +41,8 @@ class Files:
 class PlanSettings(Files):
     """Which parts of the plan are shown."""
 
-    cores: Annotated[int | None, Field("Serving cores of each host, instead of the number in the file", least=1)] = None
-    steps: Annotated[bool, Field("Show every link and function on the way")] = False
+    cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
+    steps: Annotated[bool, Field("Show every link and function on each path")] = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Checked(Files):
 
 @command(Checked, example="leo validate kvs on-path")
 def validate(given: Checked) -> None:
-    """Check an application on a host model, its functions and data; the first fault is one line with file and line."""
+    """Check an application on a host model, its functions and data; the first fault is reported with file and line."""
     from offramp.leo.applications.contents import read_contents
     from offramp.leo.config import load_config
     from offramp.leo.config.check import check_functions
@@ -73,7 +73,7 @@ def validate(given: Checked) -> None:
 
 @command(PlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
 def plan(settings: PlanSettings, outputs: Plotted) -> None:
-    """Show an application on a host: physical links, T and toll of every dataflow, and what all paths sustain."""
+    """Show an application on a host: physical links, T and toll of each dataflow, the rate of all paths together."""
     from offramp.leo.config import load_config, resolve
     from offramp.leo.selection.capacity import capacity
 

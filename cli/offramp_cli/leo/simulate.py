@@ -58,47 +58,52 @@ class LeoSettings:
 
     files: Annotated[
         tuple[str, ...],
-        Field("Files as for offramp leo plan; by default two paths derived from the thesis's knees", position=True),
+        Field(
+            "Files or names as for offramp leo plan; by default, two paths inferred from the knees in the thesis",
+            position=True,
+        ),
     ] = ()
     policy: Annotated[
         tuple[str, ...],
         Field(
-            "A rule, exact:K, only:PATH or all; repeat. offramp leo plan shows the paths",
+            "A rule, exact:K, only:PATH or all; repeatable. offramp leo plan shows the paths",
             shown_default=", ".join(_RULES),
         ),
     ] = ()
     cores: Annotated[int | None, Field("Serving cores of each host", least=1)] = None
     load: Annotated[
-        tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load", above=0)
+        tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="Load", above=0)
     ] = ()
-    window: Annotated[tuple[int, ...], Field("Closed loop: requests under way; repeat", least=1)] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: requests in flight; repeatable", least=1)] = ()
     requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
     network: Annotated[
         tuple[float, float],
-        Field("Least and most us that a request spends on the network", parse=parse_range, shown_default="3-9"),
+        Field("Shortest and longest time of a request on the network, in us", parse=parse_range, shown_default="3-9"),
     ] = (3.0, 9.0)
-    spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
-    burst: Annotated[int, Field("Open loop: requests that arrive at once")] = 1
-    keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
-    wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
+    spread: Annotated[
+        float, Field("Share of each service time that is exponentially distributed; 0: as the table says")
+    ] = 0.0
+    burst: Annotated[int, Field("Open loop: requests that arrive together")] = 1
+    keys: Annotated[int, Field("Number of Zipf-distributed keys; 0: each request has its own key")] = 0
+    wrong: Annotated[float, Field("Factor by which the selector's table may be wrong")] = 1.0
     tenant: Annotated[
         tuple[tuple[float, float], ...],
-        Field("SHARE:WEIGHT of a tenant with a selector of its own; repeat", item=parse_tenant),
+        Field("SHARE:WEIGHT of a tenant with a selector of its own; repeatable", item=parse_tenant),
     ] = ()
     sweep: Annotated[
-        int, Field("Instead: this many random settings, the default rule against others", group="Sweep")
+        int, Field("Instead: compare the default rule with others on this many random settings", group="Sweep")
     ] = 0
     kind: Annotated[
         tuple[str, ...],
-        Field("Class of a sweep's settings, or all; repeat. Then rules that learn nothing are the rivals"),
+        Field("Class of a sweep's settings, or all; repeatable. Compares with rules that do not learn"),
     ] = ()
-    processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    processes: Annotated[int | None, Field("Processes of a sweep; one per core by default")] = None
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
 def leo(settings: LeoSettings, outputs: Plotted) -> None:
-    """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
+    """Choose paths by several rules, in open and closed loop, and compare throughput and latency."""
     console = show.console()
     seed = settings.seed
     if settings.sweep:

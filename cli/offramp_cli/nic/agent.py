@@ -29,7 +29,7 @@ class Build:
 class Package:
     """What is made of a build."""
 
-    package: Annotated[bool, Field("Also make a .deb")] = False
+    package: Annotated[bool, Field("Also make a .deb package")] = False
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Agent(Socket):
     port: Annotated[
         tuple[str, ...],
         Field(
-            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with "
-            "@VLAN behind it; repeat",
+            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with an "
+            "optional @VLAN at the end; repeatable",
             short="-p",
         ),
     ] = ()
     cores: Annotated[int, Field("Cores that work", least=1)] = 1
-    queues: Annotated[int, Field("Queues of each port in each direction; one for each client", least=1, most=64)] = 1
-    compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
-    mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
-    spin: Annotated[bool, Field("Never sleep: for dedicated cores")] = False
+    queues: Annotated[int, Field("Queues of each port in each direction, one for each client", least=1, most=64)] = 1
+    compression: Annotated[str, Field("Compression: zlib | isal | none | a device that DPDK finds")] = "zlib"
+    mode: Annotated[str, Field("Permissions of the socket, in octal")] = "600"
+    spin: Annotated[bool, Field("Never sleep, for cores that it has for itself")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
-    software_rules: Annotated[bool, Field("Leave the devices' own flow rules alone")] = False
+    software_rules: Annotated[bool, Field("Do not use the devices' own flow rules")] = False
     telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
 
 
@@ -96,9 +96,9 @@ def run(agent: Agent, where: Build) -> None:
 
 @command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
 def upgrade(agent: Agent, where: Build) -> None:
-    """Take the place of the agent at the socket, with its clients, and run until Ctrl-C; build it first if need be.
+    """Replace the agent at the socket, keep its clients, and run until Ctrl-C; build it first if need be.
 
-    The ports are those of the running agent, on interfaces; cores and what they do may be others.
+    The ports must be those of the running agent, on interfaces; cores and their options may differ.
     """
     if not Path(agent.socket).is_socket():
         raise OfframpError(f"agent {agent.socket}: no socket; is `offramp nic run` running?")
@@ -123,13 +123,13 @@ class Metrics:
 
     out: Annotated[
         Path | None,
-        Field("File that is replaced atomically, as the node exporter's textfile collector expects", written=True),
+        Field("File to replace atomically, for example for the node exporter's textfile collector", written=True),
     ] = None
 
 
 @command(Socket, Metrics, example="nic metrics --socket /run/offramp-nic/agent.sock")
 def metrics(where: Socket, to: Metrics) -> None:
-    """Print what a running agent counts in Prometheus' text format."""
+    """Print the counters of a running agent in Prometheus' text format."""
     import sys
     from contextlib import closing
 
@@ -152,7 +152,7 @@ def metrics(where: Socket, to: Metrics) -> None:
 
 @command(Socket, Result, example="nic stats --json -")
 def stats(where: Socket, result: Result) -> None:
-    """Show what a running agent counts."""
+    """Show the counters of a running agent."""
     from contextlib import closing
 
     from rich.table import Table

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from offramp_sim.nic.bench import NicRate
 
 METHOD = (
-    "One worker of SwitchGNN, frames of 178 bytes both ways, against an end that answers at once; features to sums. "
+    "One worker of SwitchGNN, from features to sums, with frames of 178 bytes both ways; the peer answers at once. "
     "Python: NumPy and packet sockets, as in training, without compiled code of its own. testpmd: flowgen against "
-    "macswap, frames of the same length. veth: packet sockets, through the kernel; memif: shared memory of two "
-    "processes; loop: rings in one process, the other end on the same core. The best of the rounds. CPU: of a frame, "
-    "worker's process and agent."
+    "macswap, frames of the same length. veth: packet sockets, through the kernel; memif: memory shared by two "
+    "processes; loop: rings in one process, the peer on the same core. The best of the rounds. CPU: processor time per "
+    "frame, of the worker's process and the agent."
 )
 
 
@@ -44,18 +44,18 @@ class BenchSettings:
     """Settings of the measurement."""
 
     link: Annotated[
-        tuple[str, ...], Field("Links; repeat", short="-l", choices=_choices, shown_default="all of them")
+        tuple[str, ...], Field("Links; repeatable", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
     seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 2.0
-    rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
+    rounds: Annotated[int, Field("Measurements of each kind, alternating", least=1)] = 3
     vertices: Annotated[int, Field("Vertices of the graph, all in one block", least=10)] = 4000
-    seed: Annotated[int, Field("Seed of graph and features", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for graph and features", least=0)] = 0
     queues: Annotated[
         int,
-        Field("Only compare one queue on one core with this many, one worker each", least=1, most=8),
+        Field("Instead: compare one queue on one core with this many, each with its own worker", least=1, most=8),
     ] = 1
-    cores: Annotated[int, Field("Cores of the agent with {queues}", least=1)] = 2
-    first: Annotated[bool, Field("With {queues}: run at high priority (nice -20)")] = False
+    cores: Annotated[int, Field("With --queues: cores of the agent", least=1)] = 2
+    first: Annotated[bool, Field("With --queues: run ahead of other processes (nice -20)")] = False
 
     def __post_init__(self) -> None:
         check(self)

@@ -44,7 +44,7 @@ class PacketSettings:
     network: Annotated[
         tuple[str, tuple[int, ...]],
         Field(
-            f"{_SHAPES}; HOSTS of a leaf",
+            f"{_SHAPES}; HOSTS are per leaf",
             parse=_shape,
             metavar="SHAPE",
             shown_default="star:33",
@@ -53,32 +53,35 @@ class PacketSettings:
     traffic: Annotated[
         str,
         Field(
-            "All hosts send to one, each to one other, or all to all", choices=("incast", "permutation", "all-to-all")
+            "All hosts send to one, each to one other, or each to all", choices=("incast", "permutation", "all-to-all")
         ),
     ] = "incast"
     size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
-    control: Annotated[tuple[str, ...], Field("Congestion control; repeat; all by default", choices=_controls)] = ()
+    control: Annotated[tuple[str, ...], Field("Congestion control; repeatable; all by default", choices=_controls)] = ()
     rate_bps: Annotated[
         int, Field("Rate of every link", key="rate", above=0, unit=BITS_PER_SECOND, shown_default="100gbit")
     ] = 100_000_000_000
     delay_ns: Annotated[
         float, Field("Delay of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
     ] = 1000.0
-    buffer: Annotated[int | None, Field("Bytes that may wait at a switch's port; any by default", unit=BYTES)] = None
+    buffer: Annotated[int | None, Field("Buffer of a switch's port in bytes; unlimited by default", unit=BYTES)] = None
     mark: Annotated[
-        int | None, Field("Waiting bytes above which packets are marked; each control's own by default", unit=BYTES)
+        int | None,
+        Field("Queued bytes above which packets are marked; each control's own threshold by default", unit=BYTES),
     ] = None
     mark_all: Annotated[
         int | None,
-        Field("Waiting bytes above which all packets are marked; in between with rising probability", unit=BYTES),
+        Field(
+            "Queued bytes above which all packets are marked; between the thresholds the probability rises", unit=BYTES
+        ),
     ] = None
     mark_probability: Annotated[
         float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
     ] = 1.0
     loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
-    spray: Annotated[bool, Field("Each packet takes one of the equal paths at random")] = False
-    cores: Annotated[int, Field("Cores that simulate; the result does not depend on them", least=1, most=64)] = 1
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    spray: Annotated[bool, Field("Choose one of the equal paths for each packet at random")] = False
+    cores: Annotated[int, Field("Cores that simulate; the result does not depend on it", least=1, most=64)] = 1
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):

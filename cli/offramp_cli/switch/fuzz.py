@@ -39,11 +39,11 @@ class FuzzSettings:
     """Settings of a fuzzing campaign."""
 
     minutes: Annotated[float, Field("Minutes to run", least=0)] = 1.0
-    seed: Annotated[int, Field("Seed of the first trial; further trials count up", least=0)] = 0
-    jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
-    trials: Annotated[int | None, Field("Trials after which to stop", least=1)] = None
+    seed: Annotated[int, Field("Random seed of the first trial; each further trial takes the next number", least=0)] = 0
+    jobs: Annotated[int | None, Field("Parallel trials; one per core by default", least=1)] = None
+    trials: Annotated[int | None, Field("Stop after this many trials", least=1)] = None
     architecture: Annotated[str, Field("Architecture of the programs", choices=_architectures)] = "v1model"
-    against: Annotated[str, Field("Engine compared with the Python engine", choices=_engines, aliases=("engine",))] = (
+    against: Annotated[str, Field("What is compared with the Python engine", choices=_engines, aliases=("engine",))] = (
         "native"
     )
     out: Annotated[
@@ -53,7 +53,7 @@ class FuzzSettings:
 
 @command(FuzzSettings, Result, example="switch fuzz --minutes 10 --json -")
 def fuzz(settings: FuzzSettings, result: Result) -> None:
-    """Look for programs on which engines differ, and input that does more than fail cleanly; exit 1 on a finding."""
+    """Look for programs on which engines differ, and for input that does not fail cleanly; exit code 1 on a finding."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from offramp_p4.fuzz import Campaign

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class Strictness:
     """Whether warnings make the command fail."""
 
-    strict: Annotated[bool, Field("Exit with 1 if there is a warning")] = False
+    strict: Annotated[bool, Field("Exit with code 1 if there is a warning")] = False
 
 
 @command("offramp_p4.settings:Source", Strictness, Result, example="switch lint program.p4 --strict")
 def lint(source: Source, strictness: Strictness, result: Result) -> None:
-    """Warn of what is unused, unreachable, uninitialised, invalid, or impossible for hardware."""
+    """Warn about what is unused, unreachable, uninitialised, invalid, or impossible in hardware."""
     from offramp_p4.lint import lint as find
 
     warnings = [str(warning) for warning in find(source.load())]

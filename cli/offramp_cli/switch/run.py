@@ -37,7 +37,9 @@ class Start:
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Start")] = False
     translation: Annotated[
         Path | None,
-        Field("JSON: for each type with @p4runtime_translation, controller's value to program's value"),
+        Field(
+            "JSON file that maps, for each type with @p4runtime_translation, the controller's values to the program's"
+        ),
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
     log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
@@ -54,9 +56,9 @@ class Start:
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
-    Options of bmv2's simple_switch_grpc have its names, and may stand behind -- as there.
+    Options that bmv2's simple_switch_grpc has too have the same names, and may follow -- as there.
 
-    Any of those from --priority-queues on puts a traffic manager between ingress and egress.
+    Any option under "Traffic manager" puts a traffic manager between ingress and egress.
 
     Traces (--log-console, --log-file, --trace) need the Python engine.
     """
@@ -92,7 +94,7 @@ run.rewrite = _like_bmv2
 def _announce(running: Running) -> None:
     out = show.console(wrap=False)
     pipeline = running.device.pipeline
-    out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
+    out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one over P4Runtime'}")
     if pipeline:
         out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")

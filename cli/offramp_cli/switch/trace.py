@@ -28,15 +28,15 @@ class TraceSettings:
     """The program, and the packets to trace through it."""
 
     packet: Annotated[
-        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
+        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeatable", item=parse_packet)
     ] = ()
     stf: Annotated[Path | None, Field("STF file, whose packets and table commands are used")] = None
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show each way that a --packet can take, for all members that selectors may pick", key="all"),
+        Field("Show each path that a --packet can take, whichever members the action selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:
@@ -48,9 +48,9 @@ class TraceSettings:
 
 @command("offramp_p4.settings:Source", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233")
 def trace(source: Source, settings: TraceSettings, result: Result) -> None:
-    """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops.
+    """Run packets and show a tree for each: parser states, tables, actions, registers, copies, drops.
 
-    The JSON is a line for each packet, or with --all for each of its ways.
+    The JSON has a line for each packet, or with --all for each of its paths.
     """
     from offramp_p4.stf.replay import replay
     from offramp_p4.switch import Switch

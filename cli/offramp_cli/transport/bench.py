@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 SIZES = (64, 178, 512, 1500)
 METHOD = (
-    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: by a "
-    "socket), at most 2,048 on the way. "
+    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: over a "
+    "socket), at most 2,048 in flight. "
     "Exchange: SwitchGNN, 4 worker processes, 800 vertices with 64 features, embedded switch. "
-    "The best of the rounds, which go through all transports in turn."
+    "The best of the rounds, each of which goes through all transports."
 )
 
 
@@ -37,12 +37,12 @@ def _transports() -> list[str]:
 class TransportBench:
     """Settings of the measurement."""
 
-    transport: Annotated[tuple[str, ...], Field("Only these transports; repeat", choices=_transports, short="-t")] = ()
-    size: Annotated[tuple[int, ...], Field("Bytes of a frame; repeat", least=22, most=1500)] = SIZES
-    seconds: Annotated[float, Field("Time of each measurement", least=0)] = 1.0
+    transport: Annotated[tuple[str, ...], Field("Only these; repeatable", choices=_transports, short="-t")] = ()
+    size: Annotated[tuple[int, ...], Field("Frame size in bytes; repeatable", least=22, most=1500)] = SIZES
+    seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 1.0
     rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
     exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
-    seed: Annotated[int, Field("Seed of everything random: frames, graph and features", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for frames, graph and features", least=0)] = 0
 
 
 @command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")

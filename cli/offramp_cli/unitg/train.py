@@ -25,10 +25,10 @@ class Measured:
     """Whether both models are measured instead of trained."""
 
     measure: Annotated[
-        int, Field("Instead of training, this many rounds of both models alone, interleaved and colocated", least=0)
+        int, Field("Instead of training: rounds to measure both models alone, interleaved and colocated", least=0)
     ] = 0
     lm_steps: Annotated[
-        int, Field("Steps of the language model while measuring; 0: as many as fit the bubbles", least=0)
+        int, Field("Steps of the language model while measuring; 0: as many as fit into the bubbles", least=0)
     ] = 0
 
     def __post_init__(self) -> None:

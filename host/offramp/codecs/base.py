@@ -31,7 +31,7 @@ class CodecSettings(Protocol):
 
     @property
     def seed(self) -> int:
-        """Seed of everything random."""
+        """Random seed."""
 
 
 class Coding(ABC):

@@ -52,7 +52,7 @@ class GnnSettings:
     metric: Annotated[str, Field("Metric that decides which weights are better", choices=("accuracy", "f1", "auc"))] = (
         "accuracy"
     )
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     codec: Annotated[str, Field("fp32 | sylvie | q1 … q8", group=_HALO)] = "fp32"
     bits: Annotated[int | None, Field("Base width of sylvie")] = None
     staleness: Annotated[str, Field("Rows of this step, or of the one before", choices=STALENESS)] = "sequential"

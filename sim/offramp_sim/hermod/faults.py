@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The switch may not send to a NIC from ``start_s`` on for ``seconds`` (None: for ever), as by PFC.
+    """Time during which the switch may not send to a NIC, as with PFC: ``seconds`` from ``start_s`` on (None: forever).
 
     Raises:
         OfframpError: a negative number.
@@ -26,7 +26,7 @@ class Pause:
 
     @property
     def end_s(self) -> float | None:
-        """When it is over."""
+        """End of the pause in seconds."""
         return None if self.seconds is None else self.start_s + self.seconds
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Faults:
 
 
 def parse_pause(text: str) -> Pause:
-    """``NIC@START+SECONDS``, or ``NIC@START`` for ever.
+    """Parse ``NIC@START+SECONDS``, or ``NIC@START`` for a pause without end.
 
     Raises:
         OfframpError: something else.

@@ -55,7 +55,7 @@ class CacheSettings:
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],
-        Field("MAC=PORT of a client, where the switch does not know it yet; repeat", item=parse_host),
+        Field("MAC=PORT of a client, where the switch does not know it yet; repeatable", item=parse_host),
     ] = field(default_factory=dict)
     cache_keys: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
 

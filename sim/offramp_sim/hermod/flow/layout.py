@@ -9,11 +9,11 @@ from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Doubles, Ints, Words
 
 NOBODY: Final = -1
-"""The end of a list, or a flow that is in no heap."""
+"""Marks the end of a list, or a flow that is in no heap."""
 
 FREE: Final = 0
 FIXED: Final = 1
-"""What :data:`Context.fixed` says: the flow has its rate."""
+"""Value of :data:`Context.fixed` for a flow that has its rate."""
 NARROWED: Final = 2
 ASIDE: Final = 3
 

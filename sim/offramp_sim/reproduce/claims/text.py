@@ -16,8 +16,8 @@ _HEAD: Final = """\
 # Claims and their verdicts
 
 Written by `offramp reproduce all --claims`. A claim is a sentence of a document that rests on a number of a
-reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies as claimed in every
-setting of the referee: all sizes, seeds and options.
+reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed
+bounds in every setting of the referee: all sizes, seeds and options.
 """
 
 

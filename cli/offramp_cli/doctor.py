@@ -31,7 +31,7 @@ class Ports:
     port: Annotated[
         tuple[str, ...], Field("Port as of {nic run}, to be opened and asked what it lacks; repeat", short="-p")
     ] = ()
-    queues: Annotated[int, Field("That each port is to have", least=1, most=64)] = 1
+    queues: Annotated[int, Field("Queues that each port should have", least=1, most=64)] = 1
 
 
 @command(Ports, Result, example="nic doctor --port eth1 --queues 4")

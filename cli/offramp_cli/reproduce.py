@@ -39,7 +39,7 @@ class ReproduceSettings:
 
     names: Annotated[tuple[str, ...], Field("list, all, or system/item as list prints them", position=True)]
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     data: Annotated[
         Path | None,
         Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated"),

@@ -133,11 +133,11 @@ class Settings(Preprocessor):
     transport: Annotated[
         str, Field("Opens links that are bare interfaces, auto by af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
-    cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
+    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16)] = 1
     spread: Annotated[
         str,
         Field(
-            "What decides which of these threads has a packet",
+            "How packets are assigned to these threads",
             choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
         ),
     ] = "port"
@@ -170,8 +170,8 @@ class Settings(Preprocessor):
         bool, Field("Serve P4Runtime where other machines reach it though clients show no certificates")
     ] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Moves everything random: the program's random()", least=0)] = 0
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
+    seed: Annotated[int, Field("Seed of everything random: the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None

@@ -59,7 +59,7 @@ class PlacementSettings:
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     keep: Annotated[
         Path | None,
-        Field("A plan.json of before: machines have left or come, as few tasks as possible move", metavar="PLAN"),
+        Field("An earlier plan.json: machines have left or joined, and as few tasks as possible move", metavar="PLAN"),
     ] = None
     moves: Annotated[int, Field("With --keep, tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[

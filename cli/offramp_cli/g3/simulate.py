@@ -45,7 +45,7 @@ class PipelineSettings:
     ] = 10**11
     targets: Annotated[int | None, Field("Vertices of a bin; a sixteenth of a worker's by default", least=1)] = None
     mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
-    seed: Annotated[int, Field("Moves everything random: graph and partition", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: graph and partition", least=0)] = 0
 
 
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")

@@ -36,7 +36,7 @@ class GraphPartitionSettings:
         ),
     ] = "stream"
     passes: Annotated[int, Field("Refinements of stream; each reads the edges once more", least=0)] = 8
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command(GraphPartitionSettings, Result, example="graph partition karate karate-2 --parts 2 --json -")

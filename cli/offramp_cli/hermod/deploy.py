@@ -90,11 +90,11 @@ class DeploySettings:
         Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
-    read_back: Annotated[bool, Field("Print what is there")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if it differs")] = False
+    read_back: Annotated[bool, Field("Print what the target has")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("In the place of another plan that is there; sonic: all queues but PFC's", group="Queues")
+        bool, Field("Replace another plan on the target; sonic: take all queues but PFC's", group="Queues")
     ] = False
     queues: Annotated[int | None, Field("Queues that the switch has")] = None
     classes: Annotated[int | None, Field("Of a job: queues for data")] = None
@@ -102,7 +102,7 @@ class DeploySettings:
         tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
     ] = (48,)
     scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("Of a job: leave queue 0 to everybody else, below all of the job")] = False
+    apart: Annotated[bool, Field("Of a job: leave queue 0 to all other traffic, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),

@@ -41,10 +41,8 @@ class Files:
 class PlanSettings(Files):
     """What is shown of them."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number", least=1)] = (
-        None
-    )
-    steps: Annotated[bool, Field("Show every link and function on the way")] = False
+    cores: Annotated[int | None, Field("Cores of each host that serve, instead of the file's number", least=1)] = None
+    steps: Annotated[bool, Field("Show every link and function on the path")] = False
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class ProfileSettings(Files):
             item=parse_pair,
         ),
     ] = field(default_factory=dict)
-    seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
+    seconds: Annotated[float, Field("Seconds for each function", above=0, most=600)] = 0.2
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ class RunSettings(RequesterSettings):
     """What is run, over which paths, and how it is measured."""
 
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
-    load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
+    load: Annotated[float, Field("Share of the rate at which the latency is measured", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
-    seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices", least=0)] = 1
+    seed: Annotated[int, Field("Seed of everything random: keys, arrivals and devices", least=0)] = 1
     keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
 
 

@@ -133,7 +133,7 @@ def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> Non
 
 @command(NoSettings, example="leo password")
 def password(_: NoSettings) -> None:
-    """Print the password of the store for clients of redis and memcached, made of the token."""
+    """Print the store's password for redis and memcached clients, derived from the token."""
     from offramp.leo.store.server import password_of
     from offramp_base.listening import Token
 

@@ -58,7 +58,7 @@ class LeoSettings:
 
     files: Annotated[
         tuple[str, ...],
-        Field("As of offramp leo plan; without, two paths as the thesis's knees tell", position=True),
+        Field("Files as for offramp leo plan; without, two paths that follow from the thesis's knees", position=True),
     ] = ()
     policy: Annotated[
         tuple[str, ...],
@@ -71,14 +71,14 @@ class LeoSettings:
     load: Annotated[
         tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load", above=0)
     ] = ()
-    window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat", least=1)] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: outstanding requests; repeat", least=1)] = ()
     requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
     network: Annotated[
         tuple[float, float],
-        Field("Least and most us that a request spends on the network", parse=parse_range, shown_default="3-9"),
+        Field("Minimum and maximum us that a request spends on the network", parse=parse_range, shown_default="3-9"),
     ] = (3.0, 9.0)
     spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
-    burst: Annotated[int, Field("Requests that come at once, open loop")] = 1
+    burst: Annotated[int, Field("Requests that arrive together, open loop")] = 1
     keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
     wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
     tenant: Annotated[
@@ -93,7 +93,7 @@ class LeoSettings:
         Field("Class of a sweep's settings, or all; repeat. Then rules that learn nothing are the rivals"),
     ] = ()
     processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")

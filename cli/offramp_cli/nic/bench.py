@@ -46,13 +46,13 @@ class BenchSettings:
     link: Annotated[
         tuple[str, ...], Field("Links; repeat", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
-    seconds: Annotated[float, Field("Of each measurement", least=0)] = 2.0
+    seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 2.0
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
-    vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
-    seed: Annotated[int, Field("Of graph and features", least=0)] = 0
+    vertices: Annotated[int, Field("Vertices of the graph, all in one block", least=10)] = 4000
+    seed: Annotated[int, Field("Seed of graph and features", least=0)] = 0
     queues: Annotated[
         int,
-        Field("Compare one queue of one core with so many, a worker each; nothing else", least=1, most=8),
+        Field("Compare one queue of one core with this many, one worker each; nothing else", least=1, most=8),
     ] = 1
     cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
     first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False

@@ -42,7 +42,7 @@ class BenchSettings:
     bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
     veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
     within: Annotated[float, Field("Seconds after which no further measurement begins", least=0)] = 140.0
-    seed: Annotated[int, Field("Of packets and table entries", least=0)] = 0
+    seed: Annotated[int, Field("Seed of packets and table entries", least=0)] = 0
 
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")

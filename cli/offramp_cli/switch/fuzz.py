@@ -38,11 +38,11 @@ def _engines() -> list[str]:
 class FuzzSettings:
     """A campaign."""
 
-    minutes: Annotated[float, Field("How long", least=0)] = 1.0
-    seed: Annotated[int, Field("Of the first trial; each has the next one", least=0)] = 0
+    minutes: Annotated[float, Field("Minutes to run", least=0)] = 1.0
+    seed: Annotated[int, Field("Seed of the first trial; each next trial adds one", least=0)] = 0
     jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
-    trials: Annotated[int | None, Field("Stop after so many trials", least=1)] = None
-    architecture: Annotated[str, Field("Of the programs", choices=_architectures)] = "v1model"
+    trials: Annotated[int | None, Field("Stop after this many trials", least=1)] = None
+    architecture: Annotated[str, Field("Architecture of the programs", choices=_architectures)] = "v1model"
     against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
     out: Annotated[
         Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT, filled=True)

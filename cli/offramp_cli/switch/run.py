@@ -40,7 +40,9 @@ class Start:
         Field("JSON: for each type with @p4runtime_translation, controller's value to program's value"),
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
-    log_level: Annotated[str, Field("Of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = "info"
+    log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
+        "info"
+    )
 
 
 @command(
@@ -52,7 +54,7 @@ class Start:
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
-    Options of bmv2's simple_switch_grpc have its names, and may stand behind -- as there.
+    Options of bmv2's simple_switch_grpc keep their names, and may follow -- as there.
 
     Any of those from --priority-queues on puts a traffic manager between ingress and egress.
 

@@ -34,9 +34,9 @@ class TraceSettings:
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show each way that a --packet can take, whatever members selectors pick", key="all"),
+        Field("Show every path that a --packet can take, whichever members selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class TraceSettings:
 def trace(source: Source, settings: TraceSettings, result: Result) -> None:
     """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops.
 
-    The JSON is a line for each packet, or with --all for each of its ways.
+    The JSON has a line for each packet, or with --all for each of its paths.
     """
     from offramp_p4.stf.replay import replay
     from offramp_p4.switch import Switch

@@ -47,7 +47,7 @@ class PlanSettings:
     ] = "auto"
     racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1
     order: Annotated[str, Field("Upload order: gamr | degree | bfs | random | id")] = "gamr"
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     scheme: Annotated[
         str,
         Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),

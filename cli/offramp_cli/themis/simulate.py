@@ -63,7 +63,7 @@ class ThemisSettings:
     bidirectional: Annotated[
         bool | None,
         Field(
-            "Rings' collectives go both ways round, half of a chunk each, or one",
+            "Collectives on rings go both ways round, half of a chunk each, or one way",
             shown_default="the network's; both, with serial delays one",
         ),
     ] = None
@@ -80,7 +80,7 @@ class ThemisSettings:
         ),
     ] = None
     iterations: Annotated[int, Field("Training iterations")] = 3
-    compute: Annotated[float, Field("Factor on the workload's computation times")] = 1.0
+    compute: Annotated[float, Field("Factor applied to the workload's computation times")] = 1.0
     execute: Annotated[
         bool,
         Field("Also run it: processes on this machine, dimensions limited to their bandwidth", group="In real time"),
@@ -88,7 +88,7 @@ class ThemisSettings:
     namespaces: Annotated[
         bool, Field("Run it over veth interfaces behind HTB in namespaces, not token buckets (root)")
     ] = False
-    seed: Annotated[int, Field("Moves everything random: the values that are summed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the values that are summed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:
@@ -108,7 +108,7 @@ class ThemisSettings:
 
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
-    """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
+    """Schedule a collective, or train a model, on a network of several dimensions: baseline, Themis and better."""
     from offramp.hermod.chakra import is_trace
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network

@@ -42,7 +42,7 @@ class Agent:
 
     name: Annotated[str, Field("Of the agent, one in its host")]
     socket: Annotated[str, Field("Its control socket")] = "/run/offramp-nic/agent.sock"
-    cores: Annotated[int, Field("That work", least=1, most=1024)] = 1
+    cores: Annotated[int, Field("Cores that work", least=1, most=1024)] = 1
     interface: Annotated[str | None, Field("Of the host that is its port; none: it only computes")] = None
 
 

@@ -34,4 +34,4 @@ Checkpoint = Annotated[
 ]
 CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
 Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
-Partition = Annotated[str, Field("Who gets which vertices", choices=methods)]
+Partition = Annotated[str, Field("Assignment of vertices to workers", choices=methods)]

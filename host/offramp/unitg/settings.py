@@ -64,7 +64,7 @@ class UnitgSettings(GraphSettings):
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes so long", least=0)
+        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes this long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"

@@ -42,10 +42,10 @@ class Experiment:
         ),
     ] = None
     mtu: Annotated[int, Field("MTU of those links", least=1000, most=65_000)] = 9000
-    transport: Annotated[str, Field("Of links without a rate", choices=_transports)] = "auto"
+    transport: Annotated[str, Field("Transport of links without a rate", choices=_transports)] = "auto"
     loss: Annotated[float, Field("Probability that a frame is lost, each way", least=0, most=0.9)] = 0.0
     compare: Annotated[bool, Field("Also measure gloo's all_reduce, in turns with ours")] = False
-    seed: Annotated[int, Field("Moves everything random: the tensors and what is lost", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the tensors and what is lost", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)

@@ -46,7 +46,7 @@ class LeoSettings:
     workload: Annotated[str, Field("As of offramp leo connect")] = ""
     window: Annotated[int, Field("Requests kept unfinished; 0: the application's", least=0)] = 0
     requests: Annotated[int, Field("How many", least=1)] = 10_000
-    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
+    seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
 
 
 @KINDS.register("leo")

@@ -35,7 +35,7 @@ class RefereeSettings:
         str | None, Field("Address of a Dask scheduler to run on instead, also without --referee", group=GROUP)
     ] = None
     rows: Annotated[
-        Path | None, Field("File of finished runs, from which a referee resumes that was cut off", group=GROUP)
+        Path | None, Field("File of finished runs, from which an interrupted referee resumes", group=GROUP)
     ] = None
     claims: Annotated[
         bool, Field("Have the referee judge the claims that documents make of these items, in one table", group=GROUP)
@@ -43,7 +43,7 @@ class RefereeSettings:
     search: Annotated[
         int,
         Field(
-            "With --claims: runs by which to look for the settings nearest to each paper's headline number",
+            "With --claims: runs that search for the settings nearest to each paper's headline number",
             least=0,
             group=GROUP,
         ),

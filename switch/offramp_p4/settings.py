@@ -164,7 +164,7 @@ class Settings(Preprocessor):
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Its private key, PEM")] = None
+    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
     insecure: Annotated[
         bool, Field("Serve P4Runtime where other machines reach it though clients show no certificates")

@@ -34,7 +34,7 @@ class PipelineSettings:
 
     graph: Annotated[str, Field("A graph as of offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
     workers: Annotated[int, Field("Machines with one device each", least=1)] = 8
-    partition: Annotated[str, Field("As of offramp train: g3, metis, chunk, random, …")] = "g3"
+    partition: Annotated[str, Field("Partition as for offramp train: g3, metis, chunk, random, …")] = "g3"
     layers: Annotated[int, Field("Layers of the model", least=1)] = 3
     hidden: Annotated[int, Field("Width of the hidden layers", least=1)] = 16
     link_bps: Annotated[

@@ -87,7 +87,9 @@ class DeploySettings:
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
     target: Annotated[
         str,
-        Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
+        Field(
+            "Kind of target", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}
+        ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
     check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if it differs")] = False
@@ -97,12 +99,12 @@ class DeploySettings:
         bool, Field("Replace another plan on the target; sonic: take all queues but PFC's", group="Queues")
     ] = False
     queues: Annotated[int | None, Field("Queues that the switch has")] = None
-    classes: Annotated[int | None, Field("Of a job: queues for data")] = None
+    classes: Annotated[int | None, Field("If planning a job: queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
+        tuple[int, ...], Field("If planning a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("Of a job: leave queue 0 to all other traffic, below all of the job")] = False
+    scheme: Annotated[str, Field("If planning a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("If planning a job: leave queue 0 to all other traffic, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
@@ -114,7 +116,7 @@ class DeploySettings:
     rate_bps: Annotated[
         int | None,
         Field(
-            "Of the line: p4's and sonic's limits, none without; htb, as the interface says",
+            "Rate of the line: for p4's and sonic's limits, none without; for htb, by default the interface's",
             key="rate",
             unit=BITS_PER_SECOND,
         ),

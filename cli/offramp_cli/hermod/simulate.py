@@ -42,7 +42,9 @@ class HermodSettings:
     ] = None
     network: Annotated[
         str | None,
-        Field("Of traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, a name of simulate themis"),
+        Field(
+            "Network of traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, a name of simulate themis"
+        ),
     ] = None
     gpus: Annotated[int | None, Field("GPUs instead of the job's number; more of them are more replicas", least=1)] = (
         None

@@ -28,7 +28,7 @@ class RunSettings(RequesterSettings):
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
     seed: Annotated[int, Field("Seed of everything random: keys, arrivals and devices", least=0)] = 1
-    keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
+    keys: Annotated[int, Field("Keys of the store, for kvs: as many as a small device holds; 0: 100,000", least=0)] = 0
 
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")

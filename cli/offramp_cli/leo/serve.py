@@ -42,7 +42,7 @@ class Served(ApplicationSettings):
         ),
     ] = ()
     requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
-    restarts: Annotated[int, Field("How often a responder that has died is started again", least=0)] = 1000
+    restarts: Annotated[int, Field("How often a dead responder is restarted", least=0)] = 1000
 
 
 _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")

@@ -54,7 +54,7 @@ class BenchSettings:
         int,
         Field("Compare one queue of one core with this many, one worker each; nothing else", least=1, most=8),
     ] = 1
-    cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
+    cores: Annotated[int, Field("Cores of the agent with {queues}", least=1)] = 2
     first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
 
     def __post_init__(self) -> None:

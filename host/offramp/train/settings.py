@@ -112,7 +112,7 @@ class TrainSettings(GraphSettings):
     partition: Annotated[
         str,
         Field(
-            "Who gets which vertices; a file with the worker of each vertex, one per line (METIS's format), or",
+            "Assignment of vertices: a file with the worker of each vertex, one per line (METIS's format), or",
             choices=methods,
             besides=names_file,
         ),

@@ -97,15 +97,15 @@ class UnitgSettings(GraphSettings):
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
-        Field("Where texts leave it", choices=EXIT_RULES),
+        Field("Exits at which texts leave the language model", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
     lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64
     lm_heads: Annotated[int, Field("Heads of its attention", least=1)] = 4
-    lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
+    lm_length: Annotated[int, Field("Maximum tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
-    lm_lr: Annotated[float, Field("Its learning rate", above=0)] = 1e-3
+    lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
     lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
 
     def __post_init__(self) -> None:

@@ -41,7 +41,7 @@ class ReproduceSettings:
         tuple[str, ...], Field("list, all, or names such as themis/table1, which list prints", position=True)
     ]
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
-    seed: Annotated[int, Field("Random seed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     data: Annotated[
         Path | None,
         Field("Folder with data sets as OGB, PyG or DGL download them; generated graphs by default"),

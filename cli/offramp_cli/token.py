@@ -27,8 +27,8 @@ class TokenSettings:
 def token(settings: TokenSettings) -> None:
     """Make a token file. Listeners that other machines can reach ask peers to prove that they have the same token.
 
-    Copy it to every machine of the job over a channel that you trust (scp), and set the environment variable
-    OFFRAMP_TOKEN_FILE to its path there.
+    Copy it to every machine of the job over a channel that you trust (scp) and name it there in the environment
+    variable OFFRAMP_TOKEN_FILE.
     """
     from offramp_base.listening.token import FILE_VARIABLE, Token
 

@@ -133,11 +133,11 @@ class Settings(Preprocessor):
     transport: Annotated[
         str, Field("Transport that opens links named by a bare interface; auto: af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
-    cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
+    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16)] = 1
     spread: Annotated[
         str,
         Field(
-            "What decides which of these threads has a packet",
+            "How packets are assigned to these threads",
             choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
         ),
     ] = "port"
@@ -164,12 +164,12 @@ class Settings(Preprocessor):
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Private key of the P4Runtime server, PEM")] = None
+    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
     insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
     engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Random seed for the program's random()", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None

@@ -61,9 +61,7 @@ class PlacementSettings:
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     keep: Annotated[
         Path | None,
-        Field(
-            "An earlier plan.json: if machines have left or joined since, move as few tasks as possible", metavar="PLAN"
-        ),
+        Field("An earlier plan.json: machines have left or joined, and as few tasks as possible move", metavar="PLAN"),
     ] = None
     moves: Annotated[int, Field("With --keep: tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[

@@ -34,7 +34,7 @@ class GraphConvertSettings:
     split: Annotated[str | None, Field("planetoid, or fractions such as 0.6/0.2/0.2; by default the source's own")] = (
         None
     )
-    seed: Annotated[int, Field("Random seed for splits and generators", least=0)] = 0
+    seed: Annotated[int, Field("Seed of splits and generators", least=0)] = 0
 
 
 @command(GraphConvertSettings, Result, example="graph convert karate karate.npz --json -")

@@ -28,7 +28,7 @@ class AbuseSettings:
         ),
     ] = False
     lowest_percent: Annotated[
-        int, Field("With --abuse: percent of a port that is reserved for traffic outside the job", least=1, most=50)
+        int, Field("With --abuse: percent of a port that all other traffic keeps", least=1, most=50)
     ] = 5
 
 
@@ -39,8 +39,8 @@ def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
-    strictly. With --abuse, another host floods the ranks meanwhile, once while the switch does not know the job's ports
-    and once when it does. The times are measured: other work on this machine adds to them.
+    strictly. With --abuse an attacker floods the ranks meanwhile, once with the job's ports unknown to the switch and
+    once with these told to it. The times are real: other work on this machine adds to them.
     """
     from offramp_sim.hermod.lab.picture import draw
 

@@ -88,24 +88,23 @@ class DeploySettings:
     target: Annotated[
         str,
         Field(
-            "Target of the plan",
-            choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"},
+            "Kind of target", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}
         ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if they differ")] = False
-    read_back: Annotated[bool, Field("Print the current state of the target")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if it differs")] = False
+    read_back: Annotated[bool, Field("Print what the target has")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("Replace another plan that is deployed; sonic: replace all queues but PFC's", group="Queues")
+        bool, Field("Replace another plan on the target; sonic: take all queues but PFC's", group="Queues")
     ] = False
-    queues: Annotated[int | None, Field("Number of queues that the switch has")] = None
-    classes: Annotated[int | None, Field("If a job is given: number of queues for data")] = None
+    queues: Annotated[int | None, Field("Queues that the switch has")] = None
+    classes: Annotated[int | None, Field("If planning a job: queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("If a job is given: DSCPs for control traffic, separated by commas", parse=parse_dscps)
+        tuple[int, ...], Field("If planning a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("If a job is given: mapping of code points to queues: split | msb")] = "split"
-    apart: Annotated[bool, Field("If a job is given: leave queue 0, below all of the job's, to other traffic")] = False
+    scheme: Annotated[str, Field("If planning a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("If planning a job: leave queue 0 to all other traffic, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field(
@@ -123,7 +122,7 @@ class DeploySettings:
     rate_bps: Annotated[
         int | None,
         Field(
-            "Rate of the line. p4, sonic: needed for limits. htb: the interface's by default",
+            "Rate of the line: for p4's and sonic's limits, none without; for htb, by default the interface's",
             key="rate",
             unit=BITS_PER_SECOND,
         ),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Where:
     """The cluster of a command."""
 
-    on: Annotated[str, Field("A cluster file, or a running laboratory: lab, or lab:NAME")]
+    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a running laboratory")]
 
     def cluster(self) -> Cluster:
         """The cluster, read from its file."""

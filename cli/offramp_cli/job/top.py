@@ -31,9 +31,9 @@ WEB: Final = "127.0.0.1:0"
 class TopSettings(Where):
     """What is watched, and for how long."""
 
-    out: Annotated[Path | None, Field("Folder of the run (offramp job run --out), to show its ranks")] = None
+    out: Annotated[Path | None, Field("Folder of the run, for its ranks: --out of offramp job run")] = None
     interval_s: Annotated[float, Field("Seconds between looks", key="interval", above=0, most=3600)] = 1.0
-    looks: Annotated[int | None, Field("End after this many looks; by default, run until Ctrl-C", least=1)] = None
+    looks: Annotated[int | None, Field("Number of looks, then end; without: until Ctrl-C", least=1)] = None
     web: Annotated[
         str | None,
         Field(

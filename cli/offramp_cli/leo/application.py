@@ -81,11 +81,9 @@ class RequesterSettings(ApplicationSettings):
     """What is asked of an application, and over which paths."""
 
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
-    policy: Annotated[str, Field("Rule that selects paths; see offramp simulate leo")] = "lookahead"
-    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
-    window: Annotated[
-        int, Field("Requests that the closed loop keeps in flight; 0: as many as the application says", least=0)
-    ] = 0
+    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
+    workload: Annotated[str, Field("Workload, for kvs: B or C, for ebs: 4K or 64K")] = ""
+    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
 
     def open(self, transport: str, **more: Any) -> Application:
         """The application, with its load; see :meth:`ApplicationSettings.open`.

@@ -41,8 +41,8 @@ class Files:
 class PlanSettings(Files):
     """Which parts of the plan are shown."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
-    steps: Annotated[bool, Field("Show every link and function on each path")] = False
+    cores: Annotated[int | None, Field("Cores of each host that serve, instead of the file's number", least=1)] = None
+    steps: Annotated[bool, Field("Show every link and function on the path")] = False
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Start:
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
-    Options that bmv2's simple_switch_grpc has too have the same names, and may follow -- as there.
+    Options of bmv2's simple_switch_grpc keep their names, and may follow -- as there.
 
     Any option under "Traffic manager" puts a traffic manager between ingress and egress.
 

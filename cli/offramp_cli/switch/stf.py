@@ -29,8 +29,8 @@ class StfSettings:
     """The program and the STF files to run."""
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"
-    seed: Annotated[int, Field("Random seed", least=0)] = 0
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES)] = "auto"
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")

@@ -34,9 +34,9 @@ class TraceSettings:
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show each path that a --packet can take, whichever members the action selectors pick", key="all"),
+        Field("Show every path that a --packet can take, whichever members selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Random seed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ class PlanSettings:
     ] = "auto"
     racks: Annotated[int, Field("Racks of workers, each with a leaf switch", least=1)] = 1
     order: Annotated[str, Field("Upload order: gamr | degree | bfs | random | id")] = "gamr"
-    seed: Annotated[int, Field("Random seed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     scheme: Annotated[
         str,
         Field(

@@ -110,7 +110,7 @@ class TrainSettings(GraphSettings):
     partition: Annotated[
         str,
         Field(
-            "Who gets which vertices; a file with the worker of each vertex, one per line (METIS's format), or",
+            "Assignment of vertices: a file with the worker of each vertex, one per line (METIS's format), or",
             choices=methods,
             besides=names_file,
         ),
@@ -149,7 +149,7 @@ class TrainSettings(GraphSettings):
         DescentRule.lag
     )
     bin_memory: Annotated[
-        int | None, Field("Memory that two bins of a worker may take, in place of bins: 8MB", least=1, unit=BYTES)
+        int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
     ] = None
     priorities: Annotated[
         str | None,

@@ -64,8 +64,7 @@ class UnitgSettings(GraphSettings):
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float,
-        Field("Emulate devices on which a stage's forward pass of a microbatch takes this many milliseconds", least=0),
+        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes this long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
@@ -98,22 +97,16 @@ class UnitgSettings(GraphSettings):
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
-        Field("Where texts leave it", choices=EXIT_RULES),
+        Field("Exits at which texts leave the language model", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
     lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64
     lm_heads: Annotated[int, Field("Heads of its attention", least=1)] = 4
-    lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
+    lm_length: Annotated[int, Field("Maximum tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
     lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
-    lm_ms: Annotated[
-        float,
-        Field(
-            "Emulate devices on which a forward pass of a module of the language model takes this many milliseconds",
-            least=0,
-        ),
-    ] = 0.0
+    lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be run.

@@ -37,14 +37,16 @@ Advance = Callable[[str, int, int], None]
 class CacheSettings:
     """A load, and how much of it the switch may hold."""
 
-    requests: Annotated[int, Field("Requests of each round", least=1, most=10_000_000)] = 5000
-    rounds: Annotated[int, Field("Rounds with the cache and without, alternating", least=1, most=1000)] = 3
+    requests: Annotated[int, Field("Requests of each round, with the cache and without", least=1, most=10_000_000)] = (
+        5000
+    )
+    rounds: Annotated[int, Field("Rounds of each, in turns", least=1, most=1000)] = 3
     keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
-    hot: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
-    exponent: Annotated[float, Field("Exponent of the keys' Zipf distribution", least=0, most=3)] = 0.99
+    hot: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
+    exponent: Annotated[float, Field("Exponent of Zipf's law", least=0, most=3)] = 0.99
     writes: Annotated[float, Field("Share of writes", least=0, most=1)] = 0.05
-    window: Annotated[int, Field("Requests in flight", least=1, most=256)] = 16
-    seed: Annotated[int, Field("Random seed for keys and requests", least=0)] = 1
+    window: Annotated[int, Field("Outstanding requests", least=1, most=256)] = 16
+    seed: Annotated[int, Field("Seed of keys and requests", least=0)] = 1
 
 
 @dataclass

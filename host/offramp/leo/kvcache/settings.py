@@ -50,8 +50,8 @@ class CacheSettings:
             group="Hot keys in a switch",
         ),
     ] = ""
-    cache_switch: Annotated[str, Field("P4Runtime address of this switch")] = "127.0.0.1:9559"
-    cache_port: Annotated[int, Field("Port of this switch that leads to the store", least=0, most=511)] = 0
+    cache_switch: Annotated[str, Field("P4Runtime address of that switch")] = "127.0.0.1:9559"
+    cache_port: Annotated[int, Field("Port of that switch that leads here", least=0, most=511)] = 0
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],

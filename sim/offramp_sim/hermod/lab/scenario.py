@@ -85,7 +85,7 @@ class Scenario:
     congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
     apart: bool = False
     abuse: Abuse | None = None
-    seed: Annotated[int, Field("Random seed for the sizes of the all-to-all", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the sizes of the all-to-all", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)

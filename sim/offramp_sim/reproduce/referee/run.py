@@ -43,7 +43,7 @@ class RefereeSettings:
     search: Annotated[
         int,
         Field(
-            "With --claims: runs by which to look for the settings nearest to each paper's headline number",
+            "With --claims: runs that search for the settings nearest to each paper's headline number",
             least=0,
             group=GROUP,
         ),

@@ -213,18 +213,18 @@ class Settings(Preprocessor):
         if self.on_devices:
             self._check_devices()
         elif self.cores > 1:
-            raise SettingsError("cores", "expected with ports of DPDK's, such as memif:PATH", self.cores)
+            raise SettingsError("cores", "expected with DPDK ports, such as memif:PATH", self.cores)
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 
     def _check_devices(self) -> None:
         """Whether everything goes with threads that run machine code by themselves."""
         if self.engine == "python":
-            raise SettingsError("engine", "expected native, or auto: ports of DPDK's run machine code", self.engine)
+            raise SettingsError("engine", "expected native, or auto: DPDK ports run machine code", self.engine)
         for name in ("tm", "debug", "log", "traces", "pcap"):
             if getattr(self, name) is not None:
                 what = "a traffic manager" if name == "tm" else f"{{{name}}}"
-                raise SettingsError("ports", f"expected without {what} where ports are DPDK's")
+                raise SettingsError("ports", f"expected without {what} where ports are DPDK devices")
 
     @property
     def on_devices(self) -> dict[int, str]:

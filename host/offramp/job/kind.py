@@ -259,7 +259,7 @@ class Epochs:
 
 
 def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> Measured:
-    """``one`` of each way by turns, as many rounds as there is time for; a way that failed once is left out.
+    """``one`` of each way in turn, as many rounds as there is time for; a way that failed once is left out.
 
     Args:
         ways: the plain one first.

@@ -199,7 +199,7 @@ def _attempt(
 
 
 def _wait_until_back(steps: Sequence[Step]) -> None:
-    """Wait for switches and agents to answer; not for ever."""
+    """Wait for switches and agents to answer; not forever."""
     deadline = time.monotonic() + _BACK_S
     for step in steps:
         while not _back(step) and time.monotonic() < deadline:

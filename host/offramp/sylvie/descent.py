@@ -33,7 +33,7 @@ class DescentRule:
         smoothing: λ of the running mean of the loss.
 
     Raises:
-        OfframpError: a value that is none of these.
+        OfframpError: a value that is not one of these.
     """
 
     rule: str = "lag"

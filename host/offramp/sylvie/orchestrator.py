@@ -43,7 +43,7 @@ class Control(DescentRule):
         mode: :data:`ADAPTIVE`, or one mode for all epochs.
 
     Raises:
-        OfframpError: a value that is none of these.
+        OfframpError: a value that is not one of these.
     """
 
     base: int | str = ADAPTIVE

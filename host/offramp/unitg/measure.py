@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain from interleaving: both phases one after the other against both at once, in one run, by turns (U5)."""
+"""The gain from interleaving: both phases one after the other against both at once, in one run, in turn (U5)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The switch may not send to a NIC from ``start_s`` on for ``seconds`` (None: for ever), as by PFC.
+    """The switch may not send to a NIC from ``start_s`` on for ``seconds`` (None: forever), as by PFC.
 
     Raises:
         OfframpError: a negative number.
@@ -30,7 +30,7 @@ class Pause:
         return None if self.seconds is None else self.start_s + self.seconds
 
     def __str__(self) -> str:
-        length = "for ever" if self.seconds is None else f"for {self.seconds:g} s"
+        length = "forever" if self.seconds is None else f"for {self.seconds:g} s"
         return f"NIC {self.nic} from {self.start_s:g} s {length}"
 
 
@@ -55,7 +55,7 @@ class Faults:
 
 
 def parse_pause(text: str) -> Pause:
-    """``NIC@START+SECONDS``, or ``NIC@START`` for ever.
+    """``NIC@START+SECONDS``, or ``NIC@START`` forever.
 
     Raises:
         OfframpError: something else.

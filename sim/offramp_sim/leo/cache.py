@@ -40,7 +40,7 @@ class CacheSettings:
     requests: Annotated[int, Field("Requests of each round, with the cache and without", least=1, most=10_000_000)] = (
         5000
     )
-    rounds: Annotated[int, Field("Rounds with the cache and without, by turns", least=1, most=1000)] = 3
+    rounds: Annotated[int, Field("Rounds with the cache and without, in turn", least=1, most=1000)] = 3
     keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
     hot: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
     exponent: Annotated[float, Field("Exponent of Zipf's law", least=0, most=3)] = 0.99
@@ -98,7 +98,7 @@ class Books:
 
 
 def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
-    """The load with hot keys in the switch and without, by turns, through the same switch and store.
+    """The load with hot keys in the switch and without, in turn, through the same switch and store.
 
     Raises:
         OfframpError: the switch does not start, or requests are not answered.

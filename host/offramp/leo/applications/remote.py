@@ -25,7 +25,7 @@ _SHOWN_S: Final = 0.1
 
 
 def serve_application(application: Application, process: ResponderProcess, say: Say) -> None:
-    """Start the responder again whenever it has ended by itself, and ``say`` so; for ever.
+    """Start the responder again whenever it has ended by itself, and ``say`` so; forever.
 
     Raises:
         OfframpError: it has ended more often than its plan allows, or does not come up.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers and WRED profiles of queues, beside or in the place of those that are there."""
+"""Schedulers and WRED profiles of queues, beside or in place of those that are there."""
 
 from __future__ import annotations
 

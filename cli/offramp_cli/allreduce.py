@@ -20,7 +20,7 @@ def allreduce(experiment: Experiment, result: Result) -> None:
     """Sum tensors in the switch, compare every sum with NumPy's, and show times and packets.
 
     Each rank is a process with a port of the embedded switch, which runs p4/allreduce. With --compare gloo's
-    all_reduce goes over the same links in turns with ours; --rate makes links of that rate, which needs root.
+    all_reduce goes over the same links in turn with ours; --rate makes links of that rate, which needs root.
     """
     from offramp_sim.allreduce.measure import measure
 

@@ -85,7 +85,7 @@ LAB: Final = Group(
     | {"exec": "offramp_cli.lab.lab:execute"},
 )
 GRAPH: Final = Group("Graphs in files: converted, and cut for the ranks of a job.", _in("graph", "convert partition"))
-GNN: Final = Group("Models of PyG, or one's own, on partitioned graphs.", _in("gnn", "train predict embed"))
+GNN: Final = Group("Models of PyG, or your own, on partitioned graphs.", _in("gnn", "train predict embed"))
 TRANSPORT: Final = Group(
     "How frames reach the switch.",
     {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),

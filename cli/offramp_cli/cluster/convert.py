@@ -66,7 +66,7 @@ class Out:
 
 @command(Import, Out, example="cluster import slurm nodes.txt topology.conf --rate 100gbit --out cluster.yaml")
 def import_(given: Import, to: Out) -> None:
-    """Make a cluster file of what Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils know."""
+    """Make a cluster file from files of Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils."""
     from offramp.cluster.formats import Defaults, import_cluster
     from offramp.cluster.write import cluster_text
 
@@ -75,7 +75,7 @@ def import_(given: Import, to: Out) -> None:
 
 @command(Export, Out, example="cluster export containerlab cluster.yaml --out lab.clab.yml")
 def export(given: Export, to: Out) -> None:
-    """Write a cluster file as a topology of containerlab or p4-utils."""
+    """Write a cluster file as a topology for containerlab or p4-utils."""
     from offramp.cluster import read_cluster
     from offramp.cluster.formats import export_cluster
 

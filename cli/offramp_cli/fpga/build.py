@@ -55,7 +55,7 @@ class FlashSettings(Board):
 
 @command(BuildSettings, Result, example="fpga build --board ulx3s")
 def build(settings: BuildSettings, result: Result) -> None:
-    """Make a bitstream: for an ECP5 here, by yosys and nextpnr; for others where Vivado is, else the project for it."""
+    """Build a bitstream: for an ECP5 here, with yosys and nextpnr; else with Vivado, or the project for it."""
     from offramp.fpga import boards
 
     board, chosen = settings.board, boards.BOARDS[settings.board]

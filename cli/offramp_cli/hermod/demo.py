@@ -39,8 +39,8 @@ def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens at once through p4/hermod, by priority and in one queue. Needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
-    strictly. With --abuse somebody else floods the ranks meanwhile, once with the job's ports unknown to the switch and
-    once with these told to it. The times are real: other work on this machine adds to them.
+    strictly. With --abuse another sender floods the ranks meanwhile, once with the job's ports unknown to the switch
+    and once with these told to it. The times are real: other work on this machine adds to them.
     """
     from offramp_sim.hermod.lab.picture import draw
 

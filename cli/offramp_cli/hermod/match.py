@@ -31,7 +31,7 @@ class MatchSettings:
 
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
-    """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
+    """Cut an all-to-all into sub-phases in which each rank sends to one peer and receives from one."""
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
     given = check_matrix(_read(settings.matrix))

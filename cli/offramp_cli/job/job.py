@@ -66,7 +66,7 @@ class RunSettings(PlanSettings):
 
 @command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
 def plan(settings: PlanSettings, result: Result) -> None:
-    """Show what could be offloaded for a job on a cluster, how long a step takes with each, and what is taken."""
+    """Show what could be offloaded for a job on a cluster, how long a step takes with each, and what is chosen."""
     from offramp.job.report import rows_of
     from offramp.job.settings import JobSettings
 
@@ -79,7 +79,7 @@ def plan(settings: PlanSettings, result: Result) -> None:
 
 @command(RunSettings, Result, example="job run job.yaml --on lab")
 def run(settings: RunSettings, result: Result) -> None:
-    """Plan a job, put what it needs on switches and hosts, run it, and take everything away again."""
+    """Plan a job, put what it needs on switches and hosts, run it, and remove everything again."""
     from dataclasses import replace
 
     from offramp.job.kind import kind_of
@@ -111,7 +111,7 @@ def run(settings: RunSettings, result: Result) -> None:
 
 @command(Where, Result, example="job undo --on cluster.yaml")
 def undo(settings: Where, result: Result) -> None:
-    """Take away what jobs that were killed have left on the switches of a cluster."""
+    """Remove what killed jobs have left on the switches of a cluster."""
     from offramp.job.switches import release_ended
 
     console = show.console()

@@ -64,7 +64,7 @@ class Execute:
 def up(given: Up, result: Result) -> None:
     """Build a cluster on this machine: a namespace for each host, rated links, embedded switches, agents.
 
-    It lasts until offramp lab down, and takes nothing that lives on when its process is killed.
+    It lasts until offramp lab down, and leaves nothing behind when its process is killed.
     """
     from offramp_sim.lab.start import start
 
@@ -79,7 +79,7 @@ def up(given: Up, result: Result) -> None:
 
 @command(Which, Result, example="lab status")
 def status(given: Which, result: Result) -> None:
-    """Show the laboratories of this user, and what of them has died."""
+    """Show the laboratories of this user, and which of their parts have died."""
     from offramp_sim.lab.state import find, running
 
     labs = running() if given.name is None else [find(given.name)]

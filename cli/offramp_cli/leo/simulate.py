@@ -98,7 +98,7 @@ class LeoSettings:
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
 def leo(settings: LeoSettings, outputs: Plotted) -> None:
-    """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
+    """Choose paths by several rules, in open and closed loop, and compare throughput and latency."""
     console = show.console()
     seed = settings.seed
     if settings.sweep:

@@ -96,9 +96,9 @@ def run(agent: Agent, where: Build) -> None:
 
 @command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
 def upgrade(agent: Agent, where: Build) -> None:
-    """Take the place of the agent at the socket, with its clients, and run until Ctrl-C; build it first if need be.
+    """Replace the agent at the socket, keep its clients, and run until Ctrl-C; build it first if need be.
 
-    The ports are those of the running agent, on interfaces; cores and what they do may be others.
+    The ports are those of the running agent, on interfaces; cores and their tasks may differ.
     """
     if not Path(agent.socket).is_socket():
         raise OfframpError(f"agent {agent.socket}: no socket; is `offramp nic run` running?")
@@ -129,7 +129,7 @@ class Metrics:
 
 @command(Socket, Metrics, example="nic metrics --socket /run/offramp-nic/agent.sock")
 def metrics(where: Socket, to: Metrics) -> None:
-    """Print what a running agent counts in Prometheus' text format."""
+    """Print the counters of a running agent in Prometheus' text format."""
     import sys
     from contextlib import closing
 
@@ -152,7 +152,7 @@ def metrics(where: Socket, to: Metrics) -> None:
 
 @command(Socket, Result, example="nic stats --json -")
 def stats(where: Socket, result: Result) -> None:
-    """Show what a running agent counts."""
+    """Show the counters of a running agent."""
     from contextlib import closing
 
     from rich.table import Table

@@ -63,7 +63,7 @@ class DebugSettings(Preprocessor):
 def debug(settings: DebugSettings) -> None:
     """Serve the Debug Adapter Protocol: breakpoints on lines, states, tables and actions; step; look; change.
 
-    Every connection has a switch of its own. To debug one that runs: offramp switch run --debug ADDRESS.
+    Every connection has a switch of its own. To debug a running one: offramp switch run --debug ADDRESS.
     """
     from offramp_p4.debug.debugger import Debugger
     from offramp_p4.debug.launch import Launcher

@@ -22,11 +22,11 @@ class Algorithm(StrEnum):
     """What a dimension runs, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
+    """Sends to the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
-    """To all others at once."""
+    """Sends to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """With partners at distances 1, 2, 4 …"""
+    """Exchanges with partners at distances 1, 2, 4 …"""
 
 
 Algorithms = tuple[str, str, str, str]

@@ -18,7 +18,7 @@ _KEPT = 200_000
 
 @sendable
 class Interval(NamedTuple):
-    """From ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
+    """An interval from ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
 
     name: str
     start: float

@@ -163,7 +163,7 @@ class FullGraph(Training):
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """As ranks compute: nearest neighbours at equal distances are others where several threads add distances up."""
+    """Compute in one thread as ranks do: with several, nearest neighbours at equal distances may differ."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:  # it comes with scikit-learn, which is what would use them

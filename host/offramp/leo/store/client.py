@@ -89,7 +89,7 @@ class Connection:
 
     @property
     def descriptor(self) -> int:
-        """For an event loop."""
+        """File descriptor of the connection, for an event loop."""
         return int(self._lib.offramp_descriptor(self._client))
 
     @property

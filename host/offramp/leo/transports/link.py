@@ -41,7 +41,7 @@ class Link(Protocol):
 
     @property
     def mover(self) -> Words | None:
-        """With what compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
+        """Record with which compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
 
         None where :meth:`pump` alone does, or where the rings are shared.
         """

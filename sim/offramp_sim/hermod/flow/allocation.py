@@ -98,7 +98,7 @@ def _share(ctx: Context) -> None:
 
 @native
 def _apply(ctx: Context, level: int) -> None:
-    """From now on members go by their new rates; later classes on the resources of those that changed follow."""
+    """Let members run at their new rates; later classes on the resources of those that changed follow."""
     now = ctx.clock
     for i in range(ctx.member_count):
         flow = ctx.members[i]

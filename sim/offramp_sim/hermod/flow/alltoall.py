@@ -32,7 +32,7 @@ def rounds_bytes(matrix: npt.NDArray[np.float64]) -> float:
 
 
 def cost(flows: Flows, mode: str, overhead_s: float, bytes_per_s: float) -> tuple[float, float]:
-    """By what factor the busiest port is longer busy than its bytes take, and the seconds of overhead.
+    """Factor by which the busiest port is busy longer than its bytes take, and the seconds of overhead.
 
     ``matched`` takes the exact sub-phases or the quantised ones, whichever end sooner at ``bytes_per_s``.
 

@@ -82,7 +82,7 @@ class Messages:
         return 1 if self.kind is Kind.FULLY_CONNECTED else 2
 
     def faster(self, factor: float) -> Messages:
-        """The same over faster links."""
+        """The messages over links that are faster by a factor."""
         return replace(self, link_bps=self.link_bps * factor)
 
     def algorithm(self, stage: Collective) -> str:

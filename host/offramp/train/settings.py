@@ -240,7 +240,7 @@ class TrainSettings(GraphSettings):
         self._check_rows()
 
     def by(self, propagator: str) -> Self:
-        """The same training by another propagator, to compare with; no weights are written or resumed from.
+        """The settings by another propagator, to compare with; no weights are written or resumed from.
 
         What goes with this run's propagator only has its default.
         """

@@ -57,8 +57,7 @@ def oldest_only(ctx: Context) -> None:
 
 @native
 def greedy(ctx: Context) -> None:
-    """Serve in order: each takes what is left; exclusively: all of both network cards; the shortest: also if it
-    waits."""
+    """Serve in order, each with what is left; exclusively: all of both cards; the shortest: also if it waits."""
     free_in = ctx.free_in
     free_out = ctx.free_out
     for i in range(ctx.flows):

@@ -79,7 +79,7 @@ def judge_claims(
 
 
 def _with_seeds(referee: RefereeSettings, claims: Sequence[Claim]) -> RefereeSettings:
-    """At least five seeds where a paper's summary rests on a number."""
+    """The settings with at least five seeds where a paper's summary rests on a number."""
     least = _HEADLINE_SEEDS if any(claim.headline for claim in claims) else 1
     return replace(referee, seeds=max(least, referee.seeds))
 

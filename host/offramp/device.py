@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 Message = bytes | bytearray | memoryview
 DEVICE_TIMEOUT_S: Final = 1.0
-"""Without a completion for so long, a device with work is reset; a device may have a ``timeout_s`` of its own."""
+"""Seconds without a completion after which a device with work is reset; a device may have a ``timeout_s`` of its
+own."""
 
 
 class Status(IntEnum):

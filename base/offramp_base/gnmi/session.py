@@ -121,7 +121,7 @@ def plain(value: Any) -> Value:
     """The Python value that a ``gnmi.TypedValue`` holds.
 
     Raises:
-        RpcError: a server sent what is none of the kinds that are asked for.
+        RpcError: a server sent what is not one of the kinds that are asked for.
     """
     kind = value.WhichOneof("value")
     if kind in {"json_val", "json_ietf_val"}:

@@ -168,7 +168,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
 
 
 def _on_cluster(settings: HermodSettings) -> HermodSettings:
-    """With what the cluster says about the network, where options do not."""
+    """The settings with what the cluster file says about the network, where options do not."""
     if settings.network is not None:
         return settings
     if settings.cluster is None:

@@ -77,7 +77,7 @@ def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
 
 
 def _like_bmv2(args: list[str]) -> list[str]:
-    """Without the ``--`` behind which simple_switch_grpc wants the options of its target.
+    """The arguments without the ``--`` behind which simple_switch_grpc wants the options of its target.
 
     A ``--pcap`` without folder means this one, as there.
     """

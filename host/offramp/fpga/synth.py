@@ -160,7 +160,7 @@ class ClockTiming(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """On an ECP5: the lowest clock that place and route reached, what it took, what the chip has, and every clock."""
+    """Timing on an ECP5: the lowest clock that place and route reached, resources used and there, and every clock."""
 
     fmax_mhz: float
     used: dict[str, int]

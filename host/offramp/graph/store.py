@@ -141,7 +141,7 @@ def write_store(
 
 
 def _as_json(manifest: Manifest) -> dict[str, Any]:
-    """Without types where there is one of each."""
+    """The manifest as JSON, without types where there is one of each."""
     return {name: value for name, value in asdict(manifest).items() if value or not name.endswith("_types")}
 
 

@@ -41,7 +41,7 @@ _FIRST: Final = (10, 90)
 
 
 def addressed(cluster: Cluster) -> Cluster:
-    """With an IPv4 and an Ethernet address for each host that has none.
+    """The cluster with an IPv4 and an Ethernet address for each host that has none.
 
     Raises:
         OfframpError: more hosts than one machine should pretend to be, or names where addresses should be.

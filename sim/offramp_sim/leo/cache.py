@@ -98,7 +98,7 @@ class Books:
 
 
 def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
-    """The load with hot keys in the switch and without, by turns, through the same switch and store.
+    """The load with hot keys in the switch and without, in turn, through the same switch and store.
 
     Raises:
         OfframpError: the switch does not start, or requests are not answered.

@@ -19,7 +19,7 @@ from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import end
 
 AF_PACKET: Final = "blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1"
-"""As the agent opens packet sockets."""
+"""Options of an AF_PACKET device, as the agent opens packet sockets."""
 BURST: Final = 64
 """Frames in a burst, as in the agent."""
 _FRAME: Final = 178

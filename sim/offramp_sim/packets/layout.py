@@ -353,7 +353,7 @@ FLOW_ACK: Final = 10
 
 NOTHING: Final = -1
 ACK_LOST: Final = 1 << 30
-"""In the size of a loss: what was lost is the answer, not the packet."""
+"""Flag in the size of a loss: the answer was lost, not the packet."""
 
 # Congestion control of flows.
 DCTCP: Final = 1
@@ -373,5 +373,5 @@ FINISHED_RUN: Final = 0
 NEEDS_ROOM: Final = 1
 STARVED: Final = 2
 WAITING: Final = 3
-"""For another partition, which may need the processor."""
+"""The run waits for another partition, which may need the processor."""
 FAILED: Final = 4

@@ -36,7 +36,7 @@ run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"
 
 
 class Board:
-    """Runs from its making until :meth:`close`.
+    """Runs from its creation until :meth:`close`.
 
     Attributes:
         socket: path on which the first who listens is connected to the bus.

@@ -275,5 +275,5 @@ class Session:
 
 
 def _escaped(text: str) -> str:
-    """As a format of the protocol, in which braces mean variables."""
+    """The text as a format of the protocol, in which braces mean variables."""
     return text.replace("{", "(").replace("}", ")")

@@ -99,7 +99,7 @@ def members(value: Any, text: str) -> Mapping[str, Any]:
     """The members of a JSON object by their names without a module.
 
     Raises:
-        RpcError: INVALID_ARGUMENT, it is none, or has a member of an unknown module or twice.
+        RpcError: INVALID_ARGUMENT, the value is not an object, or has a member of an unknown module or twice.
     """
     if not isinstance(value, dict):
         raise RpcError(Code.INVALID_ARGUMENT, f"path {text}: expected a JSON object")

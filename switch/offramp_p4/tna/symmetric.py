@@ -66,7 +66,7 @@ def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[
         raise P4Error(pos, "@symmetric needs the names of two fields")
     for name in names:
         if name not in places:
-            raise P4Error(pos, f"@symmetric: {name} is none of the fields that are hashed")
+            raise P4Error(pos, f"@symmetric: {name} is not one of the fields that are hashed")
         if name in seen:
             raise P4Error(pos, f"@symmetric: {name} is in more than one pair, or twice in one")
         seen.add(name)

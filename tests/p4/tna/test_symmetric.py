@@ -80,7 +80,7 @@ def test_a_selector() -> None:
     ("annotations", "algorithm", "what"),
     [
         ('@symmetric("hdr.h.a", "hdr.h.c")', "CRC32", "hdr.h.a has 8 bits, hdr.h.c has 16"),
-        ('@symmetric("hdr.h.a", "hdr.inner.b")', "CRC32", "hdr.inner.b is none of the fields that are hashed"),
+        ('@symmetric("hdr.h.a", "hdr.inner.b")', "CRC32", "hdr.inner.b is not one of the fields that are hashed"),
         ('@symmetric("hdr.h.a", "hdr.h.a")', "CRC32", "in more than one pair, or twice in one"),
         ('@symmetric("hdr.h.a")', "CRC32", "needs the names of two fields"),
         ('@symmetric("hdr.h.a", "hdr.h.b")', "XOR16", "which is not a CRC"),

@@ -27,7 +27,7 @@ async def reset(dut: Any, cycles: int = 4) -> None:
 
 
 class Cycles:
-    """Counts the clock's edges from its making on."""
+    """Counts the clock's edges from its creation on."""
 
     def __init__(self, dut: Any) -> None:
         self.count = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In place of XRT's ``pyxrt``: the part of its names and behaviour that the drivers use, over a simulated card.
+"""A stand-in for XRT's ``pyxrt``: the part of its names and behaviour that the drivers use, over a simulated card.
 
 The card's bus connects to the Unix socket ``OFFRAMP_XRT_BUS``, its memory is the file ``OFFRAMP_XRT_DRAM``. An xclbin
 is a file of JSON: of each kernel the arguments with offset, bits and memory port, as Vitis's metadata have them. A

@@ -157,7 +157,7 @@ class PortStatStore(Store):
 
 
 class PortLookup(Store):
-    """From a connector and channel, or a name, to a port."""
+    """Maps a connector and channel, or a name, to a port."""
 
     def __init__(self, spec: TableSpec, ports: PortStore) -> None:
         super().__init__(spec)

@@ -76,7 +76,7 @@ def read_catalogue(text: str) -> Catalogue:
     """The catalogue of bmv2's JSON.
 
     Raises:
-        OfframpError: it is none.
+        OfframpError: the document is not bmv2's JSON.
     """
     try:
         return _read(parse_json(text))
@@ -144,7 +144,7 @@ def octets(text: str, width: int) -> bytes:
     """A value of ``width`` bits: a number, an IPv4 or IPv6 address, or a MAC address.
 
     Raises:
-        InputError: it is none, or does not fit.
+        InputError: the text is not a value, or does not fit.
     """
     size = (width + 7) // 8
     try:

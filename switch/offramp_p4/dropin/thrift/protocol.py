@@ -123,7 +123,7 @@ class Reader:
         """The head of a message.
 
         Raises:
-            ThriftError: it is none.
+            ThriftError: the bytes are not a message.
         """
         first = self._unpack(">I")
         if first & 0xFFFF0000 != _VERSION or first & 0xFF not in {CALL, REPLY, EXCEPTION}:

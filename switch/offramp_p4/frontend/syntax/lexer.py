@@ -26,7 +26,7 @@ class Token:
     hidden: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """As messages quote it: its first line, and not more of it than fits."""
+        """The token as messages quote it: its first line, cut to a fixed length."""
         first = self.text.split("\n", 1)[0][:_SHOWN]
         shown = first if first == self.text else f"{first}…"
         stray = f"'{shown}', which is not a number" if len(self.text) > 1 else f"stray character {self.text!r}"

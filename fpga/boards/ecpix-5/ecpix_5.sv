@@ -19,22 +19,14 @@ module ecpix_5 #(
     if (half) clk <= !clk;
   end
 
-  // The PHY is in reset for 10 ms, the card for 84 ms, when the PHY's clock has long been there.
-  reg [21:0] count = 0;
-  reg rst = 1'b1;
-  always @(posedge clk) begin
-    if (!count[21]) count <= count + 1'b1;
-    rst <= !count[21];
-  end
-  assign phy_rst_n = |count[21:18];
-
-  udp_card #(
-      .ADDRESS(ADDRESS),
-      .PAGES(2),
-      .TX_DELAY(80)  // 2 ns; the PHY delays what it gives itself
-  ) card (
+  ethernet_board #(
+      .ADDRESS (ADDRESS),
+      .PAGES   (2),
+      .TX_DELAY(80)  // the PHY delays what it gives itself
+  ) board (
       .clk(clk),
-      .rst(rst),
+      .phy_rst_n(phy_rst_n),
+      .led_n(led_n),
       .rgmii_rxc(rgmii_rxc),
       .rgmii_rx_ctl(rgmii_rx_ctl),
       .rgmii_rd(rgmii_rd),
@@ -42,6 +34,4 @@ module ecpix_5 #(
       .rgmii_tx_ctl(rgmii_tx_ctl),
       .rgmii_td(rgmii_td)
   );
-
-  assign led_n = rst;
 endmodule

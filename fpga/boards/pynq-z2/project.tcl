@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# The overlay `engines` for the PYNQ-Z2: both engines with a DMA engine each, on the Zynq's processor system at 100 MHz.
-# Not exercised by any test. Run: vivado -mode batch -source project.tcl (2022.1 or later). DDR and pins of the processor
-# stay as the board's boot loader has set them.
+# The overlay `engines` for the PYNQ-Z2: engines with their DMA engines, on the Zynq's processor system at 100 MHz.
+# Not exercised by any test. Run: vivado -mode batch -source project.tcl (2022.1 or later). engines.tcl, beside it, says
+# which engines there are. DDR and pins of the processor stay as the board's boot loader has set them.
+source engines.tcl
 create_project engines project -part xc7z020clg400-1 -force
-add_files [glob *.sv]
-# A block design takes Verilog modules only; the tops are.
-set_property FILE_TYPE Verilog [get_files {kvs_lookup.sv reduce.sv}]
+add_files [concat [glob *.sv] [glob *.v]]
 update_compile_order -fileset sources_1
 create_bd_design engines
 
 set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:processing_system7 ps]
 apply_bd_automation -rule xilinx.com:bd_rule:processing_system7 -config {make_external "FIXED_IO, DDR"} $ps
 set_property -dict {CONFIG.PCW_USE_S_AXI_HP0 1 CONFIG.PCW_USE_S_AXI_HP1 1 CONFIG.PCW_USE_S_AXI_HP2 1
-    CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ 100} $ps
-
-create_bd_cell -type module -reference kvs_lookup kvs_lookup
-create_bd_cell -type module -reference reduce reduce
-set_property -dict {CONFIG.WIDTH 128 CONFIG.FLIGHT 16} [get_bd_cells kvs_lookup]
-set_property -dict {CONFIG.WIDTH 128 CONFIG.DEPTH 256} [get_bd_cells reduce]
+    CONFIG.PCW_USE_S_AXI_HP3 1 CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ 100} $ps
 
 # Lets a master reach one of the processor's memory ports: the first brings an interconnect into being, others join it.
 proc to_memory {master port} {
@@ -25,33 +19,33 @@ proc to_memory {master port} {
     set pin [expr {[llength [get_bd_intf_nets -quiet -of_objects $slave]] ? [get_bd_intf_pins $master] : $slave}]
     join_axi $master ps/$port $pin
 }
+# Clocks and resets of both sides come with it.
 proc join_axi {master slave pin} {
     apply_bd_automation -rule xilinx.com:bd_rule:axi4 -config [list Clk_master Auto Clk_slave Auto Clk_xbar Auto \
         Master /$master Slave /$slave intc_ip Auto master_apm 0] $pin
 }
 
-foreach {engine dma} {kvs_lookup kvs_dma reduce reduce_dma} {
-    create_bd_cell -type ip -vlnv xilinx.com:ip:axi_dma $dma
-    set_property -dict {CONFIG.c_include_sg 0 CONFIG.c_sg_length_width 23 CONFIG.c_m_axis_mm2s_tdata_width 128
-        CONFIG.c_m_axi_mm2s_data_width 128 CONFIG.c_m_axi_s2mm_data_width 128
-        CONFIG.c_include_mm2s_dre 1 CONFIG.c_include_s2mm_dre 1} [get_bd_cells $dma]
-    connect_bd_intf_net [get_bd_intf_pins $dma/M_AXIS_MM2S] [get_bd_intf_pins $engine/s_axis]
-    connect_bd_intf_net [get_bd_intf_pins $engine/m_axis] [get_bd_intf_pins $dma/S_AXIS_S2MM]
-    foreach slave [list $engine/s_axil $dma/S_AXI_LITE] {
-        join_axi ps/M_AXI_GP0 $slave [get_bd_intf_pins $slave]
+set port 2
+foreach {engine width streams memories} $engines {
+    create_bd_cell -type module -reference ${engine}_core $engine
+    join_axi ps/M_AXI_GP0 $engine/s_axil [get_bd_intf_pins $engine/s_axil]
+    foreach each $streams {
+        lassign $each dma to back
+        create_bd_cell -type ip -vlnv xilinx.com:ip:axi_dma $dma
+        set_property -dict [list CONFIG.c_include_sg 0 CONFIG.c_sg_length_width 23 \
+            CONFIG.c_m_axis_mm2s_tdata_width $width CONFIG.c_m_axi_mm2s_data_width $width \
+            CONFIG.c_m_axi_s2mm_data_width $width CONFIG.c_include_mm2s_dre 1 CONFIG.c_include_s2mm_dre 1] \
+            [get_bd_cells $dma]
+        connect_bd_intf_net [get_bd_intf_pins $dma/M_AXIS_MM2S] [get_bd_intf_pins $engine/$to]
+        connect_bd_intf_net [get_bd_intf_pins $engine/$back] [get_bd_intf_pins $dma/S_AXIS_S2MM]
+        join_axi ps/M_AXI_GP0 $dma/S_AXI_LITE [get_bd_intf_pins $dma/S_AXI_LITE]
+        to_memory $dma/M_AXI_MM2S S_AXI_HP0
+        to_memory $dma/M_AXI_S2MM S_AXI_HP1
     }
-    to_memory $dma/M_AXI_MM2S S_AXI_HP0
-    to_memory $dma/M_AXI_S2MM S_AXI_HP1
+    # Engines with memory ports take turns at the two that are left.
+    foreach memory $memories { to_memory $engine/$memory S_AXI_HP$port }
+    if {[llength $memories]} { set port [expr {5 - $port}] }
 }
-to_memory kvs_lookup/m_axi_0 S_AXI_HP2
-to_memory kvs_lookup/m_axi_1 S_AXI_HP2
-
-# The engines' reset is high; the automation's is low.
-set invert [create_bd_cell -type ip -vlnv xilinx.com:ip:util_vector_logic invert]
-set_property -dict {CONFIG.C_OPERATION not CONFIG.C_SIZE 1} $invert
-connect_bd_net [get_bd_pins -of [get_bd_cells -filter {VLNV =~ *proc_sys_reset*}] -filter {NAME == peripheral_aresetn}] \
-    [get_bd_pins invert/Op1]
-connect_bd_net [get_bd_pins invert/Res] [get_bd_pins kvs_lookup/rst] [get_bd_pins reduce/rst]
 assign_bd_address
 validate_bd_design
 make_wrapper -files [get_files engines.bd] -top -import

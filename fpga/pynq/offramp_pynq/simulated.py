@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import socket
 import struct
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from typing import Any
 import numpy as np
 import pynq
 from pynq.buffer import PynqBuffer
+from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
+from pynqmetadata.frontends import Metadata
 
-from offramp_pynq.cores import DRAM_BASE, PAGE, TIMER, USUAL, dmas_at, registers_at
+from offramp_pynq.cores import DRAM_BASE, TIMER, USUAL, dmas_at, registers_at
+from offramp_pynq.handoff import Core, write_handoff
 
 REQUEST = struct.Struct("<BQI")
 ALIGNMENT = 4096
@@ -23,44 +27,14 @@ _DMA |= {"c_m_axi_mm2s_data_width": "128", "c_m_axi_s2mm_data_width": "128", "c_
 _DMA |= {"c_include_sg": "0", "c_micro_dma": "0"}
 
 
-def cores(engines: Sequence[str]) -> dict[str, tuple[str, int, dict[str, str]]]:
-    """Type, address and parameters of each core of an overlay with these engines, as a board's .hwh file says it."""
-    found: dict[str, tuple[str, int, dict[str, str]]] = {}
+def cores(engines: Sequence[str]) -> dict[str, Core]:
+    """The cores of an overlay with these engines."""
+    found: dict[str, Core] = {}
     for name in engines:
-        found[name] = (f"xilinx.com:module_ref:{name}:1.0", registers_at(name), {})
-        found |= {dma: ("xilinx.com:ip:axi_dma:7.1", address, _DMA) for dma, address in dmas_at(name).items()}
+        found[name] = Core(f"xilinx.com:module_ref:{name}_core:1.0", "s_axil", registers_at(name), {})
+        dmas = dmas_at(name).items()
+        found |= {dma: Core("xilinx.com:ip:axi_dma:7.1", "S_AXI_LITE", address, _DMA) for dma, address in dmas}
     return found
-
-
-class Metadata:
-    """What PYNQ reads from a .hwh file."""
-
-    def __init__(self, engines: Sequence[str]) -> None:
-        self.ip_dict = {
-            name: {
-                "type": kind,
-                "phys_addr": address,
-                "addr_range": PAGE,
-                "fullpath": name,
-                "parameters": parameters,
-                "interrupts": {},
-                "gpio": {},
-                "registers": {},
-                "state": None,
-                "mem_id": None,
-                "memtype": "REGISTER",
-                "driver": pynq.overlay.DefaultIP,
-                "device": None,
-            }
-            for name, (kind, address, parameters) in cores(engines).items()
-        }
-        self.gpio_dict: dict[str, Any] = {}
-        self.interrupt_controllers: dict[str, Any] = {}
-        self.interrupt_pins: dict[str, Any] = {}
-        self.hierarchy_dict: dict[str, Any] = {}
-        self.mem_dict: dict[str, Any] = {}
-        self.clock_dict: dict[str, Any] = {}
-        self.systemgraph = None
 
 
 class SimulatedDevice(pynq.Device):  # type: ignore[misc]
@@ -114,9 +88,13 @@ class SimulatedDevice(pynq.Device):  # type: ignore[misc]
             shape, dtype, buffer=self._dram, offset=start, device=self, device_address=DRAM_BASE + start, coherent=True
         )
 
-    def get_bitfile_metadata(self, _: str) -> Metadata:
-        """What the overlay has."""
-        return Metadata(self._engines)
+    def get_bitfile_metadata(self, _: str) -> Any:
+        """What PYNQ reads of the overlay in its .hwh file."""
+        with tempfile.TemporaryDirectory() as folder:
+            handoff = write_handoff(cores(self._engines), Path(folder) / "engines.hwh")
+            found = RuntimeMetadataParser(Metadata(input=str(handoff)))
+        found.clock_dict = {}  # PYNQ would set them, and here the simulator has the clock
+        return found
 
     def download(self, *_: Any, **__: Any) -> None:
         """The engines are there from the start."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue between two unrelated clocks, its head in sight: pointers cross in Gray code, of which one bit changes at a time.
-// What goes in is offered after two to three cycles of the clock that reads; a place is free again as long after its beat
-// was taken. Both resets have to overlap for five cycles of each clock: pointers of one round mean nothing in another.
+// What goes in is offered after two to three cycles of the clock that reads; a place is free again three to four cycles of
+// the clock that writes after its beat was taken. Both resets have to overlap for five cycles of each clock: pointers of one round mean nothing in another.
 module async_fifo #(
     // Bits of a beat, 1 or more.
     parameter WIDTH = 8,
@@ -12,7 +12,7 @@ module async_fifo #(
     input  wire             in_rst,
     input  wire [WIDTH-1:0] in_data,
     input  wire             in_valid,
-    output wire             in_ready,
+    output reg              in_ready,
     input  wire             out_clk,
     input  wire             out_rst,
     output wire [WIDTH-1:0] out_data,
@@ -28,19 +28,26 @@ module async_fifo #(
   wire [BITS:0] written_next = written + 1'b1;
   wire [BITS:0] taken_next = taken + 1'b1;
 
+  wire [BITS:0] written_next_gray = written_next ^ (written_next >> 1);
+  wire writes = in_valid && in_ready;
+
   // A round apart, Gray codes differ in their two highest bits.
-  assign in_ready  = written_gray != (taken_here ^ {2'b11, {BITS - 1{1'b0}}});
+  wire [BITS:0] round_ahead = taken_here ^ {2'b11, {BITS - 1{1'b0}}};
   assign out_valid = taken_gray != written_there;
   assign out_data  = memory[taken[BITS-1:0]];
 
   always @(posedge in_clk) begin
-    if (in_valid && in_ready) memory[written[BITS-1:0]] <= in_data;
+    if (writes) memory[written[BITS-1:0]] <= in_data;
     if (in_rst) begin
       written      <= 0;
       written_gray <= 0;
-    end else if (in_valid && in_ready) begin
-      written      <= written_next;
-      written_gray <= written_next ^ (written_next >> 1);
+      in_ready     <= 1'b1;
+    end else begin
+      if (writes) begin
+        written      <= written_next;
+        written_gray <= written_next_gray;
+      end
+      in_ready <= (writes ? written_next_gray : written_gray) != round_ahead;
     end
   end
 

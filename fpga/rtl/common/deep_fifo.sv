@@ -21,7 +21,7 @@ module deep_fifo #(
   localparam BITS = $clog2(DEPTH);
   localparam PIECE = $clog2(ROOM);
 
-  (* ram_style = "block" *)
+  (* ram_style = "block", no_rw_check *)  // what is fetched was written before
   reg [WIDTH-1:0] memory[0:DEPTH-1];
   reg [BITS:0] written, taken;
 

@@ -168,8 +168,9 @@ module chip_engines #(
   );
 
   kvs_lookup #(
-      .WIDTH (128),
-      .FLIGHT(FLIGHT)
+      .WIDTH(128),
+      .FLIGHT(FLIGHT),
+      .LINE_BUFFERS(0)
   ) kvs (
       .clk(clk),
       .rst(rst),

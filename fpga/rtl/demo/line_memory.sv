@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of 64 bytes on the chip with an AXI4 read port; a line a cycle, latency 2. Reads outside are answered with DECERR.
+// Lines of 64 bytes on the chip with an AXI4 read port; a line a cycle but while one is written, latency 2. Reads
+// outside are answered with DECERR.
 module line_memory #(
     // Lines, a power of two, 2 or more.
     parameter LINES = 64
@@ -19,9 +20,10 @@ module line_memory #(
 );
   localparam BITS = $clog2(LINES);
 
+  (* no_rw_check *)
   reg [511:0] memory[0:LINES-1];
 
-  assign s_axi_arready = !s_axi_rvalid || s_axi_rready;
+  assign s_axi_arready = (!s_axi_rvalid || s_axi_rready) && !write;
   wire [BITS-1:0] line = s_axi_araddr[6+:BITS];
 
   always @(posedge clk) begin
@@ -30,5 +32,6 @@ module line_memory #(
     if (s_axi_arready) s_axi_rresp <= s_axi_araddr[63:6+BITS] == 0 ? 2'b00 : 2'b11;
     if (rst) s_axi_rvalid <= 1'b0;
     else if (s_axi_arready) s_axi_rvalid <= s_axi_arvalid;
+    else if (s_axi_rready) s_axi_rvalid <= 1'b0;
   end
 endmodule

@@ -18,7 +18,7 @@ module gmii_rx #(
     input  wire         out_ready
 );
   localparam LEAST = 64;
-  localparam [1:0] IDLE = 0, FRAME = 1, SKIP = 2;
+  localparam [1:0] IDLE = 0, FRAME = 1, SKIP = 2, LAST = 3;
 
   reg [7:0] d;
   reg dv, er;
@@ -27,6 +27,7 @@ module gmii_rx #(
   reg long_enough, too_long;
   reg [31:0] crc;
   wire [31:0] crc_next;
+  reg whole;  // as of a cycle ago, the check sequence was right
   reg bad;
   reg [31:0] held;  // the last four bytes, which may be the check sequence
   reg [2:0] holds;
@@ -42,18 +43,19 @@ module gmii_rx #(
   );
 
   wire free = !out_valid || out_ready;
-  wire ends = state == FRAME && !dv;
+  wire ends = state == LAST;
   wire stray = state == IDLE && dv && d != 8'h55 && d != 8'hD5;  // no preamble
   wire leaves = state == FRAME && dv && holds == 4;
   wire spill = leaves && fill == 16;
   wire [2:0] fault = too_long ? ethernet_pkg::JUMBO : !long_enough ? ethernet_pkg::RUNT
-      : bad || crc != 32'hDEBB20E3 ? ethernet_pkg::CORRUPT : ethernet_pkg::NONE;
+      : bad || !whole ? ethernet_pkg::CORRUPT : ethernet_pkg::NONE;
 
   integer i;
   always @(posedge clk) begin
     d  <= rxd;
     dv <= rx_dv;
     er <= rx_er;
+    whole <= crc == 32'hDEBB20E3;
 
     if (state == IDLE) begin
       length      <= 0;
@@ -107,6 +109,8 @@ module gmii_rx #(
     end else
       case (state)
         IDLE: if (dv && d != 8'h55) state <= d == 8'hD5 ? FRAME : SKIP;
+        FRAME: if (!dv) state <= LAST;
+        LAST: state <= IDLE;
         default: if (!dv) state <= IDLE;
       endcase
   end

@@ -22,6 +22,10 @@ module gmii_tx (
   reg [3:0] left;
   reg last;
   reg load;  // a beat is taken: known a cycle before, because many registers hear it
+  // The next beat, away from the queue's memory.
+  reg [127:0] ahead;
+  reg [3:0] ahead_count;
+  reg ahead_last, ahead_valid;
   reg [5:0] sent;  // up to LEAST
   reg [31:0] crc;
   wire [31:0] crc_next;
@@ -35,7 +39,7 @@ module gmii_tx (
 
   wire starts = state == PREAMBLE && count == 7;
   wire emptied = state == DATA && left == 0;
-  assign in_ready = load || state == DROP;
+  assign in_ready = !ahead_valid || load || state == DROP;
   wire long_enough = sent >= LEAST - 1;  // with the byte that is sent now
 
   always @(posedge clk) begin
@@ -44,14 +48,10 @@ module gmii_tx (
     tx_er <= state == FAIL;
     txd   <= state == PREAMBLE ? (count == 7 ? 8'hD5 : 8'h55) : state == CHECK ? ~crc[7:0] : data;
     load <= (state == PREAMBLE && count == 6) || (state == DATA && left == 1 && !last);
-    if (load) begin
-      beat <= in_data;
-      left <= in_count;
-      last <= in_last;
-    end else if (state == DATA) begin
-      beat <= beat >> 8;
-      left <= left - 1'b1;
-    end
+    if (in_ready) {ahead_last, ahead_count, ahead, ahead_valid} <= {in_last, in_count, in_data, in_valid};
+    beat <= load ? ahead : beat >> 8;  // which means nothing but in DATA
+    left <= load ? ahead_count : left - 1'b1;
+    if (load) last <= ahead_last;
     if (state == IDLE) begin
       sent <= 0;
       crc  <= 32'hFFFFFFFF;
@@ -61,21 +61,22 @@ module gmii_tx (
     end else if (state == CHECK) crc <= {8'b0, crc[31:8]};
 
     case (state)
-      IDLE: if (in_valid) state <= PREAMBLE;
+      IDLE: if (ahead_valid) state <= PREAMBLE;
       PREAMBLE: if (starts) state <= DATA;
-      DATA: if (emptied) state <= !last ? (in_valid ? DATA : FAIL) : long_enough ? CHECK : PAD;
+      DATA: if (emptied) state <= !last ? (ahead_valid ? DATA : FAIL) : long_enough ? CHECK : PAD;
       PAD: if (long_enough) state <= CHECK;
       CHECK: if (count == 3) state <= GAP;
       GAP: if (count == GAP_BYTES - 2) state <= IDLE;  // which sends the gap's last byte
       FAIL: state <= DROP;
-      default: if (in_valid && in_last) state <= GAP;
+      default: if (ahead_valid && ahead_last) state <= GAP;
     endcase
     if (state == IDLE || (state == DATA && emptied) || (state == PAD && long_enough)) count <= 0;
     if (state == CHECK && count == 3 || state == DROP) count <= 0;
     if (rst) begin
-      state <= IDLE;
-      load  <= 1'b0;
-      tx_en <= 1'b0;
+      state       <= IDLE;
+      load        <= 1'b0;
+      ahead_valid <= 1'b0;
+      tx_en       <= 1'b0;
     end
   end
 

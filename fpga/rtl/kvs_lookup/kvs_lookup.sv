@@ -10,7 +10,9 @@ module kvs_lookup #(
     // Bits of a beat, a multiple of 64, 128 or more.
     parameter WIDTH  = 512,
     // Keys that wait for memory, a power of two, 2 or more.
-    parameter FLIGHT = 64
+    parameter FLIGHT = 64,
+    // 1: lines are registered when they come; 0: memories that hold them (line_memory) save 1,028 bits for each port.
+    parameter LINE_BUFFERS = 1
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -137,7 +139,8 @@ module kvs_lookup #(
   assign token_ready = issue;
 
   kvs_port #(
-      .POLYNOMIAL(32'h82F63B78)
+      .POLYNOMIAL(32'h82F63B78),
+      .LINE_BUFFERS(LINE_BUFFERS)
   ) port_0 (
       .clk(clk),
       .rst(rst),
@@ -162,7 +165,8 @@ module kvs_lookup #(
   );
 
   kvs_port #(
-      .POLYNOMIAL(32'hEDB88320)
+      .POLYNOMIAL(32'hEDB88320),
+      .LINE_BUFFERS(LINE_BUFFERS)
   ) port_1 (
       .clk(clk),
       .rst(rst),

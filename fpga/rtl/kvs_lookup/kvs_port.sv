@@ -2,7 +2,9 @@
 // One of a key's two reads: hashes the key, asks for its line, and holds the line until the other one is there.
 module kvs_port #(
     // Reflected polynomial of the hash.
-    parameter [31:0] POLYNOMIAL = 32'h82F63B78
+    parameter [31:0] POLYNOMIAL = 32'h82F63B78,
+    // 1: lines are held here; 0: the memory holds a line until both are taken.
+    parameter LINE_BUFFERS = 1
 ) (
     input  wire         clk,
     input  wire         rst,
@@ -68,16 +70,24 @@ module kvs_port #(
   assign m_axi_arsize  = 3'd6;   // of 64 bytes
   assign m_axi_arburst = 2'b01;
 
-  skid_buffer #(
-      .WIDTH(514)
-  ) came (
-      .clk(clk),
-      .rst(rst),
-      .in_data({m_axi_rresp, m_axi_rdata}),
-      .in_valid(m_axi_rvalid),
-      .in_ready(m_axi_rready),
-      .out_data(line),
-      .out_valid(line_valid),
-      .out_ready(line_ready)
-  );
+  generate
+    if (LINE_BUFFERS) begin : held
+      skid_buffer #(
+          .WIDTH(514)
+      ) came (
+          .clk(clk),
+          .rst(rst),
+          .in_data({m_axi_rresp, m_axi_rdata}),
+          .in_valid(m_axi_rvalid),
+          .in_ready(m_axi_rready),
+          .out_data(line),
+          .out_valid(line_valid),
+          .out_ready(line_ready)
+      );
+    end else begin : passed
+      assign line         = {m_axi_rresp, m_axi_rdata};
+      assign line_valid   = m_axi_rvalid;
+      assign m_axi_rready = line_ready;
+    end
+  endgenerate
 endmodule

@@ -18,7 +18,7 @@ module row_store #(
 );
   localparam BITS = $clog2(DEPTH);
 
-  (* ram_style = "block" *)
+  (* ram_style = "block", no_rw_check *)  // what is taken was put before
   reg [WIDTH-1:0] memory[0:DEPTH-1];
   reg [BITS:0] written, whole, taken;
 

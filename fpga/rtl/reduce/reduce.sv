@@ -3,7 +3,7 @@
 //
 // A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat
 // of its own; the answer packet has the sum and a completion. A beat a cycle; latency 7 for each level
-// of the tree of adders, and 5, from the last beat of a request to the first of the sum.
+// of the tree of adders (1 without formats of floating point), and 5, from the last beat of a request to the first of the sum.
 module reduce #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,

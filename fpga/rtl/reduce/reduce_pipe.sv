@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 7 for each level of the
-// tree.
+// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and, for each level of the
+// tree, 7, or 1 without formats of floating point.
 //
 // Nothing inside waits: what is let in has a place in the queue at the end.
 module reduce_pipe #(
@@ -31,8 +31,8 @@ module reduce_pipe #(
     output wire               m_axis_tvalid,
     input  wire               m_axis_tready
 );
-  localparam LATENCY = 2 + 7 * $clog2(INPUTS);
-  localparam PLACES = 32;
+  localparam LATENCY = 2 + (FLOAT32S || BFLOAT16S ? 7 : 1) * $clog2(INPUTS);
+  localparam PLACES = LATENCY < 12 ? 16 : 32;
 
   wire take = in_valid && in_ready;
   wire place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and 7 for each level of the
-// tree.
+// The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and, for each level of the
+// tree, 7, or 1 without formats of floating point.
 //
 // The order of the additions is ((0+1)+(2+3))+((4+5)+(6+7)); a word that is not present changes no sum, so that a smaller
 // tree gives the same bits.
@@ -77,14 +77,20 @@ module reduce_word #(
   endgenerate
 
   wire [34:0] integer_sum;
-  delay #(
-      .WIDTH (35),
-      .CYCLES(6 * $clog2(INPUTS))
-  ) integers (
-      .clk(clk),
-      .in (node[(2*INPUTS-2)*35+:35]),
-      .out(integer_sum)
-  );
+  generate
+    if (FLOAT32S || BFLOAT16S) begin : waits
+      delay #(
+          .WIDTH (35),
+          .CYCLES(6 * $clog2(INPUTS))
+      ) integers (
+          .clk(clk),
+          .in (node[(2*INPUTS-2)*35+:35]),
+          .out(integer_sum)
+      );
+    end else begin : waits_not
+      assign integer_sum = node[(2*INPUTS-2)*35+:35];
+    end
+  endgenerate
 
   // Rounded to nearest even; the quiet NaN and infinity stay what they are.
   function [15:0] bfloat16(input [31:0] x);

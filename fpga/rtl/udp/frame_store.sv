@@ -22,7 +22,7 @@ module frame_store #(
 );
   localparam BITS = $clog2(DEPTH);
 
-  (* ram_style = "block" *)
+  (* ram_style = "block", no_rw_check *)  // what is fetched was kept before
   reg [132:0] memory[0:DEPTH-1];
   reg [BITS:0] written, kept, taken;
   reg full;  // a beat of this frame had no room

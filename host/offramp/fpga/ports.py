@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,6 +24,10 @@ class Port(NamedTuple):
     width: str
     name: str
 
+    def declaration(self) -> str:
+        """The port as a module's own."""
+        return " ".join(filter(None, (self.direction, "wire", self.width, self.name)))
+
 
 class Interface(NamedTuple):
     """Parameters with their values, and ports."""
@@ -34,6 +38,22 @@ class Interface(NamedTuple):
     def prefixed(self, port: Port, prefix: str) -> str:
         """The port's width, each parameter's name behind ``prefix``."""
         return re.sub(rf"\b({'|'.join(self.parameters)})\b", rf"{prefix}\1", port.width)
+
+    def heading(self, name: str, ports: Sequence[str]) -> list[str]:
+        """The beginning of a module of this name with the same parameters and with other ports."""
+        parameters = [f"  parameter {key} = {value}" for key, value in self.parameters.items()]
+        licence = "// SPDX-License-Identifier: Apache-2.0"
+        return [licence, f"module {name} #(", ",\n".join(parameters), ") (", _lines(ports), ");"]
+
+    def instance(self, module: str, name: str, wire: Callable[[Port], str]) -> list[str]:
+        """An instance in such a module, each port joined to what ``wire`` says."""
+        given = ", ".join(f".{key}({key})" for key in self.parameters)
+        joined = [f"  .{port.name}({wire(port)})" for port in self.ports]
+        return [f"  {module} #({given}) {name} (", _lines(joined), "  );"]
+
+
+def _lines(items: Sequence[str]) -> str:
+    return ",\n".join(f"  {item}" for item in items)
 
 
 def interface_of(name: str, values: Mapping[str, int]) -> Interface:

@@ -70,7 +70,7 @@ def test_a_queue_between_two_clocks_holds_with_any_bit_late(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("written_gray <= written_next ^ (written_next >> 1);", "written_gray <= written_next;"),
+        ("written_gray <= written_next_gray;", "written_gray <= written_next;"),
         ("taken_gray <= taken_next ^ (taken_next >> 1);", "taken_gray <= taken_next;"),
         ("{2'b11, {BITS - 1{1'b0}}}", "{1'b1, {BITS{1'b0}}}"),
         ("memory[taken[BITS-1:0]]", "memory[taken_next[BITS-1:0]]"),

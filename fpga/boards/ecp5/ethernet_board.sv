@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The card on a Colorlight 5A-75B, revision 7.0, with an ECP5 25F: the first of its two PHYs, engines at the board's 25 MHz; integer sums.
-module colorlight_5a_75b #(
-    parameter [31:0] ADDRESS = 32'hC0A80132
+// The card on a board: its resets, its light, and one RGMII PHY. The top of boards whose clock is the engines'.
+module ethernet_board #(
+    parameter [31:0] ADDRESS = 32'hC0A80132,
+    // Of the card (udp_card).
+    parameter FLOAT32S = 1,
+    parameter PAGES    = 0,
+    // Of the pins, where the PHY does not delay by itself: 80 are 2 ns.
+    parameter RX_DELAY = 0,
+    parameter TX_DELAY = 0
 ) (
-    input  wire       clk_25mhz,
+    input  wire       clk,           // 25 MHz
     output wire       phy_rst_n,
     output wire       led_n,
     input  wire       rgmii_rxc,
@@ -13,8 +19,6 @@ module colorlight_5a_75b #(
     output wire       rgmii_tx_ctl,
     output wire [3:0] rgmii_td
 );
-  wire clk = clk_25mhz;
-
   // The PHY is in reset for 10 ms, the card for 84 ms, when the PHY's clock has long been there.
   reg [21:0] count = 0;
   reg rst = 1'b1;
@@ -25,9 +29,11 @@ module colorlight_5a_75b #(
   assign phy_rst_n = |count[21:18];
 
   udp_card #(
-      .ADDRESS(ADDRESS),
-      .FLOAT32S(0),  // their adders are what the router finds no wires for
-      .RX_DELAY(80)  // 2 ns; the PHY delays what it gets itself
+      .ADDRESS (ADDRESS),
+      .FLOAT32S(FLOAT32S),
+      .PAGES   (PAGES),
+      .RX_DELAY(RX_DELAY),
+      .TX_DELAY(TX_DELAY)
   ) card (
       .clk(clk),
       .rst(rst),

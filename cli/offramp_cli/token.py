@@ -15,7 +15,7 @@ from offramp_cli.command import command
 
 @dataclass(frozen=True)
 class TokenSettings:
-    """Where the token goes."""
+    """The file for the token."""
 
     path: Annotated[Path, Field("New file, which only its owner may read (mode 0600)", position=True)]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp.report import Check
 
 ACCURACY_POINTS: Final = 0.5
-"""How far the test accuracies of two ways may be apart."""
+"""Largest difference between the test accuracies of two ways, in percentage points."""
 SWITCH: Final = "allreduce"
 _RANKS: Final = 4
 CLUSTER: Final = """\
@@ -99,7 +99,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
 
 
 def job_of(settings: DemoSettings) -> JobSettings:
-    """Data-parallel training of four ranks.
+    """The demo's job: data-parallel training on four ranks.
 
     Raises:
         OfframpError: PyTorch or scikit-learn is missing.
@@ -118,7 +118,7 @@ def job_of(settings: DemoSettings) -> JobSettings:
 
 
 def accuracy(folder: Path) -> float:
-    """What rank 0 of a run measured at its end."""
+    """Test accuracy that rank 0 of a run measured at its end."""
     from offramp_base.documents import parse_json, read_text
     from offramp_cli.demo.rank import ACCURACY
 
@@ -126,7 +126,7 @@ def accuracy(folder: Path) -> float:
 
 
 def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[Check]:
-    """What the demo claims of its runs; bytes only where links count them."""
+    """Checks of the demo's runs; of bytes only if links count them."""
     from offramp.report import Check
     from offramp.report.units import percent, si
 

@@ -33,7 +33,7 @@ def _waves() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BenchTests:
-    """Which test benches run, on what, and what is kept of them."""
+    """Test benches to run, the simulator, and outputs to keep."""
 
     arguments: Annotated[tuple[str, ...], Field("Arguments for pytest", position=True)] = ()
     full: Annotated[bool, Field("Run the slow benches too: 10,000 transactions for each engine")] = False

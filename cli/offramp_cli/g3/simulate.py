@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp_sim.g3.pipeline import Pipelined
 
 _SHOWN = 4
-"""Workers in a picture."""
+"""Most workers in a picture."""
 
 
 def _modes() -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
 
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:
-    """What the first workers' engines do, by layer."""
+    """Activity of the first workers' engines, by layer."""
     from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import ENGINES
 

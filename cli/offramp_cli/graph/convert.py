@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp graph convert``: any graph as a file that every command takes."""
+"""``offramp graph convert``: convert any graph to a file that every command takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class GraphConvertSettings:
-    """What is read, and the file to write."""
+    """A graph to read, and the file to write."""
 
     graph: Annotated[
         str,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp graph partition``: a graph in a folder, of which each rank opens its part."""
+"""``offramp graph partition``: cut a graph into a folder, of which each rank opens its part."""
 
 from __future__ import annotations
 

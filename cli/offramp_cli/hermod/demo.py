@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp hermod demo``: coflows of real processes through the P4 switch, with priorities and without, or abused."""
+"""``offramp hermod demo``: real coflows through the P4 switch, with priorities and without, or under abuse."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ordered(console: Any, scenario: Scenario) -> list[LabResult]:
 
 
 def _abused(console: Any, scenario: Scenario, abuse: AbuseSettings) -> list[LabResult]:
-    """Alone, then each abuse without protection and with it."""
+    """Run the job alone, then under each abuse, without protection and with it."""
     from offramp_sim.hermod.lab import abuses
 
     alone = min((_run(console, replace(scenario, apart=True)) for _ in range(2)), key=lambda outcome: outcome.end)

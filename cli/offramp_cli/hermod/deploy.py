@@ -32,7 +32,7 @@ _ACTIONS = ("dry_run", "check", "read_back", "undo")
 
 
 def parse_ports(text: str) -> tuple[int, ...]:
-    """``1-4,7``.
+    """Parse ports such as ``1-4,7``.
 
     Raises:
         ValueError: something else.
@@ -48,7 +48,7 @@ def parse_ports(text: str) -> tuple[int, ...]:
 
 
 def parse_host(text: str) -> tuple[int, int]:
-    """``MAC=PORT``.
+    """Parse ``MAC=PORT``.
 
     Raises:
         ValueError: something else.
@@ -81,7 +81,7 @@ class DeploySettings:
     """A plan of queues, and where it goes.
 
     Attributes:
-        ecn_bytes: queue and size, in order; None: every queue that has no size so far.
+        ecn_bytes: queue and size, in order; None: every queue that has no size yet.
     """
 
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]

@@ -15,7 +15,7 @@ JOB = "A YAML or TOML file, or a model of table 5.5"
 
 
 def parse_dscps(text: str) -> tuple[int, ...]:
-    """DSCPs with commas.
+    """Parse DSCPs separated by commas.
 
     Raises:
         ValueError: something else.

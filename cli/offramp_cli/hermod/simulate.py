@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate hermod``: what coflow priorities gain a job, with the timeline before and after."""
+"""``offramp simulate hermod``: gain of a job by coflow priorities, with timelines before and after."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
 @dataclass(frozen=True)
 class HermodSettings:
-    """What is simulated, and by which policies."""
+    """A job, its network, and the policies to simulate."""
 
     job: Annotated[
         str,
@@ -109,7 +109,7 @@ class HermodSettings:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a simulation writes."""
+    """Results of a simulation."""
 
     plot: Annotated[
         Path | None,
@@ -174,7 +174,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
 
 
 def _on_cluster(settings: HermodSettings) -> HermodSettings:
-    """With what the cluster says about the network, where options do not."""
+    """The settings, with the cluster's network where options do not give one."""
     if settings.network is not None:
         return settings
     if settings.cluster is None:
@@ -197,7 +197,7 @@ def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is simulated; ``tokens`` of an iteration, 0 where traces do not say."""
+    """The DAG to simulate; ``tokens`` of an iteration, 0 if traces do not say."""
 
     loaded: Loaded
     title: str

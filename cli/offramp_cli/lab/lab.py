@@ -40,14 +40,14 @@ class Up:
 
 @dataclass(frozen=True)
 class Which:
-    """Which laboratory a command is about."""
+    """The laboratory that a command concerns."""
 
     name: Annotated[str | None, Field("Name of the laboratory", position=True, shown_default="the only one")] = None
 
 
 @dataclass(frozen=True)
 class Down(Which):
-    """Which laboratory ends."""
+    """The laboratory to end."""
 
     all: Annotated[bool, Field("All laboratories of this user")] = False
 
@@ -128,7 +128,7 @@ def execute(given: Execute) -> None:
 
 
 def show_lab(console: Console, lab: Lab) -> None:
-    """What a laboratory has, and what of it has died."""
+    """Print the parts of a laboratory, and those that have died."""
     gone = lab.ended()
     counts = [sum(name.startswith(f"{what} ") for name in lab.processes) for what in ("host", "switch", "agent")]
     said = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))

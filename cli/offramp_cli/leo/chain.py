@@ -17,7 +17,7 @@ from offramp_cli.result import OUTPUT, Result, write_file
 
 @dataclass(frozen=True)
 class ChainSettings:
-    """How many requests, and what carries them."""
+    """Numbers of requests, and the card that carries them."""
 
     requests: Annotated[int, Field("Requests, up to 128 of them in flight", least=1, most=10_000_000)] = 200
     traced: Annotated[

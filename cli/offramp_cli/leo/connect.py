@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectSettings(RequesterSettings):
-    """Which application, where it is served, and how much is asked."""
+    """An application, the address that serves it, and the number of requests."""
 
     to: Annotated[str, Field("Address of the responder, HOST:PORT or unix:PATH")] = "127.0.0.1:7878"
     transport: Annotated[str, Field("Transport: tcp, shm (over unix:PATH) or ucx; the address decides by default")] = ""

@@ -90,7 +90,7 @@ def plan(settings: PlanSettings, outputs: Plotted) -> None:
 
 
 def mix_of(resolved: Resolved) -> list[float]:
-    """Shares of the request types; equal ones where the application gives none."""
+    """Shares of the request types; equal ones if the application gives none."""
     application = resolved.config.application
     return [application.mix.get(name, 0.0) if application.mix else 1.0 for name in application.requests]
 

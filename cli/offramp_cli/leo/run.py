@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(RequesterSettings):
-    """What is run, over which paths, and how it is measured."""
+    """An application, the paths to run it over, and how to measure it."""
 
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
     load: Annotated[float, Field("Share of the rate at which latency is measured", least=0.01, most=1)] = 0.6

@@ -30,7 +30,7 @@ class NoSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Served(ApplicationSettings):
-    """An application that is served; none: the key-value store."""
+    """The application to serve; without one, the key-value store."""
 
     names: Annotated[
         tuple[str, ...],

@@ -27,7 +27,7 @@ _RULES = ("lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "g
 
 
 def parse_range(text: str) -> tuple[float, float]:
-    """``3-9``, or one number for both.
+    """Parse a range such as ``3-9``, or one number for both ends.
 
     Raises:
         ValueError: something else.
@@ -40,7 +40,7 @@ def parse_range(text: str) -> tuple[float, float]:
 
 
 def parse_tenant(text: str) -> tuple[float, float]:
-    """``SHARE:WEIGHT``; a weight of 1 by default.
+    """Parse ``SHARE:WEIGHT``; the weight is 1 by default.
 
     Raises:
         ValueError: something else.
@@ -54,7 +54,7 @@ def parse_tenant(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class LeoSettings:
-    """What is simulated: paths, rules and loads."""
+    """Paths, rules and loads to simulate."""
 
     files: Annotated[
         tuple[str, ...],

@@ -27,7 +27,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Package:
-    """What is made of a build."""
+    """Outputs of a build."""
 
     package: Annotated[bool, Field("Also make a .deb package")] = False
 

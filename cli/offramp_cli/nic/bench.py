@@ -101,7 +101,7 @@ def bench(settings: BenchSettings, result: Result) -> None:
 
 
 def _bench_queues(settings: BenchSettings, result: Result) -> None:
-    """One queue beside several, in turns; medians, and the range of the ratios of neighbours."""
+    """Measure one queue and several, alternating; medians, and the range of ratios of neighbouring measurements."""
     import statistics
 
     from rich.progress import track

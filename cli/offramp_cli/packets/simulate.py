@@ -39,7 +39,7 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class PacketSettings:
-    """A network, what travels on it, and how senders answer congestion."""
+    """A network, its traffic, and the senders' congestion control."""
 
     network: Annotated[
         tuple[str, tuple[int, ...]],
@@ -136,7 +136,7 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
 
 
 def _numbers(run: PacketRun, size: int) -> dict[str, Any]:
-    """What JSON says of a run."""
+    """Results of a run, for JSON."""
     rates = size / run.finish_ps
     return {
         "seconds": run.seconds,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch bench``: how fast the engines run a program."""
+"""``offramp switch bench``: speed of the engines for a program."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Files:
-    """What is written, and where to."""
+    """Files to write."""
 
     out: Annotated[
         Path | None, Field("File for bmv2's JSON", short="-o", group=OUTPUT, aliases=("output",), written=True)
@@ -44,7 +44,7 @@ def compile(source: Source, files: Files) -> None:  # noqa: A001
 
 
 def _without_p4c(words: list[str]) -> list[str]:
-    """Without p4c's options that mean nothing here, which standard error names once."""
+    """The words without p4c's options that mean nothing here, which standard error names once."""
     from offramp_p4.dropin.p4c import take_foreign
 
     return take_foreign(words, "offramp switch compile")

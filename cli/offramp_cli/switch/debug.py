@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DebugSettings(Preprocessor):
-    """What is debugged, where a client's launch request does not say it."""
+    """The program to debug, if a client's launch request does not name one."""
 
     program: Annotated[str | None, Field("P4-16 source", position=True, shown_default="")] = None
     stdio: Annotated[

@@ -47,7 +47,7 @@ def stf(source: Source, settings: StfSettings, result: Result) -> None:
 
 
 def read_stf(path: Path) -> str:
-    """The text of a test.
+    """Read the text of a test.
 
     Raises:
         OfframpError: the file cannot be read.
@@ -73,7 +73,7 @@ def _show(program: Path, result: StfResult) -> None:
 
 
 def _bytes(mismatch: Mismatch, digits: str) -> Text:
-    """Packet data as bytes, those that differ marked."""
+    """Packet data as bytes, with differing ones marked."""
     from rich.text import Text
 
     line = Text()

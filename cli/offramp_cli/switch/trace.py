@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch trace``: what packets meet on their way through a P4 program."""
+"""``offramp switch trace``: what happens to packets in a P4 program."""
 
 from __future__ import annotations
 

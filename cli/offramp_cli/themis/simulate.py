@@ -34,7 +34,7 @@ def _collectives() -> list[str]:
 
 @dataclass(frozen=True)
 class ThemisSettings:
-    """What is simulated, and by which schedulers."""
+    """A collective or a training to simulate, and the schedulers."""
 
     network: Annotated[
         str, Field("A network of the paper's table 2, a cluster file, or a file of ASTRA-sim or SimAI")
@@ -108,7 +108,7 @@ class ThemisSettings:
 
     @property
     def kind_of_delays(self) -> str:
-        """Which delays chunks have."""
+        """Kind of the chunks' delays: ``overlap``, ``serial`` or ``nccl``."""
         return self.delays or ("overlap" if self.system is None else "serial")
 
 

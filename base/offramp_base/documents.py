@@ -70,7 +70,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file; a device or a pipe, which may have no end, is refused.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, or is not a regular file.
         ValueError: no path at all.
     """
     # A pipe without a writer would block in open().
@@ -239,4 +239,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

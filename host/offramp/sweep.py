@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many runs of one function: in processes of this machine, or on a Dask cluster.
 
-Results come in the order of the cases, so that a sweep gives the same whoever works on it.
+Results come in the order of the cases, so that a sweep gives the same result wherever its cases run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def sweep(
         processes: how many at a time; as many as there are cores by default, 1 stays in this process.
         dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``; by default that of
             :func:`on_dask`.
-        what: name of the sweep for whoever listens to its progress (:mod:`offramp_base.progress`).
+        what: name of the sweep for listeners to its progress (:mod:`offramp_base.progress`).
         each: gets every result as it comes, in this process.
 
     Raises:

@@ -32,7 +32,7 @@ def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_st
 
     Raises:
         P4Error: the program needs more than they allow.
-        OfframpError: ``max_passes`` or ``max_steps`` is no count.
+        OfframpError: ``max_passes`` or ``max_steps`` is not a count.
     """
     if max_passes < 1:
         raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")

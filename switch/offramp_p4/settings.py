@@ -239,7 +239,7 @@ class Settings(Preprocessor):
         return Tls(self.grpc_cert, self.grpc_key, self.grpc_ca)
 
     def to_json(self) -> str:
-        """For :func:`offramp_p4.serve.main` of a child process."""
+        """The settings as JSON for :func:`offramp_p4.serve.main` of a child process."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -79,7 +79,7 @@ class Switch:
 
     Raises:
         OfframpError: the program uses what this switch does not execute, its arrays take more than ``max_state``
-            bytes, or ``max_passes`` or ``max_steps`` is no count.
+            bytes, or ``max_passes`` or ``max_steps`` is not a count.
     """
 
     engine: ClassVar[str] = "python"

@@ -75,7 +75,7 @@ def import_(given: Import, to: Out) -> None:
 
 @command(Export, Out, example="cluster export containerlab cluster.yaml --out lab.clab.yml")
 def export(given: Export, to: Out) -> None:
-    """Write a cluster file as a topology of containerlab or p4-utils."""
+    """Write a cluster file as a topology for containerlab or p4-utils."""
     from offramp.cluster import read_cluster
     from offramp.cluster.formats import export_cluster
 

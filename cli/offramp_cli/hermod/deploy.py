@@ -299,7 +299,7 @@ def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
             raise SettingsError("job_ports", str(error), settings.job_ports) from None
     for port in members or ():
         if settings.ports and port not in settings.ports:
-            raise SettingsError("job_ports", f"port {port} is not among {{ports}}", settings.job_ports)
+            raise SettingsError("job_ports", f"port {port} is not one of {{ports}}", settings.job_ports)
     limits, ports = _limits(settings), list(settings.ports)
     return switch_plan(plan, ports, dict(settings.host), mtu=settings.mtu, members=members, limits=limits)
 

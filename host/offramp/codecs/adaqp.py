@@ -43,7 +43,7 @@ class AdaqpCodec(FeatureCodec):
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:  # noqa: ARG003
-        """With AdaQP's own tradeoff and period."""
+        """A codec with AdaQP's own tradeoff and period."""
         return cls(rank, settings.seed)
 
     def __init__(self, rank: int, seed: int, *, tradeoff: float = 0.5, period: int = PERIOD) -> None:

@@ -41,7 +41,7 @@ class SylvieCodec(FeatureCodec):
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
-        """With importance where the controller decides the width."""
+        """A codec with importance where the controller decides the width."""
         return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
 
     def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:

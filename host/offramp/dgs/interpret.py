@@ -31,7 +31,7 @@ SPARSE = 0.1
 
 
 class Interpreter:
-    """Explains one worker's model; its masks go on from explanation to explanation.
+    """Explains one worker's model; its masks carry over from explanation to explanation.
 
     Attributes:
         explanation: the last one, None before it.

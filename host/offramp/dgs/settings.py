@@ -223,7 +223,7 @@ class DgsSettings(GraphSettings):
 
     @property
     def batches_until_masks(self) -> int:
-        """From the start of an explanation until its masks take effect; :data:`FREE` for whenever they are ready."""
+        """Batches from the start of an explanation until its masks take effect; :data:`FREE`: when they are ready."""
         if self.lag is not None:
             return self.lag
         return 0 if self.explain == "inline" else self.period // 3

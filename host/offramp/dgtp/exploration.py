@@ -45,7 +45,7 @@ class Exploration:
         gamma: feasible placements whose critical path is within this share of the shortest are simulated.
         mu: by which share capacities may be exceeded on the way.
         by_makespan: walk by simulated time instead of the critical path (figure 9).
-        simulations: at most so many placements are simulated; the paper sets no limit.
+        simulations: at most this many placements are simulated; the paper sets no limit.
     """
 
     steps: int = 10_000

@@ -85,7 +85,7 @@ class Counter(IntEnum):
     JUMBO = 3
     OVERFLOW = 4
     MISADDRESSED = 5
-    """To another MAC or IP address, or another port."""
+    """Frames to another MAC or IP address, or another port."""
     UNKNOWN = 6
     """Frames of a protocol that the card does not speak."""
     FRAGMENT = 7

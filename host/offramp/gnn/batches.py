@@ -133,7 +133,7 @@ class BatchLoader(ABC):
 
     @property
     def _sampler(self) -> Sampler:
-        """That of the edges of a graph of one type."""
+        """The sampler of the edges of a graph of one type."""
         return self._samplers[ITS_EDGES]
 
     @abstractmethod

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 Constants = dict[tuple[int, int], tuple[torch.Tensor, int, torch.Tensor]]
-"""By a tensor's and a halo's identity: the tensor, its version, and its rows with the halo's behind them."""
+"""Constants by a tensor's and a halo's identity: the tensor, its version, and its rows with the halo's behind them."""
 
 
 class Distribution(TorchFunctionMode):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
 
 Rule = "Callable[[Distribution, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]"
-"""From the pass, the function and its arguments to its result; NotImplemented: the function as it is."""
+"""Maps the pass, the function and its arguments to the result; NotImplemented: run the function as it is."""
 
 RULES: Final[dict[str, Callable[..., Any]]] = {}
 

@@ -119,7 +119,7 @@ def specified(about: dict[str, Any], state: dict[str, torch.Tensor], chosen: str
     PyG's larger than its weights.
 
     Raises:
-        OfframpError: a model of one's own that was not chosen, or what is no specification of these weights.
+        OfframpError: a model of one's own that was not chosen, or what is not a specification of these weights.
     """
     spec = dict(about["model"])
     limits = {"inputs": _MOST, "outputs": _MOST}

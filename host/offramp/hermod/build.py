@@ -50,7 +50,7 @@ def _vary(tasks: list[Task], jitter: float, seed: int) -> None:
 
 
 def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
-    """In an order in which nothing comes before what it waits for; otherwise by submission."""
+    """The tasks in an order in which nothing comes before what it waits for; otherwise by submission."""
     from heapq import heapify, heappop, heappush
 
     left = [len(task.waits) for task in tasks]

@@ -199,7 +199,7 @@ def _attempt(
 
 
 def _wait_until_back(steps: Sequence[Step]) -> None:
-    """Wait for switches and agents to answer; not for ever."""
+    """Wait for switches and agents to answer; not forever."""
     deadline = time.monotonic() + _BACK_S
     for step in steps:
         while not _back(step) and time.monotonic() < deadline:
@@ -265,7 +265,7 @@ def link_bytes(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, tuple[int, 
 
 
 def _with_token(job: JobSettings, folder: Path) -> JobSettings:
-    """With a token of the job's own, which Hermod's endpoints ask for, unless it has one."""
+    """The job with a token of its own, which Hermod's endpoints ask for, unless it has one."""
     path = folder / "job.token"
     if any(each.startswith("OFFRAMP_TOKEN_FILE=") for each in job.environment):
         return job

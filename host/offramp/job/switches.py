@@ -176,12 +176,12 @@ class JobOnSwitch(ProgramOnSwitch):
             )
 
     def bring(self, session: Session) -> None:
-        """With as many pages as the switch's memory holds."""
+        """Push the program with as many pages as the switch's memory holds."""
         sizes = {"SEGMENTS": self.segments, "PAGES": pages_of(self.switch, self.segments)}
         session.push(b"", p4_text(PROGRAM, sizes).encode())
 
     def runs(self, session: Session) -> bool:
-        """By the names of its tables."""
+        """Whether the switch runs all-reduce, by the names of its tables."""
         return _control(session) is not None
 
     def admit(self, session: Session) -> None:
@@ -198,7 +198,7 @@ class JobOnSwitch(ProgramOnSwitch):
             raise
 
     def admitted(self, session: Session) -> bool:
-        """By the job's pages."""
+        """Whether the job is on the switch, by its pages."""
         return self.job in AllReduceControl(session)._taken().values()
 
 

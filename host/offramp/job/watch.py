@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
 PLAN: Final = "plan.json"
-"""In the folder of ``offramp job run``: what was predicted, before anything runs."""
+"""File in the folder of ``offramp job run`` with what was predicted before anything ran."""
 _TIMEOUT_S: Final = 5.0
 _QUEUES: Final = 8
 _HERMOD: Final = "HermodEgress."

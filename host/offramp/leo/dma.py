@@ -41,5 +41,5 @@ class Descriptor(NamedTuple):
     destination: int
 
     def pack(self) -> bytes:
-        """As an engine reads it."""
+        """The descriptor as bytes, as an engine reads it."""
         return DESCRIPTOR.pack(*self)

@@ -33,7 +33,7 @@ class Gat(Model):
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """With the settings' heads."""
+        """A model with the settings' heads."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout, heads=settings.heads)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:

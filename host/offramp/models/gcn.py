@@ -25,7 +25,7 @@ class Gcn(Model):
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """With the settings' sums."""
+        """A model with the settings' sums."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout, aggregator=settings.aggregator)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, aggregator: str = "gcn") -> None:

@@ -27,7 +27,7 @@ class JkNet(Gcn):
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """With the sums of its paper."""
+        """A model with the sums of its paper."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:

@@ -155,7 +155,7 @@ class Client:
         """Connect again with the same tables; unfinished requests must be abandoned.
 
         Raises:
-            OfframpError: nobody is there, or the agent does not let go of the memory.
+            OfframpError: there is no answer, or the agent does not release the memory.
         """
         self.connection.close()
         if not self.rings.ended(_END_S):

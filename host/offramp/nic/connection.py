@@ -30,7 +30,7 @@ class Connection:
         functions: names of what it can do.
 
     Raises:
-        OfframpError: nobody listens at ``path``, no permission, another version; later: what the agent complained of.
+        OfframpError: nothing listens at ``path``, no permission, another version; later: what the agent complained of.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -93,7 +93,7 @@ class Connection:
             bell = socket.socket(fileno=fd)
         except OSError:
             os.close(fd)
-            raise OfframpError(f"agent {self.path}: gave a bell that is no socket") from None
+            raise OfframpError(f"agent {self.path}: gave a bell that is not a socket") from None
         bell.setblocking(False)
         return int(self._unpack(wire.NUMBER, answer)[0]), bell
 

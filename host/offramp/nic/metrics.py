@@ -14,7 +14,7 @@ _AGENT: Final = {
     "cut_off": ("counter", "cut_off_total", "Clients that were cut off."),
     "requests": ("counter", "requests_total", "Requests that were carried out."),
 }
-"""By name in the statistics: kind, name behind the prefix, help."""
+"""Metrics by name in the statistics: kind, name behind the prefix, help."""
 _PORT: Final = {
     "missed": ("missed_total", "Frames that a port lost for want of room."),
     "unmatched": ("unmatched_total", "Frames that no rule of a port matched: dropped."),

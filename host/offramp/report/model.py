@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report shows; whoever ran the work fills it in, this package only draws it."""
+"""Contents of a report; the code that ran the work fills them in, this package only draws them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ UPLOADS: Final = len(Disposition)
 """Which count is that of uploads that were let in; the others are of outcomes."""
 _VERTEX_TABLE, _EDGE_TABLE = 0, 1
 _LOOKS: Final = 1000
-"""At a card that forgets its job: a cycle for each entry, less than it takes to ask so often."""
+"""Most looks at a card that forgets its job: it takes a cycle for each entry, less than this many looks."""
 
 
 class SwitchGnnCard:

@@ -348,7 +348,7 @@ class Endpoint:
 def require_values(
     worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
 ) -> None:
-    """Refuse what is no exchange of a worker whose rows of each plan are ``boundaries``.
+    """Refuse what is not an exchange of a worker whose rows of each plan are ``boundaries``.
 
     Raises:
         OfframpError: no such plan, or an array of another shape or type.

@@ -21,7 +21,7 @@ PORTS = 512
 """Port numbers, and cells of the counter of strangers."""
 
 FROM_LEAVES = 0
-"""On a leaf the source of what comes by any uplink: the number of no worker's port there."""
+"""Source, on a leaf, of what comes by any uplink: no worker's port there has this number."""
 
 
 def worker_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:

@@ -31,7 +31,7 @@ class Link:
     wire_bytes: int = 0
 
     def add_data(self, batch: PacketBatch, features: int) -> None:
-        """Add packets that all have a payload, with so many features in them, without the zeros behind."""
+        """Add packets that all have a payload, with this many features in them, without the zeros behind."""
         self.packets += len(batch)
         self.data_packets += len(batch)
         self.payload_bytes += 4 * features
@@ -44,7 +44,7 @@ class Link:
         self.data_packets += int(np.count_nonzero(batch.lengths >= DATA_FRAME_BYTES))
 
     def count_payload(self, batch: PacketBatch, features: int, lanes: int = LANES) -> None:
-        """Add the features in ``batch``: of an exchange of vectors of so many features, ``lanes`` to a packet."""
+        """Add the features in ``batch``: of an exchange of vectors of this many features, ``lanes`` to a packet."""
         data = batch.lengths >= DATA_FRAME_BYTES
         if data.any():
             chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)

@@ -29,7 +29,7 @@ def block_slots(block: BlockPlan, chunks: int) -> int:
 
 
 def served_slots(block: BlockPlan, chunks: int, passes: float) -> float:
-    """The same where the pipeline makes ``passes`` in a slot; at least as many as :func:`block_slots`.
+    """Slots of a block if the pipeline makes ``passes`` in a slot; at least as many as :func:`block_slots`.
 
     An upload's passes follow each other; those of another one wait.
     """

@@ -33,7 +33,7 @@ class DescentRule:
         smoothing: λ of the running mean of the loss.
 
     Raises:
-        OfframpError: a value that is none of these.
+        OfframpError: a value that is not one of these.
     """
 
     rule: str = "lag"
@@ -73,7 +73,7 @@ class Descent:
         The loss counts as the ranks' mean, the time as the slowest rank's.
 
         Raises:
-            OfframpError: no rank, a loss that is no finite number, or a time that is not positive; nothing changes.
+            OfframpError: no rank, a loss that is not a finite number, or a time that is not positive; nothing changes.
         """
         if not losses or len(losses) != len(seconds):
             raise OfframpError(f"expected a loss and a time of each rank, got {len(losses)} and {len(seconds)}")

@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 
 LEAST_RANGE: Final = 2.0**-100
-"""A row whose values differ by less counts as constant: the reciprocal of a smaller step is no float32."""
+"""A row whose values differ by less counts as constant: the reciprocal of a smaller step is not a float32."""
 
 NUDGE: Final = 1 + 2.0**-22
 """Factor on the reciprocal of the step, so that the greatest value never falls below the highest code."""

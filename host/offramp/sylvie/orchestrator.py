@@ -43,7 +43,7 @@ class Control(DescentRule):
         mode: :data:`ADAPTIVE`, or one mode for all epochs.
 
     Raises:
-        OfframpError: a value that is none of these.
+        OfframpError: a value that is not one of these.
     """
 
     base: int | str = ADAPTIVE
@@ -80,7 +80,7 @@ class Orchestrator:
         The loss counts as the ranks' mean, the time as the slowest rank's.
 
         Raises:
-            OfframpError: no rank, a loss that is no finite number, or a time that is not positive; nothing changes.
+            OfframpError: no rank, a loss that is not a finite number, or a time that is not positive; nothing changes.
         """
         self._decide(self._descent.observe(losses, seconds))
         self._digest = hashlib.sha256(self._digest + repr((self.rates[-1:], self.decision)).encode()).digest()

@@ -67,8 +67,8 @@ def quantise(
         interpreted: let NumPy do it; the result is the same.
 
     Raises:
-        OfframpError: a row with NaN or infinity, or whose range is no float32, by its number; arrays or bits that are
-            none of the above.
+        OfframpError: a row with NaN or infinity, or whose range is not a float32, by its number; arrays or bits
+            that are none of the above.
     """
     check_array("x", x)
     chosen = _rows(rows, len(x))

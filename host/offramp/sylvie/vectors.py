@@ -43,12 +43,12 @@ def reduced(b: Any, vector: Value, combine: Callable[[Value, Value], Value]) -> 
 
 
 def lesser(b: Any, new: Value, old: Value) -> Value:
-    """The lesser in each lane; ``old`` where ``new`` is no number."""
+    """The lesser in each lane; ``old`` where ``new`` is not a number."""
     return b.select(b.fcmp_ordered("<", new, old), new, old)
 
 
 def greater(b: Any, new: Value, old: Value) -> Value:
-    """The greater in each lane; ``old`` where ``new`` is no number."""
+    """The greater in each lane; ``old`` where ``new`` is not a number."""
     return b.select(b.fcmp_ordered(">", new, old), new, old)
 
 

@@ -22,11 +22,11 @@ class Algorithm(StrEnum):
     """What a dimension runs, by ASTRA-sim's names."""
 
     RING = "ring"
-    """To the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
+    """Sends to the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
-    """To all others at once."""
+    """Sends to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """With partners at distances 1, 2, 4 …"""
+    """Exchanges with partners at distances 1, 2, 4 …"""
 
 
 Algorithms = tuple[str, str, str, str]
@@ -82,7 +82,7 @@ class Messages:
         return 1 if self.kind is Kind.FULLY_CONNECTED else 2
 
     def faster(self, factor: float) -> Messages:
-        """The same over faster links."""
+        """The messages over links that are faster by a factor."""
         return replace(self, link_bps=self.link_bps * factor)
 
     def algorithm(self, stage: Collective) -> str:
@@ -94,7 +94,7 @@ class Messages:
         return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
 
     def added_ns(self, size: int) -> int:
-        """Nanoseconds in which so many bytes are added to what is there: two reads and a write."""
+        """Nanoseconds in which this many bytes are added to what is there: two reads and a write."""
         return 3 * math.floor(size * 8e9 / self.memory_bps)
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:

@@ -99,7 +99,7 @@ class Nccl:
     """Calls on the dimension: NCCL's run one after the other."""
 
     def faster(self, factor: float) -> Nccl:
-        """The same over faster links."""
+        """The collectives over links that are faster by a factor."""
         return replace(self, bandwidth_bps=self.bandwidth_bps * factor)
 
     def calls(self, stage: Collective, size: float, peers: int) -> Iterator[Call]:

@@ -87,7 +87,7 @@ class NetworkSettings:
             raise OfframpError(f"{place}: {error}") from None
 
     def _on(self, cluster: Path, folder: Path) -> Self:
-        """With what a cluster file says about the network."""
+        """The settings with what a cluster file says about the network."""
         whole = read_cluster(folder / cluster)
         found: dict[str, Any] = {}
         if whole.dimensions:

@@ -50,7 +50,7 @@ def _of_ogb(folder: Path, split: str | None, seed: int) -> GraphSet:
         raise OfframpError(f"{folder}: raw/edge.csv.gz: expected {edges.sum()} pairs, got {ends.shape}")
     first = np.repeat(np.cumsum(vertices) - vertices, edges)
     if len(ends) and not (ends.min() >= 0 and (ends.max(axis=1) < np.repeat(vertices, edges)).all()):
-        raise OfframpError(f"{folder}: raw/edge.csv.gz: an end that is no vertex of its graph")
+        raise OfframpError(f"{folder}: raw/edge.csv.gz: an end that is not a vertex of its graph")
     path = folder / "raw/node-feat.csv.gz"
     features = _table(path, "float64") if path.exists() else np.zeros((int(vertices.sum()), 1))
     masks = None
@@ -102,7 +102,7 @@ def _assembled(
     split: str | npt.NDArray[np.bool_],
     seed: int,
 ) -> GraphSet:
-    """A set; ``split`` is a rule or the masks. Integers are classes, other numbers a regression; NaN is no target."""
+    """A set; ``split`` is a rule or the masks. Integers are classes, other numbers a regression, NaN no target."""
     count, total = len(vertices), int(vertices.sum())
     if len(features) != total:
         raise OfframpError(f"{name}: expected features of {total} vertices, got {len(features)}")

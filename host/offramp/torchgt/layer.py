@@ -65,7 +65,7 @@ class Edges:
 
     @cached_property
     def isolated(self) -> int:
-        """Vertices that attend to nobody, and get zeros."""
+        """Vertices that attend to no vertex, and get zeros."""
         return int((np.diff(self._pattern.indptr) == 0).sum())
 
 
@@ -78,7 +78,7 @@ class EdgeAttention(nn.Module):
         kinds: of edges, each with a learned bias for each head; 0: no bias.
 
     Raises:
-        OfframpError: ``hidden`` is no multiple of ``heads``.
+        OfframpError: ``hidden`` is not a multiple of ``heads``.
     """
 
     def __init__(self, hidden: int, heads: int, kinds: int = 0) -> None:

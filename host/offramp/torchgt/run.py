@@ -102,7 +102,7 @@ _OF_A_RUN = (
     "model", "layers", "hidden", "heads", "attention", "beta", "distance", "positions", "workers", "dtype", "lr",
     "dropout", "seed", "sequence", "graphs", "epochs",
 )  # fmt: skip
-"""Settings that a checkpoint shares with the run that goes on from it; the learning rate falls over all epochs."""
+"""Settings that a checkpoint shares with the run that resumes from it; the learning rate falls over all epochs."""
 
 
 def _facts(task: Task, settings: TorchGtSettings) -> dict[str, Any]:

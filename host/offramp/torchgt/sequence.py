@@ -65,7 +65,7 @@ class Sequence:
         return self.pattern.tokens
 
     def share(self, rank: int, ranks: int) -> Sequence:
-        """With the rows of one rank's tokens only; patterns stay whole."""
+        """The sequence with the rows of one rank's tokens only; patterns stay whole."""
         own = slice(self.tokens // ranks * rank, self.tokens // ranks * (rank + 1))
         names = ("ids", "vertex", "features", "degrees", "positions", "targets")
         return replace(self, **{name: getattr(self, name)[own] for name in names}, masks=self.masks[:, own])

@@ -69,8 +69,8 @@ class TorchGtSettings(GraphSettings):
     Workers share the tokens of a sequence, and the heads in attention. ``graph`` may be a set of graphs
     (:mod:`offramp.torchgt.graph_sets`, :mod:`offramp.torchgt.graph_files`). With ``interleave`` auto, full attention
     comes periodically in short sequences and is avoided by constructed edges in long ones. Weights are written to
-    ``checkpoint`` after every so many epochs and the last one; a run goes on from ``resume``, step for step as if it
-    had not ended.
+    ``checkpoint`` every ``checkpoint_every`` epochs and after the last one; a run resumes from ``resume`` as
+    if it had not ended.
     """
 
     graph: Annotated[

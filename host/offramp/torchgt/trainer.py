@@ -38,7 +38,7 @@ class RankJob:
         counts: tokens of each sequence that train, over all ranks.
         features, classes: widths of the task; 0 classes: a regression.
         facts: of the run, for its checkpoints.
-        snapshot: to go on from.
+        snapshot: to resume from.
     """
 
     settings: TorchGtSettings

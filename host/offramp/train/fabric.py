@@ -65,7 +65,7 @@ def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
     """Links of all workers from ``LINK,LINK,…`` or ``PORT@LINK,…``; ports count from 1 where not given.
 
     Raises:
-        OfframpError: not one link for each worker, or a port that is no number.
+        OfframpError: not one link for each worker, or a port that is not a number.
     """
     links = []
     for position, part in enumerate(filter(None, text.split(",")), 1):

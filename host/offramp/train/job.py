@@ -47,7 +47,7 @@ class WorkerJob:
         code_bits: of a code, where sums of codes travel; else 0.
         link: this worker's end of the link to the switch, as :func:`offramp_base.transport.open_io` takes it.
         facts: of the run, for its checkpoints.
-        snapshot: to go on from.
+        snapshot: to resume from.
     """
 
     settings: TrainSettings

@@ -45,7 +45,7 @@ class PlannedRun:
         settings: of the run.
         boundary: of the partition.
         exchanges: what travels through the switch, where there is one.
-        snapshot: to go on from.
+        snapshot: to resume from.
     """
 
     graph: Graph

@@ -93,8 +93,8 @@ class TrainSettings(GraphSettings):
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.
 
-    Weights are written to the file ``checkpoint`` after every so many epochs and the last one; a run goes on from the
-    file ``resume``.
+    Weights are written to the file ``checkpoint`` every ``checkpoint_every`` epochs and after the last one; a
+    run resumes from the file ``resume``.
 
     With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
     """
@@ -240,7 +240,7 @@ class TrainSettings(GraphSettings):
         self._check_rows()
 
     def by(self, propagator: str) -> Self:
-        """The same training by another propagator, to compare with; no weights are written or resumed from.
+        """The settings by another propagator, to compare with; no weights are written or resumed from.
 
         What goes with this run's propagator only has its default.
         """

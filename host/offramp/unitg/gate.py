@@ -18,7 +18,7 @@ _KEPT = 200_000
 
 @sendable
 class Interval(NamedTuple):
-    """From ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
+    """An interval from ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
 
     name: str
     start: float
@@ -74,7 +74,7 @@ class Gate:
                 self._changed.notify_all()
 
     def open_for_good(self) -> None:
-        """The pipeline has ended: nobody is in the way any more."""
+        """Open the gate for good: the pipeline has ended."""
         self.resume()
         self._for_good = True
 
@@ -84,7 +84,7 @@ class Gate:
         self.pause()
 
     def stop(self) -> None:
-        """Whoever waits, or comes, is told to end."""
+        """Tell every thread that waits, or comes later, to end."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -20,7 +20,7 @@ def centrality_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
 
 
 def random_groups(vertices: int, groups: int = EXITS, seed: int = 0) -> list[IntArray]:
-    """The same sizes without a look at the graph: the ablation."""
+    """Random groups of the sizes of :func:`centrality_groups`: the ablation."""
     return list(np.array_split(np.random.default_rng(seed).permutation(vertices).astype(np.int64), groups))
 
 

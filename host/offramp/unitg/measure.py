@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain from interleaving: both phases one after the other against both at once, in one run, by turns (U5)."""
+"""The gain from interleaving: both phases one after the other against both at once, in one run, in turn (U5)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Measurement:
         return median(1 - r.interleaved_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def saving_colocated(self) -> float:
-        """The same without a gate."""
+        """Share of the time that co-location without a gate saves against one phase after the other."""
         return median(1 - r.colocated_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def slowdown(self) -> float:
@@ -64,7 +64,7 @@ class Measurement:
         return median(r.iteration_s[1] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def slowdown_colocated(self) -> float:
-        """The same without a gate."""
+        """Relative increase of an iteration's time with the language model beside it, without a gate."""
         return median(r.iteration_s[2] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def as_dict(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class _Bench:
         return max(1, int(least))
 
     def round(self, steps: int) -> Round:
-        """The same work in each way."""
+        """Do the same work once in each way, timed."""
         epochs = self._job.settings.epochs
         gnn_s, alone = self.alone(epochs)
         lm_s = self.language_model(steps)

@@ -32,7 +32,7 @@ class Timetable:
 
     @property
     def makespan(self) -> float:
-        """From the first operation's start to the last one's end."""
+        """Time from the first operation's start to the last one's end."""
         return max(stage[-1].end for stage in self.spans)
 
     def busy(self, stage: int) -> float:

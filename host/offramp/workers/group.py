@@ -37,7 +37,7 @@ class Group:
     rank = 0
     size = 1
     token: Token | None = None
-    """That workers prove to each other on connections of their own; it never travels over gloo."""
+    """Token that workers prove to each other on connections of their own; it never travels over gloo."""
     of_gpus: dist.ProcessGroup | None = None
     """NCCL's group, once :meth:`use_nccl` was called."""
 

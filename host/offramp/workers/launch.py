@@ -78,7 +78,7 @@ OpenLauncher = Callable[..., AbstractContextManager[Launcher]]
 def open_launcher(
     ranks: int, *, field: str = "workers", given: object = None, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Launcher]:
-    """The launcher of a run of so many ranks: the processes that torchrun or srun started, otherwise our own.
+    """The launcher of a run of this many ranks: the processes that torchrun or srun started, otherwise our own.
 
     Args:
         ranks: that the run needs.

@@ -40,7 +40,7 @@ STOP_SECONDS = 5.0
 GRACE_SECONDS = 1.0
 """How long after the first failure others are heard: the cause may report later than its victims."""
 CAUSE_SECONDS = 0.3
-"""The same after a death, which is nobody's consequence; but this process may be about to end by the same signal."""
+"""Seconds that others are heard after a death, which is never a consequence; this process may be about to end too."""
 TIMEOUT_S = 60.0
 """How long a worker may be stopped."""
 

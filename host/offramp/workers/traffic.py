@@ -69,7 +69,7 @@ class Timers:
 
 
 def count_messages(traffic: Traffic, up: Sequence[int] = (), down: Sequence[int] = ()) -> None:
-    """Add messages of so many bytes to ``traffic``."""
+    """Add messages of these sizes in bytes to ``traffic``."""
     payload, packets = sum(up), _packets(up)
     traffic.payload_up += payload
     traffic.packets_up += packets

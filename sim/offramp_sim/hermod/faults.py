@@ -30,7 +30,7 @@ class Pause:
         return None if self.seconds is None else self.start_s + self.seconds
 
     def __str__(self) -> str:
-        length = "for ever" if self.seconds is None else f"for {self.seconds:g} s"
+        length = "forever" if self.seconds is None else f"for {self.seconds:g} s"
         return f"NIC {self.nic} from {self.start_s:g} s {length}"
 
 

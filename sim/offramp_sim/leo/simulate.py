@@ -189,7 +189,7 @@ def simulate(
     context.resources, context.tenants, context.paths, context.most_steps = resources, tenants, paths, most
     ended = _run()(words.address)
     if ended < n:
-        raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
+        raise OfframpError(f"simulation: {n - ended} requests wait forever, since their paths are not taken")
     return _result(words, memories)
 
 

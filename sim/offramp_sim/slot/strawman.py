@@ -141,7 +141,7 @@ def _with_passes(
     *,
     fixed: bool,
 ) -> ExchangeResult:
-    """The same where passes take time: a sum is ready with the pass that completes it."""
+    """The exchange where passes take time: a sum is ready with the pass that completes it."""
     owner = boundary.owner[boundary.vertices].astype(np.int64)
     agg, later = decided.aggregated, np.arange(chunks)
     arrived = position[:, np.newaxis] * chunks + fabric.delay_slots + later

@@ -126,7 +126,7 @@ class View:
         """The row of an expression.
 
         Raises:
-            OfframpError: it is none, or has no value here.
+            OfframpError: the text is not an expression, or has no value here.
         """
         return self.row(self.code.expressions.value(self.location, text, self.m), text)
 

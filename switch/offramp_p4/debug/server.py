@@ -42,7 +42,7 @@ class Attacher(Starter):
 
 
 def attaching(debugger: Debugger) -> MakeStarter:
-    """For connections to a switch that runs."""
+    """Makes starters for connections to a running switch."""
     return lambda: Attacher(debugger)
 
 

@@ -120,7 +120,7 @@ class Session:
         """Talk until the end.
 
         Raises:
-            OfframpError: the client sent what is no message; it has been let go.
+            OfframpError: the client sent what is not a message; it has been let go.
         """
         try:
             while not self._over:
@@ -275,5 +275,5 @@ class Session:
 
 
 def _escaped(text: str) -> str:
-    """As a format of the protocol, in which braces mean variables."""
+    """The text as a format of the protocol, in which braces mean variables."""
     return text.replace("{", "(").replace("}", ")")

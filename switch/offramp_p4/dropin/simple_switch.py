@@ -107,7 +107,7 @@ def settings(line: Words, program: str) -> Settings:
     """The settings of our switch that bmv2's options ask for.
 
     Raises:
-        OfframpError: a value that is none.
+        OfframpError: an option has a wrong value.
     """
     from offramp_p4.settings import Settings, parse_port
 

@@ -33,10 +33,10 @@ class Words:
         return self.options[name][-1] if name in self.options else None
 
     def number(self, name: str) -> int | None:
-        """The same as a number.
+        """The last value of an option as a number.
 
         Raises:
-            OfframpError: it is none.
+            OfframpError: the value is not a number.
         """
         text = self.last(name)
         if text is None:

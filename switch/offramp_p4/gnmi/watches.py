@@ -19,7 +19,7 @@ LEAST_NS: Final = NS // 10
 FASTEST_RATE: Final = 2_000
 """Values per second of a path whose client wants samples as often as the switch can."""
 OWN_NS: Final = 10 * NS
-"""Between samples of counters where the switch chooses the mode."""
+"""Nanoseconds between samples of counters where the switch chooses the mode."""
 LOOK_NS: Final = NS
 """Nanoseconds between looks at counters whose changes are reported; event-driven values are reported at once."""
 _MOST_NS: Final = 1 << 60

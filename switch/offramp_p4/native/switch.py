@@ -78,7 +78,7 @@ class NativeSwitch:
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
-        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is no count.
+        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is not a count.
     """
 
     engine: ClassVar[str] = "native"

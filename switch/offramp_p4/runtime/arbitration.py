@@ -64,7 +64,7 @@ class Arbitration:
     """The controllers of one device, for each role; thread-safe.
 
     Attributes:
-        max_controllers: beyond so many, those that stand lowest make room; None: there is room for all.
+        max_controllers: beyond this many, those that stand lowest make room; None: there is room for all.
     """
 
     def __init__(self, device_id: int) -> None:

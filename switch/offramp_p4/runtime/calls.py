@@ -108,7 +108,7 @@ class InHand:
 
     @contextmanager
     def holding(self, size: int, refuse: Callable[[str], None]) -> Iterator[None]:
-        """Keep so many bytes.
+        """Hold ``size`` bytes.
 
         Raises:
             RpcError: RESOURCE_EXHAUSTED, there is no room for them.

@@ -203,7 +203,7 @@ class Device:
             observer.digest(pipeline, digest)
 
     def discard(self, batch: PacketBatch) -> None:
-        """Where packets go while nobody moves any."""
+        """Discard packets, while no forwarder runs."""
         self.no_pipeline += len(batch)
 
     @contextmanager

@@ -21,7 +21,7 @@ LINE_MEMBERS: Final = 120
 
 
 def bits_needed(largest_group: int, groups: int) -> int:
-    """The bits of a selector's memory for so many groups."""
+    """The bits of a selector's memory for this many groups."""
     return LINE_BITS * _lines(largest_group) * groups
 
 

@@ -152,7 +152,7 @@ class TmConfig:
 
     @classmethod
     def from_plain(cls, raw: Mapping[str, Any]) -> TmConfig:
-        """From what :func:`dataclasses.asdict` and JSON have made of one."""
+        """The configuration that :func:`dataclasses.asdict` and JSON have made plain."""
         return cls(
             default=_port(raw["default"]),
             ports={int(number): _port(port) for number, port in raw["ports"].items()},

@@ -85,5 +85,5 @@ def test_the_switchs_plan(microbatches: int) -> None:
 def test_bad_plans() -> None:
     with pytest.raises(OfframpError, match=r"^micro_batches 0: expected at least 1$"):
         gated_plan(4, 0, {}, [1])
-    with pytest.raises(OfframpError, match=r"^host 000000000001: port 3 is none of the switch's$"):
+    with pytest.raises(OfframpError, match=r"^host 000000000001: port 3 is not one of the switch's$"):
         gated_plan(4, 2, {1: 3}, [1])

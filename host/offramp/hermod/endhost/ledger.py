@@ -113,7 +113,7 @@ class Ledger:
         """Where arriving bytes belong.
 
         Raises:
-            OfframpError: nobody waits for them.
+            OfframpError: no transfer waits for them.
         """
         with self._lock:
             incoming = self._incoming.get(route)

@@ -88,7 +88,7 @@ class Leo(Kind):
         )
 
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
-        """By what LEO's linear program says that paths sustain, or by requests that were measured."""
+        """Predict by the capacity from LEO's linear program, or by measured requests."""
         if placed.ranks != _RANKS:
             problem = f"{placed.ranks} ranks: a LEO application has {_RANKS}: expected hosts that name two"
             raise OfframpError(f"{placed.job.file}: {problem}")

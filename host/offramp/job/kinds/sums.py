@@ -75,7 +75,7 @@ class Sums(Kind):
         return Prediction(SUMS, times, alone, corrections, refused, job.communicates, rounds)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
-        """As the job says."""
+        """The program that the job names."""
         return placed.job
 
     def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:

@@ -62,7 +62,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
 
 
 class Watcher:
-    """Looks once in a while, and hands each look to everybody who waits.
+    """Looks at intervals, and hands each look to all waiting clients.
 
     Attributes:
         looks: how many there were.

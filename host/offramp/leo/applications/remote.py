@@ -25,7 +25,7 @@ _SHOWN_S: Final = 0.1
 
 
 def serve_application(application: Application, process: ResponderProcess, say: Say) -> None:
-    """Start the responder again whenever it has ended by itself, and ``say`` so; for ever.
+    """Start the responder again whenever it has ended by itself, and ``say`` so; forever.
 
     Raises:
         OfframpError: it has ended more often than its plan allows, or does not come up.
@@ -58,7 +58,7 @@ class Load:
     """What a requester asks for.
 
     Attributes:
-        requests: so many; 0: as many as end in ``seconds``.
+        requests: their number; 0: as many as end in ``seconds``.
         seconds: where no number is given.
         window: requests that are kept unfinished; 0: the application's own number.
         wait_s: how long a responder that is gone may stay away.
@@ -87,7 +87,7 @@ def request_from(
         advance: told how many requests were sent, of how many.
 
     Raises:
-        OfframpError: nobody is there, it refuses, or it stays away for longer than ``load.wait_s``.
+        OfframpError: nothing answers, it refuses, or it stays away for longer than ``load.wait_s``.
     """
     program = application.program(application.paths, {})
     settings = replace(

@@ -45,7 +45,7 @@ _ENGINES: Final = {
     "p2p_dma": {dma.NAME: COPY},
     "quantpack": {sylvie.QUANTISE: QUANTISE, sylvie.DEQUANTISE: DEQUANTISE},
 }
-"""Functions and operations of each engine; ``path_router`` is no function of a host."""
+"""Functions and operations of each engine; ``path_router`` is not a function of a host."""
 
 USUAL: Final = "kvs_lookup+reduce+ebs_lookup"
 _COPY_UNIT: Final = 4096

@@ -86,7 +86,7 @@ class Times:
         return found.taken[2], found.given[1]
 
     def _ebs(self, same: int) -> tuple[int, int]:
-        """From two reads; what the second has to wait longer is the interval where both are of one volume."""
+        """Interval and latency from two reads; the second's extra wait is the interval where both are of one volume."""
         o = self._options
         beats = 1 + -(-3 * 64 // o.width)
         packet = timing.Packet(3, range(beats))

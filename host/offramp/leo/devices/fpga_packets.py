@@ -20,7 +20,7 @@ KEYS: Final = (MOST_PACKET - BEAT) // 8
 def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
     """Status and content of the answer to a packet of :func:`lookups` or :func:`sums`.
 
-    FAILED, without content, where ``packet`` is no answer, or one of another number of elements of ``size`` bytes.
+    FAILED, without content, where ``packet`` is not an answer, or one of another number of elements of ``size`` bytes.
     """
     found = answer(packet)
     if found is None:

@@ -186,7 +186,7 @@ class NicDevice:
         """Abort everything unfinished, and reconnect to an agent that was gone and came back.
 
         Raises:
-            OfframpError: nobody is there.
+            OfframpError: there is no answer.
         """
         client = self._client
         if client is None:

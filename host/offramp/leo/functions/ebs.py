@@ -123,7 +123,7 @@ class Tables:
         """The answer to a request, and what it does to the volume's bucket.
 
         Raises:
-            OfframpError: it is no request.
+            OfframpError: it is not a request.
         """
         if len(message) != REQUEST.size:
             raise OfframpError(f"ebs: a request of {len(message)} bytes, expected {REQUEST.size}")

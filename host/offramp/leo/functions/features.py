@@ -38,7 +38,7 @@ def answer(table: npt.NDArray[np.float32], message: Message) -> bytes:
         message: as of :func:`request`.
 
     Raises:
-        OfframpError: it is no request, or names a row or a column that is not there.
+        OfframpError: it is not a request, or names a row or a column that is not there.
     """
     if len(message) < HEADER.size:
         raise OfframpError(f"{NAME}: a message of {len(message)} bytes, expected {HEADER.size} or more")

@@ -25,7 +25,7 @@ class Function:
 
     Attributes:
         answer: the answer to a request's message; raises OfframpError where there is none.
-        sample: a message of about so many bytes, one of ``VARIANTS``.
+        sample: a message of about this many bytes, one of ``VARIANTS``.
         refusal: the status of a request that has no answer.
         growth: the most that an answer may be longer than its request, as a factor.
         holds: whether an answer to a message is right, where devices may answer differently; by default it is what

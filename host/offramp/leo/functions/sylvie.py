@@ -6,7 +6,7 @@ number alone.
 
 ``sylvie.quantise`` takes bits (1 byte: 1, 2, 4 or 8), compact (1), 2 bytes of zeros, rows (4), columns (4), 4 bytes of
 zeros, seed (8), the number of each row (8 each), then the rows. It answers the packed rows, the least of each row and
-the greatest of each row (float32). Rows with NaN or infinity, or whose range is no float32, make it fail.
+the greatest of each row (float32). Rows with NaN or infinity, or whose range is not a float32, make it fail.
 
 ``sylvie.dequantise`` takes bits (1), 3 bytes of zeros, rows (4), columns (4), 4 bytes of zeros, then such an answer. It
 answers the rows.

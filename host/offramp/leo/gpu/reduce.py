@@ -54,7 +54,7 @@ def _total(kind: Type, vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _tree(level: list[torch.Tensor]) -> torch.Tensor:
-    """As a balanced tree; a NaN is always the same quiet one."""
+    """Add the vectors as a balanced tree; a NaN is always the same quiet one."""
     while len(level) > 1:
         last = level[len(level) & ~1 :]
         level = [a + b for a, b in zip(level[0::2], level[1::2], strict=False)] + last

@@ -22,7 +22,7 @@ class GpuFunction:
     """A function on a GPU.
 
     Attributes:
-        form: of a message, on the host; raises OfframpError where it is no request.
+        form: of a message, on the host; raises OfframpError where it is not a request.
         answer: from a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
     """
 
@@ -42,7 +42,7 @@ def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[by
     """A user's function for one message on the processor: answers of other paths are compared with it.
 
     Raises:
-        OfframpError: of the answer, where it is no ``(1, bytes)`` tensor of uint8.
+        OfframpError: of the answer, where it is not a ``(1, bytes)`` tensor of uint8.
     """
 
     def answer(message: bytes) -> bytes:

@@ -21,7 +21,7 @@ from offramp_base.transport.links import open_io
 from offramp_base.wire.batch import PacketBatch
 
 MakeService = Callable[[str, Callable[[], None]], "FrontService"]
-"""From the store's address and what is called when the service has ended by itself."""
+"""Makes a service from the store's address and a function that is called when it has ended by itself."""
 _LOOK_S: Final = 0.05
 _WAITING_S: Final = 1e-4
 """How long the link is waited for while the store or the switch owes an answer."""

@@ -63,7 +63,7 @@ def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
 
 @native
 def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowLink) -> int:
-    """Send and receive on one link, and move its bytes where nobody else does."""
+    """Send and receive on one link, and move its bytes unless another thread does."""
     worked = send(table, number, link.sent)
     if int(link.mover) != 0:
         worked += move(link.mover, link.sent, link.received)

@@ -65,7 +65,7 @@ def _refused() -> Callable[..., int]:
 
 
 class SubmissionQueue:
-    """Room for ``rows`` requests of at most ``stride`` bytes, of so many types."""
+    """Room for ``rows`` requests of at most ``stride`` bytes, of ``types`` types."""
 
     def __init__(self, rows: int, types: int, stride: int) -> None:
         """Make an empty queue."""

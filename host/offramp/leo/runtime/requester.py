@@ -44,7 +44,7 @@ _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
 _TICKETS: Final = 256
 _LOOK_S: Final = 0.02
-"""Between two looks at what fails slowly: responses that do not come, paths and links that may work again."""
+"""Seconds between looks at slow failures: missing responses, paths and links that may work again."""
 _UNDER_WAY: Final = (
     at.State.SELECTED,
     at.State.ACC_PENDING,
@@ -477,7 +477,7 @@ class Requester:
         """Connect, and wait for a responder that is started again.
 
         Raises:
-            OfframpError: nobody is there.
+            OfframpError: there is no answer.
         """
         starting = True
         while True:

@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
 Finish = Callable[[int, bytes], bytes]
-"""From a request's key and a device's answer to the request's answer."""
+"""Maps a request's key and a device's answer to the request's answer."""
 Function = Callable[[bytes], bytes]
 """A function of the CPU in Python; it raises OfframpError where it cannot answer."""
 _NO_CONTEXT = np.zeros(1, np.int64)

@@ -26,7 +26,7 @@ class Wrappers:
         self._register("communication", f, n, r)
 
     def reg_mem_func(self, f: Callable[..., Any], n: str, r: str) -> None:
-        """A memory function: ``malloc`` gives a :class:`offramp.device.Memory` of so many bytes for a role.
+        """A memory function: ``malloc`` gives a :class:`offramp.device.Memory` of this many bytes for a role.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.
@@ -53,7 +53,7 @@ class Wrappers:
         """The function of a kind.
 
         Raises:
-            OfframpError: nobody has registered it.
+            OfframpError: it is not registered.
         """
         found = self._functions.get((kind, n, r))
         if found is None:

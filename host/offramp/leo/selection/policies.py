@@ -81,7 +81,7 @@ def named(name: str) -> AnyPolicy:
     """The rule of that name; underscores count as hyphens.
 
     Raises:
-        OfframpError: there is none, or what a package brings is no marked function.
+        OfframpError: there is none, or what a package brings is not a marked function.
     """
     found = POLICIES.get(name.replace("_", "-"))
     if isinstance(found, Policy):

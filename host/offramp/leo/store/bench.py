@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store under load, beside redis and memcached: the same requests, by turns, in one run."""
+"""The store under load, beside redis and memcached: the same requests, in turn, in one run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BenchSettings:
     records: Annotated[int, Field("Keys", least=1000, most=50_000_000)] = 100_000
     value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 1.0
-    rounds: Annotated[int, Field("Rounds of all measurements, by turns", least=1)] = 5
+    rounds: Annotated[int, Field("Rounds of all measurements, in turn", least=1)] = 5
     take: Annotated[
         str, Field("Which of the rounds counts", choices={"median": "", "best": "where other work disturbs"})
     ] = "median"

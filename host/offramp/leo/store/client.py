@@ -89,7 +89,7 @@ class Connection:
 
     @property
     def descriptor(self) -> int:
-        """For an event loop."""
+        """File descriptor of the connection, for an event loop."""
         return int(self._lib.offramp_descriptor(self._client))
 
     @property
@@ -115,7 +115,7 @@ def encode_get(keys: Sequence[bytes]) -> bytes:
 
 
 def encode_set(items: Iterable[tuple[bytes, bytes]], expiry_ms: int) -> bytes:
-    """A SET for each key and value; 0: for ever."""
+    """A SET for each key and value; 0: forever."""
     if expiry_ms:
         end = b"$2\r\nPX\r\n$%d\r\n%d\r\n" % (len(str(expiry_ms)), expiry_ms)
         return b"".join(
@@ -219,7 +219,7 @@ class Client:
         return _values(self._ask(encode_get(keys), len(keys)))
 
     def set(self, items: Mapping[bytes, bytes], expiry_ms: int = 0) -> None:
-        """Give each key its value, for ``expiry_ms`` milliseconds or, with 0, for ever."""
+        """Give each key its value, for ``expiry_ms`` milliseconds or, with 0, forever."""
         _nothing(self._ask(encode_set(items.items(), expiry_ms), len(items)))
 
     def delete(self, keys: Sequence[bytes]) -> list[bool]:

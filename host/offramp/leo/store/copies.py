@@ -24,11 +24,11 @@ from offramp_base.errors import OfframpError
 Words = npt.NDArray[np.int64]
 KEY_BYTES: Final = 8
 _PERIOD_S: Final = 0.02
-"""Between two looks at what is asked for."""
+"""Seconds between two looks at which keys are requested most."""
 _AT_ONCE: Final = 256
 """Keys that come in at such a look."""
 _AWAY_S: Final = 0.1
-"""Between two tries to reach a store that is gone."""
+"""Seconds between two attempts to reach a store that is gone."""
 _OFTEN: Final = 2
 """How often a key without a copy is asked for before it takes the place of the oldest copy."""
 

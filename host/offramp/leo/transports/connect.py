@@ -26,7 +26,7 @@ def connect(address: str, transport: str, hello: dict[str, Any], token: Token | 
 
     Raises:
         OfframpError: no such transport or address, it cannot have this transport, or the responder refuses.
-        LinkDown: nobody is there.
+        LinkDown: the responder does not answer.
     """
     content = {**hello, "leo": VERSION, "transport": transport}
     return TRANSPORTS.get(transport).connect(Call(parse_address(address), token, content))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport is to the runtime: two rings, and somebody who moves bytes between them and the peer's."""
+"""What every transport is to the runtime: two rings, and code that moves bytes between them and the peer's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Link(Protocol):
 
     @property
     def mover(self) -> Words | None:
-        """With what compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
+        """Record with which compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
 
         None where :meth:`pump` alone does, or where the rings are shared.
         """
@@ -52,7 +52,7 @@ class Link(Protocol):
 
         Raises:
             OfframpError: the address cannot have this transport, or the responder refuses.
-            LinkDown: nobody is there.
+            LinkDown: the responder does not answer.
         """
 
     @classmethod
@@ -133,7 +133,7 @@ class Call:
 
         Raises:
             OfframpError: the responder refuses.
-            LinkDown: nobody is there.
+            LinkDown: the responder does not answer.
         """
         content = {**self.content, **more}
         try:

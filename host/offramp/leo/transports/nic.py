@@ -4,8 +4,8 @@
 ``OFFRAMP_LEO_PORT`` names the agent's port of a side, ``nic:SOCKET#PORT``, or ``nic:SOCKET#PORT,MAC,IPV4`` with the
 addresses that switches know it by. Requester and responder greet each other as over TCP, on whatever network joins
 them; the rings' bytes then travel in messages of one frame between the agents (:mod:`offramp.nic.coflows`), which
-repeat what is lost. A side has room for so many cells from the beginning, and gives a cell back when its ring has had
-room for it: nobody can send more than the other side takes.
+repeat what is lost. A side has room for a number of cells from the beginning, and gives a cell back once its ring has
+had room for it: neither side can send more than the other takes.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class NicLink:
         self._next_in = (self._next_in + _WAYS) % _NUMBERS
 
     def _take(self) -> bool:
-        """In the order in which they were sent, as long as the ring has room."""
+        """Take cells in the order in which they were sent, as long as the ring has room."""
         took = False
         while self._incoming and self._incoming[0].done:
             cell = self._incoming[0].received[self._peer]
@@ -185,7 +185,7 @@ def _said(host: Host) -> dict[str, str]:
 
 
 def _write(end: End, content: bytes) -> None:
-    """Behind what is published, round the end of the ring where need be."""
+    """Write behind what is published, around the end of the ring if need be."""
     place, ring = int(end.head[0]) & (end.size - 1), end.content.view(np.uint8)
     first = min(len(content), end.size - place)
     ring[place : place + first] = np.frombuffer(content[:first], np.uint8)

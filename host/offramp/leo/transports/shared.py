@@ -46,8 +46,8 @@ class SharedLink:
         """Make the memory and send its descriptor with the greeting.
 
         Raises:
-            OfframpError: the address is no Unix socket, or the responder refuses.
-            LinkDown: nobody is there.
+            OfframpError: the address is not a Unix socket, or the responder refuses.
+            LinkDown: the responder does not answer.
         """
         if not str(call.address).startswith("unix:"):
             raise OfframpError(f"transport shm at {call.address}: shared memory goes over a Unix socket, unix:PATH")

@@ -208,7 +208,7 @@ class UcxLink:
 
     @property
     def mover(self) -> Words | None:
-        """For compiled loops, once the peer's memory is reached."""
+        """The mover for compiled loops, once the peer's memory is reached."""
         return None if self._moving is None else self._moving.words
 
     def pump(self) -> bool:

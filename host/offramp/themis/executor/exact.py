@@ -20,7 +20,7 @@ _LARGEST = 1000
 """Exponents of scales stay where float64 has normal numbers."""
 
 NOT_FINITE = 2**31
-"""In place of an exponent: a tensor that holds an infinity or NaN, which no fixed point can carry."""
+"""Stands for the exponent of a tensor with an infinity or NaN, which no fixed point can carry."""
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)

@@ -24,7 +24,7 @@ from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 CHUNKS = 16
-"""By default: an operation over sockets costs a millisecond of a processor, so fewer than in hardware."""
+"""Default number of chunks: an operation over sockets costs a millisecond, so fewer than in hardware."""
 
 DRIFT = 1.2
 """Ratio of paces at which an adaptive executor plans again."""

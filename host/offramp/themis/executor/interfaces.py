@@ -19,7 +19,7 @@ CONTROL = "control"
 """The interface, without a limit, over which ranks agree."""
 
 _BURST_S = 0.02
-"""On a machine with other work HTB wakes up late, and what a burst does not make up for is lost."""
+"""Length of a burst in seconds: on a busy machine HTB wakes up late, and what a burst does not make up for is lost."""
 _LEAST_BURST = 3200
 """Two packets: HTB sends nothing if a packet does not fit the burst."""
 

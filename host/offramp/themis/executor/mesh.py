@@ -64,7 +64,7 @@ class Mesh:
     Attributes:
         sizes: of the dimensions.
         rank: of this process.
-        groups: along each dimension, None where it has nobody to talk to.
+        groups: along each dimension, None where it has no peers.
         control: all ranks, for agreement.
     """
 

@@ -60,7 +60,7 @@ class Hermod(Offload):
         return self._sums.start(values, call.factors)
 
     def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
-        """In the sub-phases of a matching."""
+        """Carry out an all-to-all in the sub-phases of a matching."""
         into, out = list(call.output_splits) or None, list(call.input_splits) or None
         handle = self._operator.all_to_all_single(output, values, into, out, async_op=True, factors=call.factors)
         return _over(handle, output)

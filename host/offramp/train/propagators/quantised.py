@@ -28,7 +28,7 @@ class QuantisedPropagator(Propagator):
     owner their ranges, and the owner answers with the scale. A vertex goes to many sums, so that its scale is that of
     the whole exchange, as in Sylvie where a message has one reader.
 
-    With ``code_bits`` contributors share the step that the widest of them needs for codes of so many bits (Sylvie's;
+    With ``code_bits`` contributors share the step that the widest of them needs for codes of this many bits (Sylvie's;
     specification, section 1.10); otherwise the levels of a field are shared out by their ranges.
     """
 

@@ -102,7 +102,7 @@ def forget_counts(ctx: Context, begin: int, end: int) -> None:
 
 @native
 def in_proportion(ctx: Context) -> None:
-    """In proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
+    """Share in proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
     flows = ctx.list
     speed = ctx.speed
     into = ctx.free_in

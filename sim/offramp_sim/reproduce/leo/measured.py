@@ -32,7 +32,7 @@ _RULES: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E, Policy.OUTSTANDING, Pol
 _KVS: Final = {"acc": "model:service_us=0.5,table_bytes=8388608"}
 _PAIR: Final = "digest, a core each"
 _NOTE: Final = (
-    "Two processes on this machine's cores, rounds by turns, every answer compared; medians of rounds. Published: the "
+    "Two processes on this machine's cores, rounds in turn, every answer compared; medians of rounds. Published: the "
     "thesis's hosts and cards."
 )
 

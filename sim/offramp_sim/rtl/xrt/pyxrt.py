@@ -143,7 +143,7 @@ class kernel:  # noqa: N801 — pyxrt's name
     def group_id(self, index: int) -> int:
         """Memory bank of an argument's port; on a simulated card, all ports reach all memory."""
         if not self.arguments[index]["port"]:
-            raise RuntimeError(f"argument {index} is no buffer")
+            raise RuntimeError(f"argument {index} is not a buffer")
         return _PACKETS_GROUP
 
 
@@ -163,7 +163,7 @@ class run:  # noqa: N801 — pyxrt's name
         elif -(1 << 31) <= value < 1 << 31:
             word = value
         else:
-            raise TypeError(f"argument {index}: {value} is no C int")
+            raise TypeError(f"argument {index}: {value} is not a C int")
         for at in range(0, argument["bits"] // 8, 4):
             part = word >> 8 * at & 0xFFFFFFFF
             self._kernel.card.access("W", self._kernel.address + argument["offset"] + at, part)

@@ -51,7 +51,7 @@ class _Array(Store):
         return ((Exact(index),) for index in range(self.spec.size))
 
     def usage(self) -> int:
-        """As many as there are."""
+        """Number of entries, always the size of the array."""
         return self.spec.size
 
     def _index(self, key: Key) -> int:

@@ -157,7 +157,7 @@ class PortStatStore(Store):
 
 
 class PortLookup(Store):
-    """From a connector and channel, or a name, to a port."""
+    """Maps a connector and channel, or a name, to a port."""
 
     def __init__(self, spec: TableSpec, ports: PortStore) -> None:
         super().__init__(spec)
@@ -165,7 +165,7 @@ class PortLookup(Store):
 
     def get(self, key: Key) -> Data:
         """The port."""
-        for (part,) in self._ports.keys():  # noqa: SIM118 (it is no mapping)
+        for (part,) in self._ports.keys():  # noqa: SIM118 (it is not a mapping)
             number = cast("Exact", part).value
             if key == self._key(number):
                 return Data(None, {"$DEV_PORT": number})

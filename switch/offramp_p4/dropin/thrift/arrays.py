@@ -83,7 +83,7 @@ class Arrays:
         """Set the cells from ``start_index`` to before ``end_index``."""
         register = _named(self.switch.registers, register_array_name, "register")
         if not 0 <= start_index <= end_index <= register.size:
-            raise Refused(_INDEX, f"register {register.name}: {start_index} to {end_index} is no part of it")
+            raise Refused(_INDEX, f"register {register.name}: {start_index} to {end_index} is not a part of it")
         wrapped = register.width.wrap(value)
         register.values[start_index:end_index] = [wrapped] * (end_index - start_index)
 

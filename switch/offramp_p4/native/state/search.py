@@ -25,7 +25,7 @@ def make_search(context: Context, words: int, key: KeyFormat) -> Search | None:
 
 
 class ExactSearch:
-    """By hash of the whole key."""
+    """Finds an entry by hash of its whole key."""
 
     def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key

@@ -126,7 +126,7 @@ def load(instructions: Sequence[bytes]) -> int:
 
 
 def attach(index: int, program: int, replaced: int | None = None) -> None:
-    """Run a program on what leaves by an interface, after those that are there, or in the place of one of them.
+    """Run a program on what leaves by an interface, after those that are there, or in place of one of them.
 
     Raises:
         OfframpError: the kernel refuses, or is too old.

@@ -101,7 +101,7 @@ class GuardTarget:
         ]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """A new program in the place of the old one, at once; read back."""
+        """A new program in place of the old one, at once; read back."""
         before, found = self.state(), self.differences()
         if not found:
             return False

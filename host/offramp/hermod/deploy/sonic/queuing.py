@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers and WRED profiles of queues, beside or in the place of those that are there."""
+"""Schedulers and WRED profiles of queues, beside or in place of those that are there."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Served:
 
 
 Wanted = dict[str, dict[Cell, tuple[str, dict[str, str]]]]
-"""By field of ``QUEUE`` and queue: what the object is called where nothing stands in its place, and its fields."""
+"""Wanted objects by field of ``QUEUE`` and queue: the name where nothing stands in its place, and the fields."""
 
 
 def bind_queues(

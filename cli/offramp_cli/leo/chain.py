@@ -56,7 +56,7 @@ def chain(settings: ChainSettings, result: Result) -> None:
     console.print(table)
     load = outcome.load
     console.print(
-        f"{load.sent + settings.traced:,} requests, {load.wrong} wrong; {load.rate:,.0f} a second; one alone "
+        f"{load.sent + settings.traced:,} requests, {load.wrong} wrong; {load.rate:,.0f} per second; one alone "
         f"{duration(outcome.hops_ns['all'] / 1e9)}, of which the card's RTL works {duration(outcome.engine_ns / 1e9)}"
     )
     if settings.trace is not None:

@@ -72,5 +72,6 @@ def _report(name: str, outcome: LoadResult, paths: tuple[str, ...]) -> None:
     show.console().print(table)
     median, late = (duration(outcome.latency_us(percent) / 1e6) for percent in (50, 99))
     show.console().print(
-        f"{outcome.sent:,} requests, {outcome.rate:,.0f} a second, {outcome.wrong} wrong; median {median}, 99 % {late}"
+        f"{outcome.sent:,} requests, {outcome.rate:,.0f} per second, {outcome.wrong} wrong; "
+        f"median {median}, 99 % {late}"
     )

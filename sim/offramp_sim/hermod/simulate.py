@@ -103,7 +103,7 @@ class _Run:
         while self._progress.done < tasks:
             due_ps = network.next_ps
             if due_ps is None:
-                raise OfframpError("the DAG cannot go on: a cycle, or a coflow that never ends")
+                raise OfframpError("the DAG cannot proceed: a cycle, or a coflow that never ends")
             network.run(due_ps + slice_ps)
             if progress is not None:
                 progress(self._progress.done / tasks)

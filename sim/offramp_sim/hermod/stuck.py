@@ -59,6 +59,6 @@ class Watchdog:
         causes = [f"port paused: {pause}" for pause in self._faults.pauses if pause.end_s is None]
         causes += [f"links lose {self._faults.loss:.0%}"] if self._faults.loss else []
         return (
-            f"packet level: stuck at {now_s:.4g} s with {len(missing)} flows under way; {what} has {state} from NIC "
+            f"packet level: stuck at {now_s:.4g} s with {len(missing)} active flows; {what} has {state} from NIC "
             f"{first.source} to {first.sink} after {_PATIENCE} repetitions ({'; '.join(causes) or 'no fault given'})"
         )

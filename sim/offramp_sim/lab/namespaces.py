@@ -154,7 +154,7 @@ class Spaces:
         self._stack.callback(keeper.stdin.close)
         self._stack.callback(keeper.stdout.close)
         if not keeper.stdout.readline():
-            raise OfframpError("network namespaces: the kernel does not let us make them")
+            raise OfframpError("network namespaces: the kernel refuses them")
         return keeper.pid
 
     def _end(self, link: Link, which: str) -> str:

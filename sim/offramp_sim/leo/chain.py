@@ -51,7 +51,7 @@ class ChainRun:
     """Result of a run.
 
     Attributes:
-        load: requests with many under way.
+        load: requests with many in flight.
         hops_ns: of sequential requests: median time at each place, and in all, in nanoseconds.
         engine_ns: that the card's RTL worked on one, at 250 MHz.
         trace: of the median one among them, for Perfetto or Chrome.

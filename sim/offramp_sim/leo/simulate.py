@@ -106,14 +106,14 @@ class QueueModelResult:
 
     @property
     def throughput_mrps(self) -> float:
-        """Answers per second between the warm-up and the same time before the end, millions."""
+        """Answers per second between the warm-up and the same time before the end, in millions."""
         ended = np.sort(self.ended)
         cut = int(len(ended) * WARM_UP)
         inner = ended[cut : len(ended) - cut]
         return float((len(inner) - 1) / max(inner[-1] - inner[0], 1e-9) * 1e3)
 
     def tenants_mrps(self, tenants: int) -> list[float]:
-        """Answers of each tenant a second in the middle of the run, millions."""
+        """Answers per second of each tenant in the middle of the run, in millions."""
         low, high = np.quantile(self.ended, [WARM_UP, 0.5])
         inside = (self.ended >= low) & (self.ended < high)
         counts = np.bincount(self.owner[inside], minlength=tenants)

@@ -78,7 +78,7 @@ def measure(link: str, way: str, seconds: float, seed: int = 0, vertices: int = 
         OfframpError: no root, no testpmd, Python on other links than veth, or a wrong sum.
     """
     if way == "python" and link != "veth":
-        raise OfframpError(f"the transport in Python has no {link}")
+        raise OfframpError(f"the Python transport does not support {link}")
     return in_namespace(lambda: _measure(link, way, seconds, seed, vertices))
 
 
@@ -132,4 +132,4 @@ def check_sums(sums: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> No
         OfframpError: it did not.
     """
     if not np.array_equal(sums, values):  # all edges are in one block
-        raise OfframpError("the sums are not those that the other end made")
+        raise OfframpError("the sums differ from those of the other end")

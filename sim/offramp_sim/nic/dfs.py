@@ -109,7 +109,7 @@ def _rate(devices: dict[str, str], used: Sequence[str], seconds: float, seed: in
     with running(application) as run:
         outcome, _ = run(paths, {}, Policy.LOOKAHEAD, seed, None, seconds)
     if outcome.wrong:
-        raise OfframpError(f"dfs: {outcome.wrong} chunks were not stored as they should have been")
+        raise OfframpError(f"dfs: {outcome.wrong} chunks were stored incorrectly")
     return outcome.rate
 
 

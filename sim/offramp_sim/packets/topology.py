@@ -106,7 +106,7 @@ def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topol
         OfframpError: a count below 1.
     """
     if min(leaves, spines, hosts_each) < 1:
-        raise OfframpError(f"leaf-spine {leaves}x{spines}, {hosts_each} hosts a leaf: expected at least 1 of each")
+        raise OfframpError(f"leaf-spine {leaves}x{spines}, {hosts_each} hosts per leaf: expected at least 1 of each")
     return _tree((hosts_each, leaves), (1, spines), links)
 
 

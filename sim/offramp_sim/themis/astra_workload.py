@@ -246,7 +246,7 @@ def _counted(header: _Header, name: str, layers: int) -> tuple[int, ...]:
     """Read a count, then that many numbers of layers."""
     found = header.numbers.get(name, (0,))
     if not found or found[0] != len(found) - 1:
-        raise OfframpError(f"line 1: {name}: expected how many, and as many layers")
+        raise OfframpError(f"line 1: {name}: expected a count, and that many layers")
     for number in found[1:]:
         if number >= layers:
             raise OfframpError(f"line 1: {name}: {number}: there are {layers} layers")
@@ -257,7 +257,7 @@ def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
     """Link a DLRM's top layers to the embeddings' exchange; its gradients go back where the bottom layers begin."""
     found = header.numbers.get("DLRM_LAST_BOTTOM_LAYER", header.numbers.get("", ()))
     if len(found) != 1:
-        raise OfframpError(f"{header.kind}: expected a number behind it")
+        raise OfframpError(f"{header.kind}: expected a number after it")
     (last,) = found
     if not last + 1 < len(layers):
         raise OfframpError(f"{header.kind} {last}: expected the number of the last bottom layer")

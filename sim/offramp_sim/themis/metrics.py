@@ -32,7 +32,7 @@ def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps:
     if not total:
         return 0.0
     if pending_ps <= 0:
-        raise OfframpError("utilisation: bytes were sent in no time: expected at least a picosecond")
+        raise OfframpError("utilisation: bytes were sent in 0 ps: expected at least 1 ps")
     return total * 8e12 / (pending_ps * network.bandwidth_bps)
 
 

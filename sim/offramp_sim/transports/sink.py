@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _count(port: Port) -> None:
-    """Report after every so many received frames, and when no more arrive, until standard input ends."""
+    """Report at intervals of received frames, and when no more arrive, until standard input ends."""
     received = reported = 0
     while True:
         poll = select.poll()

@@ -137,7 +137,7 @@ def measure(scenario: Scenario) -> LabResult:
         sent, queues, demoted = switch.counters(), switch.queues(), switch.demoted()
     wrong = [fault for rank in ranks for fault in rank.wrong]
     if wrong:
-        raise OfframpError(f"coflows arrived with other contents: {', '.join(wrong)}")
+        raise OfframpError(f"coflows arrived with wrong contents: {', '.join(wrong)}")
     dscp = {kind: marks.mark(scenario.factors(kind)).dscp for kind in KINDS}
     plan = marks.plan
     host_bytes: dict[int, int] = {}

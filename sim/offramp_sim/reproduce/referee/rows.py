@@ -36,9 +36,11 @@ class RowFile:
         except (OSError, ValueError, TypeError, KeyError):
             known = False
         if not known:
-            raise OfframpError(f"{path}: expected rows of a referee, or no such file")
+            raise OfframpError(f"{path}: expected a referee's rows, or no file")
         if head["program"] != program:
-            raise OfframpError(f"{path}: of another version ({head['program']}, this is {program}): name another file")
+            raise OfframpError(
+                f"{path}: written by another version ({head['program']}, this is {program}): name another file"
+            )
         for line in lines[1:]:
             try:
                 row = Row.from_plain(json.loads(line))

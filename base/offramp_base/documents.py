@@ -92,7 +92,7 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         raise OfframpError(f"line {line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
-        raise OfframpError("not YAML: a character that there is not") from None
+        raise OfframpError("not YAML: a character that does not exist") from None
 
 
 def line_of(error: yaml.YAMLError) -> int:

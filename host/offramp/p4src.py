@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the P4 sources are, and one of them as a text of its own for a P4Runtime device configuration."""
+"""Location of the P4 sources, and one of them as a self-contained text for a P4Runtime device configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def p4_source(name: str) -> Path:
 
 
 def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
-    """A source with its own includes in place and macros defined ahead; system includes stay as they are.
+    """A source with its own includes expanded and macros defined at the top; system includes stay as they are.
 
     Raises:
         OfframpError: there is no such source, or it includes one that is missing.

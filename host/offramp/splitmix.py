@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SplitMix64 (Steele, Lea, Flood 2014): numbers as good as random from a counter."""
+"""SplitMix64 (Steele, Lea, Flood 2014): pseudorandom numbers from a counter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 GOLDEN: Final = 0x9E3779B97F4A7C15
-"""What its counter rises by."""
+"""Increment of the counter."""
 
 STEPS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 """Shift and factor of each step of its finaliser."""

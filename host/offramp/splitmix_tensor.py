@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SplitMix64 on tensors, bit for bit as :mod:`offramp.splitmix`: words are int64, which PyTorch has on every device."""
+"""SplitMix64 on tensors, bit for bit like :mod:`offramp.splitmix`; words are int64, which every PyTorch device has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = 1 << 64
 
 
 def signed(word: int) -> int:
-    """The int64 with the bits of an unsigned word."""
+    """The int64 with the same bits as an unsigned word."""
     word %= _WORD
     return word - _WORD if word >> 63 else word
 

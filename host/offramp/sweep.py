@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many runs of one function: in processes of this machine, or on a Dask cluster.
+"""Many runs of one function, in processes on this machine or on a Dask cluster.
 
-Results come in the order of the cases, so that a sweep gives the same result wherever its cases run.
+Results come in the order of the cases, so that a sweep gives the same results wherever it runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _everywhere: ContextVar[str | None] = ContextVar("_everywhere", default=None)
 
 @contextmanager
 def on_dask(address: str | None) -> Iterator[None]:
-    """Run all sweeps that begin within on a Dask scheduler, those of others' functions too; None changes nothing."""
+    """Run all sweeps within the block on a Dask scheduler, also those of called functions; None changes nothing."""
     token = _everywhere.set(address or _everywhere.get())
     try:
         yield
@@ -44,16 +44,16 @@ def sweep(
     what: str = "running",
     each: Callable[[_R], object] | None = None,
 ) -> list[_R]:
-    """``function`` of each case.
+    """Apply ``function`` to each case.
 
     Args:
-        function: of a module, so that other processes can import it.
-        cases: can be pickled.
-        processes: how many at a time; as many as there are cores by default, 1 stays in this process.
+        function: a module-level function, so that other processes can import it.
+        cases: arguments that can be pickled.
+        processes: number of processes; by default one per core; 1 stays in this process.
         dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``; by default that of
             :func:`on_dask`.
-        what: name of the sweep for listeners to its progress (:mod:`offramp_base.progress`).
-        each: gets every result as it comes, in this process.
+        what: name of the sweep in reports of its progress (:mod:`offramp_base.progress`).
+        each: called with every result as it arrives, in this process.
 
     Raises:
         OfframpError: a case raises it, a process dies, or no scheduler answers.
@@ -76,7 +76,7 @@ def available_cores() -> int:
 
 
 class _Teller:
-    """Counts what is finished and passes it on."""
+    """Counts finished cases and reports them."""
 
     def __init__(self, what: str, total: int, each: Callable[[Any], object] | None) -> None:
         self._what, self._total, self._count, self._each = what, total, 0, each

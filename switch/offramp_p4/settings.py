@@ -133,11 +133,11 @@ class Settings(Preprocessor):
     transport: Annotated[
         str, Field("Transport that opens links named by a bare interface; auto: af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
-    cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
+    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16)] = 1
     spread: Annotated[
         str,
         Field(
-            "What decides which of these threads has a packet",
+            "How packets are assigned to these threads",
             choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
         ),
     ] = "port"
@@ -164,7 +164,7 @@ class Settings(Preprocessor):
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Private key of the P4Runtime server, PEM")] = None
+    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
     insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
@@ -213,18 +213,18 @@ class Settings(Preprocessor):
         if self.on_devices:
             self._check_devices()
         elif self.cores > 1:
-            raise SettingsError("cores", "expected with ports of DPDK's, such as memif:PATH", self.cores)
+            raise SettingsError("cores", "expected with DPDK ports, such as memif:PATH", self.cores)
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 
     def _check_devices(self) -> None:
         """Whether everything goes with threads that run machine code by themselves."""
         if self.engine == "python":
-            raise SettingsError("engine", "expected native, or auto: ports of DPDK's run machine code", self.engine)
+            raise SettingsError("engine", "expected native, or auto: DPDK ports run machine code", self.engine)
         for name in ("tm", "debug", "log", "traces", "pcap"):
             if getattr(self, name) is not None:
                 what = "a traffic manager" if name == "tm" else f"{{{name}}}"
-                raise SettingsError("ports", f"expected without {what} where ports are DPDK's")
+                raise SettingsError("ports", f"expected without {what} where ports are DPDK devices")
 
     @property
     def on_devices(self) -> dict[int, str]:

@@ -33,7 +33,7 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 
         (f"a: {'9' * 5000}", "line 1: not YAML: expected a valid int"),
         ("a: \x01", "line 1: not YAML: special characters are not allowed"),
         (r'a: "\ud800"', "line 1: not YAML: half of a surrogate pair"),
-        (r'a: "\UFFFFFFFF"', "not YAML: a character that there is not"),
+        (r'a: "\UFFFFFFFF"', "not YAML: a character that does not exist"),
         ("x" * (MOST_BYTES + 1), f"longer than {MOST_BYTES} characters"),
     ],
 )

@@ -101,7 +101,7 @@ def parse_source(text: str, name: str) -> Source:
     except yaml.YAMLError as error:
         raise OfframpError(f"{name}:{line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
-        raise OfframpError(f"{name}:1: not YAML: a character that there is not") from None
+        raise OfframpError(f"{name}:1: not YAML: a character that does not exist") from None
     return Source(name, data, lines)
 
 

@@ -62,7 +62,7 @@ class Outputs(Result):
 
 @command(DemoSettings, Outputs, example="demo --steps 10 --out report")
 def demo(settings: DemoSettings, outputs: Outputs) -> None:
-    """Train in a laboratory of two racks: plan what to offload, run the job with and without it, report and compare."""
+    """Train in a laboratory of two racks: plan what to offload, run with it and without, and compare."""
     from offramp.job.report import report, write
     from offramp_base.ending.left import temporary_folder
     from offramp_cli.train import command_line

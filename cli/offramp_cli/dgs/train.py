@@ -33,7 +33,7 @@ class Outputs(Result):
     example="train dgs --graph karate --workers 2 --epochs 5 --fanout 5,5 --json -",
 )
 def dgs(settings: DgsSettings, outputs: Outputs) -> None:
-    """Train on mini-batches whose remote neighbours and features are sampled by what explains the model (DGS)."""
+    """Train on mini-batches whose remote neighbours and features are sampled by explanations of the model (DGS)."""
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
     from offramp.report.console import epoch_progress

@@ -29,7 +29,7 @@ class StfSettings:
     """The program and the STF files to run."""
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES)] = "auto"
     seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 

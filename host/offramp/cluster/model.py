@@ -53,8 +53,8 @@ class Card:
     """An FPGA card in a host."""
 
     name: Annotated[str, Field("Name of the card, unique in its host")]
-    device: Annotated[str, Field("How it is opened, as for offramp leo run --device")] = "fpga:"
-    memory: Annotated[int | None, Field("Engines on the card", unit=BYTES)] = None
+    device: Annotated[str, Field("Device that opens the card, as for offramp leo run --device")] = "fpga:"
+    memory: Annotated[int | None, Field("On the card", unit=BYTES)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Host:
     gpus: Annotated[int, Field("GPUs", least=0, most=1024)] = 0
     memory: Annotated[int | None, Field("Main memory", unit=BYTES)] = None
     ranks: Annotated[int | None, Field("Processes of a job; one for each GPU by default, or one", least=0)] = None
-    speed: Annotated[float, Field("Speed of computation relative to the job's figures", above=0, most=1e6)] = 1.0
+    speed: Annotated[float, Field("Speed of computation, as a multiple of the job's figures", above=0, most=1e6)] = 1.0
     reach: Annotated[
         str, Field("How commands reach the host", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
     ] = "ssh"
@@ -98,12 +98,12 @@ class Switch:
     """A switch; memory and queues are what jobs may use of it."""
 
     name: Annotated[str, Field("Name of the switch")]
-    target: Annotated[str, Field("Type of the switch", choices=TARGETS)] = "v1model"
+    target: Annotated[str, Field("Kind of program that the switch takes", choices=TARGETS)] = "v1model"
     control: Annotated[str | None, Field("Address of its P4Runtime server: HOST:PORT or unix:PATH")] = None
     device: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    ca: Annotated[str | None, Field("Certificates of which one must have signed the server's, a PEM file")] = None
-    cert: Annotated[str | None, Field("Certificate of the controller, a PEM file")] = None
-    key: Annotated[str | None, Field("Private key of the controller, a PEM file")] = None
+    ca: Annotated[str | None, Field("CA certificates that sign the switch's own, a PEM file")] = None
+    cert: Annotated[str | None, Field("Client certificate to control the switch, a PEM file")] = None
+    key: Annotated[str | None, Field("Private key of that certificate, a PEM file")] = None
     memory: Annotated[int, Field("Stateful memory for jobs", unit=BYTES)] = 4_000_000
     ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
     queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8
@@ -153,7 +153,7 @@ class Dimension:
     rate_bps: Annotated[
         int,
         Field(
-            "Rate of all links of a rank on it, in one direction",
+            "Rate of all links of a rank on it, one direction",
             key="rate",
             least=1,
             most=FASTEST_BPS,

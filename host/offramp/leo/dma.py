@@ -17,7 +17,7 @@ DESCRIPTOR: Final = struct.Struct("<BBBBIQQQ")
 COMPLETION: Final = struct.Struct("<B3xIQ")
 COPY: Final = 1
 MOST: Final = (1 << 32) - 1
-"""Bytes of a copy."""
+"""Most bytes of a copy."""
 
 
 class Region(IntEnum):
@@ -41,5 +41,5 @@ class Descriptor(NamedTuple):
     destination: int
 
     def pack(self) -> bytes:
-        """The descriptor as bytes, as an engine reads it."""
+        """The descriptor's bytes, as an engine reads it."""
         return DESCRIPTOR.pack(*self)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a request is when: each process on its way notes moments, and one clock is made of theirs.
+"""Where a request is at each time: every process on its way records moments, and their clocks are aligned to one.
 
 With ``OFFRAMP_HOPS`` naming a folder, a process appends a line of JSON for each moment to a file of its own, in
-nanoseconds of its monotonic clock; without it nothing is noted. A moment says what begins then, so that the time of a
-request falls into pieces without gaps.
+nanoseconds of its monotonic clock; without it nothing is recorded. A moment says what begins then, so that the time of
+a request falls into pieces without gaps.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_BYTES: Final = 1 << 28
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment.
+    """A point in time at which something takes over a request.
 
     Attributes:
-        at_ns: of the clock of whoever noted it.
-        where: what has the request from now on.
-        note: what is known besides, for the trace.
+        at_ns: time in ns on the clock of the process that recorded it.
+        where: what has the request from then on.
+        note: further details for the trace.
     """
 
     at_ns: int
@@ -42,10 +42,10 @@ class Moment:
 
 
 class Recorder:
-    """Notes of a process, each written at once: it may be killed.
+    """Recorder of a process's moments, each written at once: the process may be killed.
 
     Attributes:
-        side: whose they are.
+        side: requester or responder.
     """
 
     def __init__(self, folder: Path, side: str) -> None:
@@ -54,7 +54,7 @@ class Recorder:
         self._file.write(json.dumps({"boot": boot()}) + "\n")
 
     def note(self, where: str, **note: Any) -> None:
-        """What happens now: ``where`` has the request from here on."""
+        """Record that from now on ``where`` has the request."""
         at = time.monotonic_ns()
         self._file.write(json.dumps({"at_ns": at, "where": where, "note": note}) + "\n")
 
@@ -65,29 +65,29 @@ class Recorder:
 
 @cache
 def recorder() -> Recorder | None:
-    """The recorder of this process; None if nothing is recorded."""
+    """The recorder of this process; None if tracing is off."""
     folder = os.environ.get(FOLDER)
     return None if folder is None else Recorder(Path(folder), os.environ.get(SIDE, "process"))
 
 
 def boot() -> str:
-    """What says whose clock it is: processes with the same one have the same monotonic clock."""
+    """Identity of the boot: processes with the same one share a monotonic clock."""
     return _BOOT.read_text("ascii").strip()
 
 
 @dataclass(frozen=True)
 class Noted:
-    """What a process noted, and whose clock it read."""
+    """Moments that a process recorded, and the clock that it read."""
 
     boot: str
     moments: Sequence[Moment]
 
 
 def read(folder: Path, side: str) -> list[Noted]:
-    """What the processes of a side noted.
+    """Moments that the processes of a side recorded.
 
     Raises:
-        OfframpError: a file that is something else.
+        OfframpError: a file has another format.
     """
     found = []
     for path in sorted(folder.glob(f"{side}-*.jsonl")):
@@ -103,14 +103,14 @@ def read(folder: Path, side: str) -> list[Noted]:
 
 
 def offset_ns(there: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]]) -> tuple[float, float]:
-    """How far another clock is ahead of ours, and how wrong that may be.
+    """How far another clock is ahead of ours, and the error bound of that estimate, in ns.
 
-    Messages take some time each way, whichever that is: the fastest of each direction bound the difference from both
-    sides, and their middle is the estimate (Cristian 1989, NTP).
+    Messages take an unknown time each way: the fastest of each direction bound the difference from both sides, and
+    their middle is the estimate (Cristian 1989, NTP).
 
     Args:
-        there: of messages from us, when they left by our clock and when they came by the other's.
-        back: of messages to us, when they left by the other clock and when they came by ours.
+        there: for each message from us, when it left by our clock and when it arrived by the other's.
+        back: for each message to us, when it left by the other clock and when it arrived by ours.
 
     Raises:
         OfframpError: no message in one of the directions, or clocks that contradict each other.
@@ -125,7 +125,7 @@ def offset_ns(there: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]])
 
 
 def pieces(moments: Iterable[Moment], begun_ns: int, ended_ns: int, first: str) -> list[tuple[str, int, int, Any]]:
-    """The time of a request in pieces without gaps: who had it, from when, until when, and what is known besides.
+    """Cut the time of a request into pieces without gaps: who had it, from when, until when, and details.
 
     Args:
         moments: on one clock; those outside of the request are left out.

@@ -8,24 +8,24 @@ from offramp_base.errors import OfframpError
 
 
 class HostMemory:
-    """Bytes of this process, zero at first; may stand on a buffer that others share."""
+    """Bytes of this process, zero at first; may use a buffer shared with others."""
 
     def __init__(self, size: int, shared: memoryview | None = None) -> None:
-        """So many bytes, or those of ``shared``."""
+        """``size`` bytes of its own, or those of ``shared``."""
         self.view = memoryview(bytearray(size)) if shared is None else shared.cast("B")
         self.size = len(self.view)
 
     def write(self, offset: int, content: Message) -> None:
-        """Put ``content`` at ``offset``.
+        """Write ``content`` at ``offset``.
 
         Raises:
-            OfframpError: it would not lie inside.
+            OfframpError: it does not fit.
         """
         check_inside(self.size, offset, len(content))
         self.view[offset : offset + len(content)] = content
 
     def read(self, offset: int, length: int) -> bytes:
-        """``length`` bytes from ``offset``.
+        """Read ``length`` bytes at ``offset``.
 
         Raises:
             OfframpError: they do not lie inside.
@@ -35,7 +35,7 @@ class HostMemory:
 
 
 def check_inside(size: int, offset: int, length: int) -> None:
-    """Refuse bytes that a memory of ``size`` does not have.
+    """Refuse a range of bytes that a memory of ``size`` does not have.
 
     Raises:
         OfframpError: they do not lie inside.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models by name; each is layers over views of a graph (:mod:`offramp.models.view`).
+"""Models by name; each consists of layers over views of a graph (:mod:`offramp.models.view`).
 
-Names are known without PyTorch: models are entry points, Offramp's own as well.
+Names are known without importing PyTorch: models, Offramp's own included, are entry points.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODELS: Final[Registry[type[Model]]] = Registry("model", "offramp.models")
 
 
 class ModelSettings(Protocol):
-    """The settings of a run that decide its model."""
+    """The settings of a run that determine its model."""
 
     @property
     def model(self) -> str:
@@ -54,21 +54,21 @@ class ModelSettings(Protocol):
 def model_widths(settings: ModelSettings, features: int, classes: int) -> list[int]:
     """Input features, hidden widths, classes.
 
-    Models with a dense layer for class scores have a hidden width more.
+    Models with a dense layer for class scores have one more hidden width.
     """
     return [features, *[settings.hidden] * (settings.layers - 1 + MODELS.get(settings.model).dense_readout), classes]
 
 
 def make_model(settings: ModelSettings, widths: Sequence[int]) -> Model:
-    """The model that ``settings`` name, from their seed alone: equal on every worker."""
+    """The model that ``settings`` name, initialised from their seed alone, so that it is equal on every worker."""
     return MODELS.get(settings.model).of(settings, widths)
 
 
 def expect_model(settings: ModelSettings, trait: str) -> type[Model]:
-    """The class of the model that ``settings`` name, which must take them and have a trait.
+    """The class of the model that ``settings`` name; checks the settings and that the model has a trait.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         trait: attribute of :class:`~offramp.models.base.Model` that must be set, ``sampled`` or ``pipelined``.
 
     Raises:

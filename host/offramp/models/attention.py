@@ -16,12 +16,12 @@ def attend(
     target: torch.Tensor,
     mask: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """``(s, heads, F)`` values to ``(t, heads, F)``, weighted by a softmax over the edges into each target.
+    """Map ``(s, heads, F)`` values to ``(t, heads, F)``, weighted by a softmax over the edges into each target.
 
     Args:
-        edges: ``(e,)`` source and target of each.
-        values: of the sources.
-        source: ``(s, heads)`` their scores.
+        edges: ``(e,)`` source and ``(e,)`` target of each edge.
+        values: values of the sources.
+        source: ``(s, heads)`` scores of the sources.
         target: ``(t, heads)`` scores of the targets.
         mask: ``(e,)`` factor of each edge after the softmax.
     """

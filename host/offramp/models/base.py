@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all models share: layers that are applied to views of the graph, one after the other."""
+"""Common base of all models: layers that are applied to views of the graph, one after the other."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Features = torch.Tensor | FeatureMatrix
 
 
 class Prepared(NamedTuple):
-    """What a layer makes of each vertex's state before it looks at neighbours.
+    """What a layer computes from each vertex's state before it looks at neighbours.
 
     Attributes:
-        message: ``(s, w)`` what neighbours need of the vertex; this is what travels between workers.
-        own: ``(n, v)`` what the first n vertices need themselves besides, if anything.
+        message: ``(s, w)`` what neighbours need of the vertex, and what is sent between workers.
+        own: ``(n, v)`` what the first n vertices need themselves in addition, if anything.
     """
 
     message: torch.Tensor
@@ -34,12 +34,12 @@ class Prepared(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a layer combines.
+    """Inputs that a layer combines.
 
     Attributes:
-        message: ``(s, w)`` of the view's sources.
-        own: ``(t, v)`` of its targets, where :meth:`Model.prepare` makes it.
-        first: ``(t, …)`` the targets' ``h^0``, where the model looks at it.
+        message: ``(s, w)`` messages of the view's sources.
+        own: ``(t, v)`` own values of its targets, if :meth:`Model.prepare` computes them.
+        first: ``(t, …)`` the targets' ``h^0``, if the model uses it.
     """
 
     message: torch.Tensor
@@ -48,20 +48,20 @@ class Inputs(NamedTuple):
 
 
 class Model(nn.Module, ABC):
-    """A graph neural network with states ``h^0`` (made by :meth:`encode`) to ``h^L``.
+    """A graph neural network with states ``h^0`` (computed by :meth:`encode`) to ``h^L``.
 
     A layer prepares every vertex by itself, then combines the messages of closed neighbourhoods; so it may run over
     the whole graph or over pieces of it.
 
     Attributes:
-        layers: L.
+        layers: number of layers, L.
         messages: widths of the layers' messages.
-        by_sums: whether neighbours enter by their sum alone, which a switch can form.
-        uses_first: whether layers look at the targets' ``h^0``.
-        dense_readout: whether class scores come from a dense layer of its own, behind the last hidden width.
+        by_sums: whether neighbours enter only by their sum, which a switch can compute.
+        uses_first: whether layers use the targets' ``h^0``.
+        dense_readout: whether class scores come from a separate dense layer after the last hidden width.
         pipelined: whether stages may share its layers, since only the last state is read out.
         sampled: whether its layers take sampled neighbourhoods.
-        dropout: of hidden states; its ``step`` counts the training steps.
+        dropout: dropout of hidden states; its ``step`` counts the training steps.
     """
 
     by_sums = True
@@ -77,7 +77,7 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def check(cls, settings: ModelSettings) -> None:
-        """Refuse settings that the model cannot have.
+        """Refuse settings that the model does not support.
 
         Raises:
             SettingsError: names the field and what it takes.
@@ -91,22 +91,22 @@ class Model(nn.Module, ABC):
         self._generator = torch.Generator().manual_seed(seed)
 
     def encode(self, features: Features) -> Features:
-        """``h^0`` from the vertices' features, vertex by vertex."""
+        """Compute ``h^0`` from the vertices' features, vertex by vertex."""
         return features
 
     def prepare(self, number: int, h: Features, own: int | None = None) -> Prepared:
-        """Layer ``number`` (from 1 to L), before it looks at neighbours: from ``(s, …)`` states ``h^(number - 1)``.
+        """The part of layer ``number`` (1 to L) that needs no neighbours, from ``(s, …)`` states ``h^(number - 1)``.
 
-        Of the first ``own`` vertices, by default all, it also makes what they need themselves.
+        For the first ``own`` vertices, by default all, it also computes what they need themselves.
         """
         return Prepared(self._message(number, h), self._kept(number, _head(h, own)))
 
     @abstractmethod
     def _message(self, number: int, h: Features) -> torch.Tensor:
-        """What neighbours need: ``(s, w)``."""
+        """``(s, w)`` messages that neighbours need."""
 
     def _kept(self, number: int, h: Features) -> torch.Tensor | None:  # noqa: ARG002
-        """What the vertices need themselves besides, if anything."""
+        """What the vertices need themselves in addition, if anything."""
         return None
 
     @abstractmethod
@@ -114,11 +114,11 @@ class Model(nn.Module, ABC):
         """``(t, …)`` states ``h^number`` of the view's targets."""
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Class scores from the states ``h^1`` to ``h^L`` of the same vertices; a dense ``h^0`` comes before them."""
+        """Class scores from states ``h^1`` to ``h^L`` of the same vertices, preceded by ``h^0`` if that is dense."""
         return states[-1]
 
     def of_stage(self, number: int) -> list[nn.Parameter]:
-        """Parameters of stage ``number``: of combining layer ``number`` and preparing the next one.
+        """Parameters of stage ``number``: those of combining layer ``number`` and preparing the next one.
 
         Stage 0 is :meth:`encode` and the first :meth:`prepare`; stage L + 1 is :meth:`readout`.
         """
@@ -133,12 +133,12 @@ class Model(nn.Module, ABC):
         return []
 
     def sums(self) -> list[tuple[int, bool]]:
-        """For each layer the width of its messages, and whether they have a gradient."""
+        """Width of each layer's messages, and whether they have a gradient."""
         return [(width, layer > 0 or self.trains_first_message) for layer, width in enumerate(self.messages)]
 
     @property
     def trains_first_message(self) -> bool:
-        """Whether the first layer's messages depend on parameters, or are the input features."""
+        """Whether the first layer's messages depend on parameters, rather than being the input features."""
         return bool(self.of_stage(0))
 
     def forward(self, features: Features, view: View) -> torch.Tensor:
@@ -152,11 +152,11 @@ class Model(nn.Module, ABC):
         return self.readout([state for state in states if isinstance(state, torch.Tensor)])
 
     def hidden(self, number: int, view: View, active: torch.Tensor) -> torch.Tensor:
-        """The targets' state; in training, after dropout."""
+        """In training, the targets' states after dropout."""
         return self.dropout(active, view.ids, number) if self.training else active
 
     def weight(self, fan_in: int, fan_out: int) -> nn.Parameter:
-        """A weight of Xavier's uniform distribution from the model's seed."""
+        """A weight drawn from Xavier's uniform distribution with the model's seed."""
         return nn.Parameter(nn.init.xavier_uniform_(torch.empty(fan_in, fan_out), generator=self._generator))
 
 
@@ -172,16 +172,16 @@ def dense(h: Features) -> torch.Tensor:
 
 
 class Linear:
-    """A weight on the side of the sum over neighbours where the narrower features are added up (as DGL does)."""
+    """A weight on whichever side of the sum over neighbours makes the summed features narrower (as in DGL)."""
 
     def __init__(self, weight: nn.Parameter) -> None:
         self.weight = weight
         self.narrows = weight.shape[0] > weight.shape[1]
 
     def before(self, h: Features) -> torch.Tensor:
-        """Applied before the sum, if it narrows."""
+        """Apply the weight before the sum, if it narrows."""
         return h @ self.weight if self.narrows else dense(h)
 
     def after(self, z: torch.Tensor) -> torch.Tensor:
-        """Applied after the sum, if it does not narrow."""
+        """Apply the weight after the sum, if it does not narrow."""
         return z if self.narrows else z @ self.weight

@@ -23,7 +23,7 @@ class Dagnn(Model):
     pipelined = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """``widths``: input features, hidden width of the MLP (as often as there are layers), classes."""
+        """``widths``: input features, hidden width of the MLP (repeated for each layer), classes."""
         hidden, classes = widths[1], widths[-1]
         super().__init__([classes] * (len(widths) - 2), seed=seed, dropout=dropout)
         self.into = nn.ParameterList(
@@ -38,7 +38,7 @@ class Dagnn(Model):
         return encoded
 
     def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The state itself travels."""
+        """The state itself is the message."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:  # noqa: ARG002

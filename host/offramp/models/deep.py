@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deep graph neural networks of the evaluation: reversible GCN and GAT, and residual generalised aggregation.
 
-RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation. What a
-reversible layer saves in memory is not taken: activations are kept.
+RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation. The
+memory that reversible layers could save is not saved: activations are kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ EPSILON = 1e-7
 
 
 class Deep(Model):
-    """Layers that add to the state, between a linear layer in front and one behind a norm.
+    """Layers that add to the state, between a linear layer at the front and one after a norm at the end.
 
     Attributes:
-        group: width of what a layer reads and writes.
+        group: width of the channels that a layer reads and writes.
     """
 
     dense_readout = True
@@ -74,13 +74,13 @@ class Deep(Model):
 
 
 class Reversible(Deep):
-    """Each layer adds to one half of the channels what it makes of the other, in turn."""
+    """Each layer updates one half of the channels from the other, in turn."""
 
     groups = GROUPS
 
     @classmethod
     def check(cls, settings: ModelSettings) -> None:
-        """Refuse widths that have no halves."""
+        """Refuse odd widths, which cannot be halved."""
         if settings.hidden % GROUPS:
             raise SettingsError("hidden", f"expected an even number for {{model}} {settings.model}", settings.hidden)
 
@@ -107,11 +107,11 @@ class Reversible(Deep):
 
 
 class RevGcn(Reversible):
-    """Reversible, with the sums of graph convolution."""
+    """Reversible GCN: reversible layers with the sums of graph convolution."""
 
 
 class RevGat(Reversible):
-    """Reversible, with attention over closed neighbourhoods."""
+    """Reversible GAT: reversible layers with attention over closed neighbourhoods."""
 
     by_sums = False
 

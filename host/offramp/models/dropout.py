@@ -11,7 +11,7 @@ from offramp import splitmix_tensor
 from offramp.splitmix import GOLDEN, mix
 
 _BITS = 53
-"""Bits of a random word that decide; a float64 holds as many."""
+"""Bits of a random word that decide; a float64 holds that many."""
 _UNUSED = 64 - _BITS
 
 
@@ -19,8 +19,8 @@ class VertexDropout:
     """Zeroes elements with a probability; the mask is a function of seed, step, layer, vertex and column.
 
     Attributes:
-        probability: of a zero; 0 switches it off.
-        step: of the training: set by the trainer before each.
+        probability: probability of a zero; 0 switches dropout off.
+        step: training step, which the trainer sets before each.
     """
 
     def __init__(self, probability: float, seed: int) -> None:
@@ -29,7 +29,7 @@ class VertexDropout:
         self._seed = seed
 
     def __call__(self, x: torch.Tensor, ids: npt.NDArray[np.int64], layer: int) -> torch.Tensor:
-        """``(t, F)`` features of the vertices ``ids``, scaled by 1 / (1 - probability) where they stay."""
+        """Apply dropout to ``(t, F)`` features of the vertices ``ids``; kept ones are scaled by 1/(1 - probability)."""
         if not self.probability:
             return x
         if x.is_cuda:
@@ -39,13 +39,13 @@ class VertexDropout:
         return x * keep / (1 - self.probability)
 
     def mask(self, ids: npt.NDArray[np.int64], width: int, layer: int) -> npt.NDArray[np.bool_]:
-        """``(t, width)``: which elements stay."""
+        """``(t, width)`` mask of the elements that are kept."""
         rows = mix(ids.astype(np.uint64) ^ self._key(layer))[:, np.newaxis]
         columns = np.arange(width, dtype=np.uint64) * np.uint64(GOLDEN)
         return mix(rows + columns) >> np.uint64(_UNUSED) >= np.uint64(self.probability * 2**_BITS)
 
     def _mask_on(self, device: torch.device, ids: npt.NDArray[np.int64], width: int, layer: int) -> torch.Tensor:
-        """The bits of :meth:`mask`, made where the features are."""
+        """The same mask, computed on the features' device."""
         key = int(self._key(layer)[0].astype(np.int64))
         rows = splitmix_tensor.mix(torch.from_numpy(ids).to(device) ^ key)[:, None]
         columns = torch.arange(width, device=device) * splitmix_tensor.signed(GOLDEN)

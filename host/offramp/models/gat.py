@@ -27,13 +27,13 @@ class Gat(Model):
 
     @classmethod
     def check(cls, settings: ModelSettings) -> None:
-        """Refuse hidden widths that heads do not share evenly."""
+        """Refuse hidden widths that are not multiples of the number of heads."""
         if settings.hidden % settings.heads:
             raise SettingsError("hidden", f"expected a multiple of {{heads}} {settings.heads}", settings.hidden)
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """A model with the settings' heads."""
+        """The model with the settings' number of heads."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout, heads=settings.heads)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:
@@ -52,7 +52,7 @@ class Gat(Model):
         return message
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
-        """The attention of every head, with ELU but for the last layer."""
+        """The attention of every head, with ELU except after the last layer."""
         source, target, bias = (of[number - 1] for of in (self.sources, self.targets, self.biases))
         message = given.message
         values = message.view(len(message), self.heads, message.shape[1] // self.heads)  # also of no messages

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class Gcn(Model):
-    """Graph convolution layers, ``A h W + b``, with ReLU in between; the last one gives the class scores."""
+    """Graph convolution layers, ``A h W + b``, with ReLU in between; the last layer gives the class scores."""
 
     sampled = True
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """A model with the settings' sums."""
+        """The model with the settings' aggregator."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout, aggregator=settings.aggregator)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, aggregator: str = "gcn") -> None:
-        """Initialised from ``seed`` alone: equal on every worker, for any number of workers.
+        """Initialise from ``seed`` alone: weights are equal on every worker, for any number of workers.
 
         Args:
             widths: input features, hidden widths, classes.
-            seed: of weights and dropout.
+            seed: seed of weights and dropout.
             dropout: probability with which a hidden value is zeroed in training.
             aggregator: one of :data:`offramp.models.aggregation.AGGREGATORS`.
         """
@@ -48,7 +48,7 @@ class Gcn(Model):
         return Linear(self.weights[number - 1]).before(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
-        """``A h W + b``, with ReLU but for the last."""
+        """``A h W + b``, with ReLU except after the last layer."""
         z = view.aggregate(given.message, self.aggregator)
         z = Linear(self.weights[number - 1]).after(z) + self.biases[number - 1]
         return self.hidden(number, view, torch.relu(z)) if number < self.layers else z

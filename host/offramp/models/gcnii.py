@@ -43,7 +43,7 @@ class Gcnii(Model):
         return torch.relu(features @ weight + bias)
 
     def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The state itself travels."""
+        """The state itself is the message."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:

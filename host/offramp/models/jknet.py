@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class JkNet(Gcn):
-    """Graph convolution layers with ReLU; a dense layer makes class scores of all their states, concatenated."""
+    """Graph convolution layers with ReLU; a dense layer computes class scores from all their states, concatenated."""
 
     dense_readout = True
     pipelined = False
@@ -27,7 +27,7 @@ class JkNet(Gcn):
 
     @classmethod
     def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
-        """A model with the sums of its paper."""
+        """The model with the sums of its paper."""
         return cls(widths, seed=settings.seed, dropout=settings.dropout)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
@@ -36,7 +36,7 @@ class JkNet(Gcn):
         self.out = nn.ParameterList([self.weight(sum(widths[1:-1]), widths[-1]), torch.zeros(widths[-1])])
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
-        """``relu(A h W + b)``, the last layer's too."""
+        """``relu(A h W + b)``, also in the last layer."""
         h = super().combine(number, view, given)
         return self.hidden(number, view, torch.relu(h)) if number == self.layers else h
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker's share of the graph as a view: neighbours of other workers come as sums."""
+"""One worker's part of the graph as a view: other workers' neighbours arrive as sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RemoteSum = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Neighbourhood(View):
-    """All vertices of a worker, sources and targets at once; a propagator delivers what remote neighbours add."""
+    """All vertices of a worker, both sources and targets; a propagator delivers what remote neighbours contribute."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class Neighbourhood(View):
         self._remote_sum = remote_sum
 
     def sum(self, y: torch.Tensor) -> torch.Tensor:
-        """``(n, F)`` to ``(n, F)``, over local and remote neighbours."""
+        """Sum ``(n, F)`` to ``(n, F)`` over local and remote neighbours."""
         y = y.to(self.dtype)
         remote = self._remote_sum(y[self._boundary])
         return self_adjoint(self._adjacency.matmul, y).index_add(0, self._boundary, remote)
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:
-        """``x`` itself, as every source is a target."""
+        """``x`` itself, since every source is a target."""
         return x
 
 
@@ -55,7 +55,7 @@ def as_features(
 
 
 def stacked(own: object, received: object) -> object:
-    """Features of own vertices, then of others, dense or sparse as they are."""
+    """Features of own vertices followed by those of others, dense or sparse as they are."""
     if sp.issparse(own):
         return sp.vstack([sp.csr_matrix(own), sp.csr_matrix(received)], format="csr")
     return np.concatenate([np.asarray(own), np.asarray(received)])

@@ -31,7 +31,7 @@ class Sage(Model):
         self.biases = nn.ParameterList(torch.zeros(out) for _, out in shapes)
 
     def _message(self, number: int, h: Features) -> torch.Tensor:
-        """Neighbours' part where that is narrower."""
+        """The neighbours' part, if it is narrower."""
         return Linear(self.neighbour[number - 1]).before(h)
 
     def _kept(self, number: int, h: Features) -> torch.Tensor:
@@ -40,7 +40,7 @@ class Sage(Model):
         return own
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
-        """The sum of both, with ReLU but for the last."""
+        """The sum of both parts, with ReLU except after the last layer."""
         assert given.own is not None
         mean = (view.sum(given.message) - view.of_targets(given.message)) / view.neighbours
         z = given.own + Linear(self.neighbour[number - 1]).after(mean)
@@ -48,7 +48,7 @@ class Sage(Model):
 
     @property
     def trains_first_message(self) -> bool:
-        """Only where it narrows."""
+        """Whether the first layer narrows."""
         return Linear(self.neighbour[0]).narrows
 
     def _combining(self, number: int) -> list[nn.Parameter]:

@@ -19,7 +19,7 @@ Operator = Callable[[torch.Tensor], torch.Tensor]
 def torch_csr(
     matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: torch.device | None = None
 ) -> torch.Tensor:
-    """The matrix as a torch CSR tensor, by default in main memory."""
+    """A matrix as a torch CSR tensor, by default in main memory."""
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
@@ -47,7 +47,7 @@ class _SelfAdjoint(torch.autograd.Function):
 
 
 def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
-    """``operator(x)`` for a linear operator that is its own transpose: the gradient takes the same way.
+    """Apply a linear ``operator`` that is its own transpose, so that the gradient is computed in the same way.
 
     The adjacency of an undirected graph is such an operator, whole or restricted to the edges inside or
     between workers, so forward and backward need the same exchange (switchgnn.md section 2).
@@ -81,7 +81,7 @@ class SparseMatrix:
 
     @cached_property
     def transposed(self) -> torch.Tensor:
-        """``(s, t)``: made when the first gradient needs it."""
+        """``(s, t)`` transpose, made when the first gradient needs it."""
         return torch_csr(self._matrix.T.tocsr(), self.values.dtype, self.values.device)
 
     def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
@@ -102,13 +102,13 @@ class _Project(torch.autograd.Function):
 
 
 class FeatureMatrix(Protocol):
-    """Constant features ``(n, F)`` that are no plain tensor."""
+    """Constant features ``(n, F)`` that are not a plain tensor."""
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         """``(n, out)`` from ``(F, out)``, with the gradient of the weight."""
 
     def head(self, count: int) -> FeatureMatrix:
-        """Those of the first ``count`` vertices."""
+        """Features of the first ``count`` vertices."""
 
     def to_dense(self) -> torch.Tensor:
         """The features as a dense ``(n, F)`` tensor."""
@@ -126,7 +126,7 @@ class SparseFeatures:
         self._heads: dict[int, SparseFeatures] = {}
 
     def head(self, count: int) -> SparseFeatures:
-        """Those of the first ``count`` vertices; kept, as each epoch asks for the same."""
+        """Features of the first ``count`` vertices; cached, as each epoch asks for the same."""
         if count not in self._heads:
             self._heads[count] = SparseFeatures(self._source[:count], self._dtype, self._features.device)
         return self._heads[count]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a layer sees of the graph: rows of source vertices come in, rows of target vertices go out."""
+"""A layer's view of the graph: rows of source vertices in, rows of target vertices out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class View(ABC):
     """A bipartite piece of the graph with ``s`` source and ``t`` target vertices.
 
-    The closed neighbourhood of every target, the target itself among it, lies in the sources.
+    The sources contain the closed neighbourhood of every target, including the target itself.
 
     Attributes:
-        ids: ``(t,)`` int64 vertices of the whole graph that the targets are.
+        ids: ``(t,)`` int64 ids of the targets in the whole graph.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class View(ABC):
         dtype: torch.dtype,
         device: torch.device | None = None,
     ) -> None:
-        """``*_degree``: neighbours in the whole graph, the vertex itself aside; ``device``: by default main memory."""
+        """``*_degree``: neighbours in the whole graph, without the vertex; ``device``: by default main memory."""
         self.ids = ids
         self.dtype, self.device = dtype, device
         self._degrees = source_degree, target_degree
@@ -50,26 +50,26 @@ class View(ABC):
 
     @cached_property
     def neighbours(self) -> torch.Tensor:
-        """``(t, 1)`` neighbours of each target, at least 1."""
+        """``(t, 1)`` number of neighbours of each target, at least 1."""
         return torch.from_numpy(np.maximum(self._degrees[1], 1)).to(self.device, self.dtype).unsqueeze(1)
 
     def aggregate(self, x: torch.Tensor, aggregator: str) -> torch.Tensor:
-        """``(s, F)`` features to ``(t, F)``: ``z_v = t_v sum over u of s_u x_u``, v itself included."""
+        """Aggregate ``(s, F)`` to ``(t, F)``: ``z_v = t_v sum over u of s_u x_u``, v itself included."""
         source, target = self.factors(aggregator)
         return target * self.sum(source * x)
 
     @abstractmethod
     def sum(self, y: torch.Tensor) -> torch.Tensor:
-        """``(s, F)`` to ``(t, F)``: the sum over each target's closed neighbourhood."""
+        """Sum ``(s, F)`` to ``(t, F)`` over each target's closed neighbourhood."""
 
     @abstractmethod
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:
         """The ``(t, F)`` rows of the targets among ``(s, F)``."""
 
     def attend(self, values: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """``(s, heads, F)`` values to ``(t, heads, F)``, weighted by attention over each closed neighbourhood.
+        """Map ``(s, heads, F)`` values to ``(t, heads, F)``, weighted by attention over each closed neighbourhood.
 
         An edge's score is ``LeakyReLU(target + source)`` of ``(s, heads)`` and ``(t, heads)`` scores (GAT, Velickovic
-        et al. 2018, eq. 3). Only views that hold the neighbours' rows, not their sums, have it.
+        et al. 2018, eq. 3). Only views that hold the neighbours' rows, not their sums, support it.
         """
         raise NotImplementedError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's sources, and building them with CMake into a folder that is kept."""
+"""The agent's sources, and their build with CMake into a cached folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
-"""Commands that a build needs, and the Debian packages that they are in."""
+"""Commands that a build needs, and the Debian packages that contain them."""
 PACKAGES: Final = {
     "libdpdk-dev": "DPDK 22.11 or later",
     "libhwy-dev": "Highway, for SIMD",
@@ -49,7 +49,7 @@ def source_root() -> Path:
 
 
 def missing(sysroot: bool = False) -> list[str]:
-    """Debian packages that a build lacks; in a sysroot the libraries are those of the sysroot."""
+    """Debian packages that a build needs and the machine lacks; with a sysroot, libraries come from the sysroot."""
     found = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     if sysroot:
         return found
@@ -65,7 +65,8 @@ class Variant:
     """A kind of build.
 
     Attributes:
-        sysroot: with DPDK for ``arch``; without one another architecture gets the offloads and their tests only.
+        sysroot: folder with DPDK for ``arch``; without one, another architecture gets only the offloads and their
+            tests.
     """
 
     arch: Annotated[
@@ -98,7 +99,7 @@ class Variant:
         """CMake's options.
 
         Raises:
-            OfframpError: there is no compiler for it.
+            OfframpError: there is no compiler for the architecture.
         """
         options: list[str] = []
         if self.arch == "aarch64":
@@ -113,20 +114,20 @@ class Variant:
 
 
 def cache_folder(variant: str = "release") -> Path:
-    """Where a build of these sources is kept."""
+    """Folder in which a build of these sources is kept."""
     return kept_folder("nic", source_root(), variant, without=("ports", "store", "worker"))
 
 
 def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
-    """Build the agent unless that is done; the folder with the programs.
+    """Build the agent unless it is built already; returns the folder with the programs.
 
     Args:
-        folder: of the build; by default one in the user's cache, by the sources' contents.
-        options: for CMake.
-        target: what to build; None: all.
+        folder: folder of the build; by default one in the user's cache, named by the sources' contents.
+        options: options for CMake.
+        target: target to build; None: all.
 
     Raises:
-        OfframpError: something needed is missing, naming the package, or it does not build.
+        OfframpError: a needed package is missing (the message names it), or the build fails.
     """
     lacking = missing(any(option.startswith("-DOFFRAMP_SYSROOT") for option in options))
     if lacking:
@@ -139,7 +140,7 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
 
 
 def agent_program(folder: Path | None = None) -> Path:
-    """The agent, built if it is not there.
+    """Path of the agent, which is built if it does not exist.
 
     Raises:
         OfframpError: as :func:`build`; or the one in the cache is not this user's alone to write.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the agent: memory for messages and answers, and a queue; whatever is shared survives the agent."""
+"""Requests to the agent: memory for messages and answers, and a queue; shared memory survives the agent."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Client:
     """One queue of one agent.
 
     Args:
-        path: of the agent's control socket.
-        entries: unfinished requests at a time, a power of two.
+        path: path of the agent's control socket.
+        entries: most outstanding requests, a power of two.
         memory: bytes for messages and answers.
 
     Raises:
@@ -65,7 +65,7 @@ class Client:
 
     @property
     def gone(self) -> bool:
-        """Whether the agent is."""
+        """Whether the agent is gone."""
         return self.rings.gone
 
     @property
@@ -74,7 +74,7 @@ class Client:
         return list(self._sent)
 
     def set_tables(self, function: int, memory: SharedMemory, *parameters: int) -> None:
-        """Give a function its tables: all of ``memory``'s first bytes that the parameters ask for.
+        """Give a function its tables, at the start of ``memory``, with the size that the parameters imply.
 
         Raises:
             OfframpError: the agent refuses them.
@@ -83,14 +83,14 @@ class Client:
         self._send_tables(function)
 
     def submit(self, function: int, request: int, message: Message, room: int, most: int = 0) -> bool:
-        """Queue a request; False where there is no room for it.
+        """Queue a request; False if there is no room for it.
 
         Args:
             function: a number of :class:`wire.Function`.
-            request: the caller's number, not in use.
-            message: copied.
+            request: the caller's number, which must not be in use.
+            message: the message, which is copied.
             room: bytes for the answer.
-            most: what ``room`` may grow to where the answer turns out to be longer.
+            most: size to which ``room`` may grow if the answer turns out to be longer.
 
         Raises:
             OfframpError: the agent is gone, or the request could never fit.
@@ -117,12 +117,12 @@ class Client:
         return True
 
     def replies(self) -> list[Reply]:
-        """Those that have come; does not wait."""
+        """Replies that have arrived, without waiting."""
         found = []
         for done in self.rings.completions():
             sent = self._sent.pop(done.request, None)
             if sent is None:
-                raise OfframpError(f"agent {self.path}: answered request {done.request}, which nobody made")
+                raise OfframpError(f"agent {self.path}: answered request {done.request}, which was not made")
             if done.status == wire.NO_ROOM and self._again(done.request, sent):
                 continue
             length = min(done.length, sent.room)
@@ -132,7 +132,7 @@ class Client:
         return found
 
     def wait(self, timeout_s: float) -> list[Reply]:
-        """Replies, at least one unless the time is over or the agent is gone."""
+        """Wait for replies: at least one, unless the time is over or the agent is gone."""
         deadline = time.monotonic() + timeout_s
         looks = 0
         while not (found := self.replies()):
@@ -145,28 +145,28 @@ class Client:
         return found
 
     def abandon(self) -> list[int]:
-        """Forget what is unfinished; its numbers."""
+        """Forget outstanding requests; returns their numbers."""
         numbers = list(self._sent)
         self._sent.clear()
         self._arena = Arena(self._start, self.shared.size)
         return numbers
 
     def reconnect(self) -> None:
-        """Connect again with the same tables; unfinished requests must be abandoned.
+        """Reconnect with the same tables; outstanding requests must be abandoned first.
 
         Raises:
-            OfframpError: there is no answer, or the agent does not release the memory.
+            OfframpError: no agent is there, or the agent does not release the memory.
         """
         self.connection.close()
         if not self.rings.ended(_END_S):
-            raise OfframpError(f"agent {self.path}: does not let go of its memory within {_END_S:g} s")
+            raise OfframpError(f"agent {self.path}: does not release its memory within {_END_S:g} s")
         self.rings.close()
         self._connect()
         for function in self._tables:
             self._send_tables(function)
 
     def close(self) -> None:
-        """Give everything back; twice does no harm."""
+        """Release everything; a second call does nothing."""
         self.rings.close()
         self.connection.close()
         self.shared.close()
@@ -196,7 +196,7 @@ class Client:
         )
 
     def _again(self, request: int, sent: _Sent) -> bool:
-        """Ask once more with more room, if there may be any."""
+        """Repeat a request with more room for its answer, if allowed."""
         room = min(2 * sent.room, sent.most)
         if room <= sent.room:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hermod's end host in the agent: coflows go out in strict order, a frame at a time, marked with their DSCP.
+"""Hermod's end host in the agent: coflows go out in strict order, frame by frame, marked with their DSCP.
 
 What :class:`offramp.hermod.endhost.endpoint.Endpoint` does with TCP connections the agent does on a port, with frames
 of at most 1,408 bytes: a more urgent coflow overtakes after the frames that the port already has, at most 64.
@@ -27,7 +27,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
 CELL: Final = 1408
-"""Bytes of a frame; pieces of a transfer end at multiples of it."""
+"""Payload bytes of a frame; pieces of a transfer end at multiples of it."""
 CLASSES: Final = 8
 """Strict priority queues of a port; the first is that of control frames."""
 _ENTRIES: Final = 256
@@ -35,11 +35,11 @@ _ANSWER: Final = 256
 
 
 class Host(NamedTuple):
-    """Where a rank is.
+    """Addresses of a rank.
 
     Attributes:
-        mac: six bytes: its own in one network, else the router's.
-        ip: IPv4.
+        mac: six bytes: its own within one network, else the router's.
+        ip: IPv4 address.
     """
 
     mac: bytes
@@ -47,14 +47,14 @@ class Host(NamedTuple):
 
     @classmethod
     def of_rank(cls, rank: int) -> Self:
-        """Addresses for a network that has no others, up to rank 65,534."""
+        """Addresses for a network without any of its own, up to rank 65,534."""
         return cls(struct.pack(">HI", 0x0200, rank + 1), socket.inet_ntoa(struct.pack(">I", 0x0A000001 + rank)))
 
     def pack(self) -> bytes:
         """The bytes that the agent reads.
 
         Raises:
-            OfframpError: no such address.
+            OfframpError: an address is invalid.
         """
         try:
             ip = socket.inet_aton(self.ip)
@@ -70,7 +70,7 @@ class Exchange:
     """A coflow that was handed over.
 
     Attributes:
-        done: whether all of it has come, and what was sent has come there.
+        done: whether everything has been received, and everything sent has arrived.
         received: bytes by peer, once done.
     """
 
@@ -87,15 +87,15 @@ class CoflowPort:
 
     Args:
         link: ``nic:SOCKET#PORT``.
-        rank: of this process.
-        hosts: of all ranks, in their order.
-        priorities: of the job; by default all coflows are alike.
-        memory: bytes for what is sent and received at a time.
-        retry_s: without news for so long, something is repeated.
-        loss: of frames that come in, to try it with; from ``seed``.
+        rank: rank of this process.
+        hosts: addresses of all ranks, in order.
+        priorities: priorities of the job; by default all coflows are equal.
+        memory: bytes for data being sent and received.
+        retry_s: seconds without progress after which frames are retransmitted.
+        loss: probability of dropping an incoming frame, for tests, drawn from ``seed``.
 
     Raises:
-        OfframpError: no agent, no such port, another worker on it, or ranks that make no sense.
+        OfframpError: there is no agent or port, the port has another worker, or the ranks are invalid.
     """
 
     def __init__(
@@ -153,17 +153,17 @@ class CoflowPort:
         factors: Factors | None = None,
         order: Iterable[Span] | None = None,
     ) -> Exchange:
-        """Hand a coflow over.
+        """Hand over a coflow.
 
         Args:
-            message: 32 bits, the same at both ends of each transfer, and no other's between the two at that time.
-            outgoing: bytes for peers, which are copied into shared memory.
-            incoming: how many bytes come from peers.
-            factors: its priority; None: the last.
-            order: what is sent first; by default a frame for each peer in turn.
+            message: id of 32 bits, the same at both ends of each transfer, and unique between the two at that time.
+            outgoing: bytes for each peer, which are copied into shared memory.
+            incoming: number of bytes expected from each peer.
+            factors: its priority; None: the lowest.
+            order: order of transmission; by default a frame for each peer in turn.
 
         Raises:
-            OfframpError: a factor outside the job, no room, or the agent is gone.
+            OfframpError: a factor is out of the job's range, there is no room, or the agent is gone.
         """
         if self._rings.gone or self._rings.full:
             raise OfframpError("coflows: the agent is gone" if self._rings.gone else "coflows: too many at a time")
@@ -189,10 +189,11 @@ class CoflowPort:
         return made
 
     def wait(self, exchange: Exchange, timeout_s: float = 10.0) -> dict[int, bytes]:
-        """What has come from peers, by peer.
+        """Wait for a coflow; returns the bytes received from each peer.
 
         Raises:
-            OfframpError: it has not all come, or not all arrived, within the time; the agent refused it, or is gone.
+            OfframpError: data was not all received, or did not all arrive at peers, in time; the agent refused the
+                coflow, or is gone.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -207,7 +208,7 @@ class CoflowPort:
             self._rings.wait(left)
 
     def poll(self) -> None:
-        """Hear what is over, without waiting.
+        """Process completions without waiting.
 
         Raises:
             OfframpError: the agent refused a coflow, or is gone.
@@ -218,7 +219,7 @@ class CoflowPort:
             raise OfframpError("coflows: the agent is gone")
 
     def close(self) -> None:
-        """Leave the agent; what is not over is given up."""
+        """Disconnect from the agent; unfinished coflows are abandoned."""
         self._rings.close()
         self._connection.close()
         self._memory.close()
@@ -251,7 +252,7 @@ class CoflowPort:
         return at, len(content)
 
     def _place(self, mark: Mark, factors: Factors | None) -> int:
-        """Its class on the port: the queue that switches give its DSCP, the first of the agent's being control's."""
+        """The coflow's class on the port: its DSCP's queue in the switches, after the class of control frames."""
         plan = self.priorities.plan
         if plan is None or factors is None:
             return CLASSES - 1 if plan is not None else 1

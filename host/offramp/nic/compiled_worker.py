@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of SwitchGNN, on a Unix socket or in shared memory, whose endpoint is the agent's (``smartnic/worker``)."""
+"""A worker of SwitchGNN on a Unix socket or in shared memory that runs the agent's endpoint (``smartnic/worker``)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _LINK: Final = ("received", "sent", "malformed")
-"""What the library counts of :class:`LinkStats`, in its order."""
+"""Fields of :class:`LinkStats` that the library counts, in its order."""
 _STATS: Final = struct.Struct(f"={8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
 
 
 class WorkerOutcome(IntEnum):
-    """What a call came to; ``offramp_worker_outcome``."""
+    """Result of a call, ``offramp_worker_outcome``."""
 
     DONE = 0
     INTERRUPTED = 1
@@ -49,15 +49,15 @@ class CompiledWorker:
 
     Args:
         index: this worker.
-        plans: those that the switch has, in the same order for every worker.
+        plans: the switch's plans, in the same order for every worker.
         io: link to the worker's switch port, which this object closes.
-        timeout_s: how long nothing new may arrive before an exchange fails.
+        timeout_s: seconds without anything new after which an exchange fails.
         window: frames sent before the link is read again.
-        recovery: what to do about loss.
-        racks: the leaf of each worker; empty where there is one switch.
+        recovery: settings for the recovery from loss.
+        racks: leaf of each worker; empty if there is a single switch.
 
     Raises:
-        OfframpError: the library cannot be had, or refuses the plans.
+        OfframpError: the library is not available, or refuses the plans.
     """
 
     def __init__(
@@ -87,25 +87,25 @@ class CompiledWorker:
 
     @property
     def stats(self) -> WorkerStats:
-        """What was sent, received and refused so far."""
+        """Counts of what was sent, received and refused so far."""
         numbers = self._counts()
         up, down = Link(*numbers[:4]), Link(*numbers[4:8])
         return WorkerStats(up, down, *numbers[8 : -len(_LINK)])
 
     @property
     def link(self) -> LinkStats:
-        """What this end of the link carried and lost so far."""
+        """Counts of what this end of the link carried and lost so far."""
         return LinkStats(**dict(zip(_LINK, self._counts()[-len(_LINK) :], strict=True)))
 
     def boundary(self, plan_index: int) -> IntArray:
-        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it returns."""
         return self.boundaries[plan_index]
 
     def start(self) -> None:
         """Wait until all workers are ready.
 
         Raises:
-            OfframpError: they were not within the time-out, or the link is gone.
+            OfframpError: they were not ready within the time-out, or the link is gone.
         """
         self._library.offramp_worker_start(self._worker)
         self._run()

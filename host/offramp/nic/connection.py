@@ -19,18 +19,19 @@ from offramp_base.wire.structures import Structure
 
 ANSWER_S: Final = 10.0
 MOST_ANSWER: Final = 1 << 20
-"""Bytes of an answer."""
+"""Largest answer in bytes."""
 
 
 class Connection:
-    """What can be asked of the agent.
+    """A connection to the agent and the requests that it answers.
 
     Attributes:
-        cores, ports: that it has.
-        functions: names of what it can do.
+        cores, ports: numbers of its cores and ports.
+        functions: names of its functions.
 
     Raises:
-        OfframpError: nothing listens at ``path``, no permission, another version; later: what the agent complained of.
+        OfframpError: nobody listens at ``path``, permission is denied, or the version differs; later: the agent's
+            error.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -54,10 +55,10 @@ class Connection:
         self.functions = body[wire.HELLO_REPLY.size :].decode(errors="replace").split("\n")
 
     def ask(self, kind: int, body: bytes = b"", fd: int | None = None) -> tuple[bytes, int | None]:
-        """The agent's answer and a descriptor that came with it.
+        """Send a request; returns the agent's answer and the descriptor that came with it, if any.
 
         Raises:
-            OfframpError: what it complained of, after which it has cut this connection off; or it is gone.
+            OfframpError: the agent reported an error and closed this connection, or it is gone.
         """
         got = None
         rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
@@ -80,12 +81,12 @@ class Connection:
         return answer, got
 
     def share(self, memory: SharedMemory) -> int:
-        """Have the agent map ``memory``; the number of the region."""
+        """Make the agent map ``memory``; returns the number of the region."""
         answer, _ = self.ask(wire.Kind.MAP, wire.MAP.pack(memory.size), memory.fd)
         return int(self._unpack(wire.NUMBER, answer)[0])
 
     def queue(self, region: int, offset: int, entries: int) -> tuple[int, socket.socket]:
-        """Have the agent serve rings there; the number of the queue, and its bell."""
+        """Make the agent serve rings in a region; returns the number of the queue, and its bell."""
         answer, fd = self.ask(wire.Kind.QUEUE, wire.QUEUE.pack(region, entries, offset))
         if fd is None:
             raise OfframpError(f"agent {self.path}: gave no bell for a queue")
@@ -98,11 +99,11 @@ class Connection:
         return int(self._unpack(wire.NUMBER, answer)[0]), bell
 
     def stats(self) -> dict[str, Any]:
-        """What the agent counts."""
+        """The agent's statistics."""
         return parse_object(self.ask(wire.Kind.STATS)[0], f"agent {self.path}: statistics")
 
     def close(self) -> None:
-        """Leave: the agent forgets everything of this client."""
+        """Disconnect; the agent forgets everything of this client."""
         self._socket.close()
 
     def _unpack(self, layout: Structure, answer: bytes) -> tuple[Any, ...]:

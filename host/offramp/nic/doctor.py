@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what the agent needs on this machine, and advice on what is missing."""
+"""Checks of what the agent needs on this machine, with a remedy for whatever is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PMDS: Final = {
 
 
 def checks() -> Iterator[Check]:
-    """All checks, none of which changes anything on the machine."""
+    """All checks, none of which changes the machine."""
     lacking = missing()
     for package in [*TOOLS.values(), "libdpdk-dev", "libhwy-dev"]:
         there = package not in lacking
@@ -47,7 +47,7 @@ def checks() -> Iterator[Check]:
 
 
 def _driver(library: str) -> bool:
-    """Whether DPDK's folder of drivers has the library, in any version."""
+    """Whether DPDK's folder of drivers contains the library, in any version."""
     if shutil.which("pkg-config") is None:
         return False
     command = ["pkg-config", "--variable=libdir", "libdpdk"]

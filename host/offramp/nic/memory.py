@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of memory that the agent maps (:mod:`offramp_base.sealed_memory`), given out in pieces."""
+"""Allocation in memory that the agent maps (:mod:`offramp_base.sealed_memory`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LINE: Final = 64
 
 
 class Arena:
-    """Pieces of a stretch of memory, each at a multiple of 64: first fit, joined again when they are given back."""
+    """First-fit allocator for pieces of memory at multiples of 64; adjacent free pieces are joined."""
 
     def __init__(self, start: int, end: int) -> None:
         self._free = [(start, end)]
         self.size = end - start
 
     def take(self, length: int) -> int | None:
-        """Offset of a free piece of ``length`` bytes; None if no hole is that large."""
+        """Offset of a new piece of ``length`` bytes; None if no hole is long enough."""
         length = max(-(-length // LINE), 1) * LINE
         for place, (start, end) in enumerate(self._free):
             if end - start >= length:
@@ -26,7 +26,7 @@ class Arena:
         return None
 
     def give(self, start: int, length: int) -> None:
-        """Give a piece back that :meth:`take` gave."""
+        """Free a piece that :meth:`take` returned."""
         end = start + max(-(-length // LINE), 1) * LINE
         insort(self._free, (start, end))
         place = self._free.index((start, end))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent's counters as metrics in Prometheus' text format (version 0.0.4)."""
+"""An agent's statistics as metrics in Prometheus' text format (version 0.0.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AGENT: Final = {
     "cut_off": ("counter", "cut_off_total", "Clients that were cut off."),
     "requests": ("counter", "requests_total", "Requests that were carried out."),
 }
-"""Metrics by name in the statistics: kind, name behind the prefix, help."""
+"""By name in the statistics: kind of the metric, its name behind the prefix, help."""
 _PORT: Final = {
     "missed": ("missed_total", "Frames that a port lost for want of room."),
     "unmatched": ("unmatched_total", "Frames that no rule of a port matched: dropped."),
@@ -66,5 +66,5 @@ def _sample(name: str, value: int, **labels: object) -> str:
 
 
 def escaped(value: str) -> str:
-    """A label's value between its quotation marks."""
+    """A label's value, escaped for its quotation marks."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

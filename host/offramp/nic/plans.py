@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's share of SwitchGNN's plans as the agent reads it (``smartnic/lib/switchgnn/plan.hpp``).
+"""A worker's part of SwitchGNN's plans in the agent's format (``smartnic/lib/switchgnn/plan.hpp``).
 
-32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks, segments of a packet at most; for each
-block its id, then lists, each behind its length.
+32-bit little-endian numbers: magic, number of plans; for each plan chunks, rows, blocks, most segments of a packet; for
+each block its id, then lists, each preceded by its length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
 def share(
     plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()
 ) -> list[tuple[Plan, IntArray, list[LocalBlock]]]:
-    """What ``worker`` has of ``plans``; ``racks`` is the leaf of each worker."""
+    """The part of ``plans`` that ``worker`` has; ``racks`` is the leaf of each worker."""
     found = []
     for plan in plans:
         boundary = boundary_of(list(plan.blocks), worker)
@@ -34,7 +34,7 @@ def share(
 
 
 def write(shares: Shares) -> bytes:
-    """The text of :func:`share`."""
+    """Encode the result of :func:`share`."""
     parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
     for plan, boundary, blocks in shares:
         parts.append(np.array([plan.chunks, len(boundary), len(blocks), plan.lanes // LANES]))
@@ -45,7 +45,7 @@ def write(shares: Shares) -> bytes:
 
 
 def scratch_bytes(shares: Shares) -> int:
-    """Memory for the sums of all blocks of the largest plan."""
+    """Bytes of memory for the sums of all blocks of the largest plan."""
     return max((8 * plan.width * sum(len(b.vertices) for b in blocks) for plan, _, blocks in shares), default=0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a port, or a card, lacks of what the agent can use: the agent opens it, asks its driver, and lets go of it."""
+"""Checks of a port or card by the agent, which opens it, asks its driver and closes it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from offramp_base.checks import Check
 
 _START_S: Final = 60.0
 _FRAME: Final = 1468
-"""Bytes behind Ethernet's header of the longest frame: a datagram of Hermod's."""
+"""Bytes after the Ethernet header of the longest frame, a datagram of Hermod's."""
 _PCI: Final = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?=$|[,@])", re.ASCII | re.IGNORECASE)
 _DEVICES: Final = Path("/sys/bus/pci/devices")
 
 
 def port_checks(port: str, queues: int, program: Path | None = None) -> Iterator[Check]:
-    """Findings of the agent about a port, as it would open it with ``queues`` queues.
+    """Checks of a port by the agent, which opens it with ``queues`` queues.
 
-    Nothing is changed for good; a port that another program has, such as a running agent, cannot be asked.
+    Nothing is changed permanently; a port that another program uses, such as a running agent, cannot be checked.
     """
     card = _PCI.match(port)
     if card is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent as a child process of a program that needs one."""
+"""An agent as a child process."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ STOP_S: Final = 5.0
 
 
 class AgentProcess:
-    """An agent of this process' own, which ends with it however it ends; a context manager.
+    """An agent that belongs to this process and ends with it, however that ends; a context manager.
 
     Args:
-        ports: interfaces or DPDK's devices.
-        cores: that work.
-        compression: as of the agent's ``--compression``.
+        ports: interfaces or DPDK devices.
+        cores: cores that work.
+        compression: value of the agent's ``--compression``.
         program: the agent; by default the installed one, or one that is built now.
-        launcher: command that starts it, such as ``ip netns exec NAME``.
-        arguments: further ones for the agent.
+        launcher: command prefix that starts it, such as ``ip netns exec NAME``.
+        arguments: further arguments of the agent.
 
     Attributes:
-        path: of its control socket.
+        path: path of its control socket.
 
     Raises:
-        OfframpError: it does not start, with what it said; later: it is gone.
+        OfframpError: it does not start (the message is its own); later: it is gone.
     """
 
     def __init__(
@@ -78,23 +78,23 @@ class AgentProcess:
 
     @property
     def log(self) -> str:
-        """What it wrote to its standard error."""
+        """The agent's standard error so far."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     def start(self) -> None:
-        """Start it, also again after it was killed.
+        """Start it, or restart it after it was killed.
 
         Raises:
-            OfframpError: it does not start, with what it said.
+            OfframpError: it does not start; the message is its own.
         """
         self._log.unlink(missing_ok=True)
         self._process = self._launch()
 
     def upgrade(self) -> int:
-        """Have a new agent take the place of the running one, with its clients; the old one's exit code.
+        """Replace the running agent, with its clients, by a new one; returns the old one's exit code.
 
         Raises:
-            OfframpError: it does not, with what it said; the old one goes on.
+            OfframpError: the new one fails, with its message; the old one continues.
         """
         old, self._process = self.process, self._launch("--take-over")
         try:
@@ -120,19 +120,19 @@ class AgentProcess:
         return process
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """End it like ``kill -9``."""
         if self._process is not None:
             self._process.kill()
             self.stop()
 
     def stop(self) -> int | None:
-        """End it, if it runs; its exit code."""
+        """End it, if it runs; returns its exit code."""
         process, self._process = self._process, None
         return None if process is None else _end(process)
 
 
 def _end(process: subprocess.Popen[str]) -> int:
-    """End an agent, if it runs; its exit code."""
+    """End an agent, if it runs; returns its exit code."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue's rings: submissions to the agent and completions from it, without system calls but for the bell."""
+"""A queue's rings: submissions to the agent and completions from it, without system calls except for the bell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offramp_base.sealed_memory import SharedMemory
 
 
 class Submission(NamedTuple):
-    """What the agent is asked; offsets are into regions, at multiples of 8."""
+    """A request to the agent; offsets are into regions, at multiples of 8."""
 
     request: int
     function: int
@@ -28,7 +28,7 @@ class Submission(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """What the agent answered."""
+    """The agent's answer to a request."""
 
     request: int
     status: int
@@ -37,10 +37,10 @@ class Completed(NamedTuple):
 
 
 class Rings:
-    """The client's side. One thread uses it at a time."""
+    """The client's side of the rings; used by one thread at a time."""
 
     def __init__(self, memory: SharedMemory, offset: int, entries: int) -> None:
-        """Fresh rings at ``offset``, before the agent is told of them."""
+        """Create rings at ``offset``, before the agent is told of them."""
         self._view = memory.view[offset : offset + wire.queue_bytes(entries)]
         self._view[: wire.RINGS_AT] = bytes(wire.RINGS_AT)
         # One store each: struct.pack_into would show the agent a zero in between.
@@ -53,18 +53,18 @@ class Rings:
         self.gone = True
 
     def connect(self, bell: socket.socket) -> None:
-        """The agent serves the rings from now on."""
+        """Use ``bell`` from now on, since the agent serves the rings."""
         self._bell = bell
         self._poll.register(bell, select.POLLIN)
         self.gone = False
 
     @property
     def full(self) -> bool:
-        """Whether as many requests are unfinished as there are entries."""
+        """Whether as many requests are outstanding as there are entries."""
         return self._submitted - self._heard >= self._entries
 
     def submit(self, entry: Submission) -> None:
-        """Put an entry, which must not be more than fit, and ring."""
+        """Submit an entry, for which there must be room, and ring the bell."""
         at = wire.RINGS_AT + (self._submitted & self._entries - 1) * wire.SUBMISSION.size
         request, function, message_region, message, length, answer_region, answer, room = entry
         wire.SUBMISSION.pack_into(
@@ -86,10 +86,10 @@ class Rings:
             self.gone = True
 
     def completions(self) -> list[Completed]:
-        """Those that have come.
+        """Completions that have arrived.
 
         Raises:
-            OfframpError: the agent's counter says more than was submitted.
+            OfframpError: the agent's counter exceeds the number submitted.
         """
         there = self._counters[wire.COMPLETED // 8]
         if there == self._heard:
@@ -120,14 +120,14 @@ class Rings:
             self.gone = True
 
     def ended(self, timeout_s: float) -> bool:
-        """Whether the agent releases the rings, and so all memory, within the time: until then it may write."""
+        """Whether the agent releases the rings, and so all memory, in time; until it does, it may write there."""
         deadline = time.monotonic() + timeout_s
         while not self.gone and (left := deadline - time.monotonic()) > 0:
             self.wait(left)
         return self.gone
 
     def close(self) -> None:
-        """Let go of the bell and the memory."""
+        """Release the bell and the memory."""
         if self._bell is not None:
             self._bell.close()
             self._bell = None
@@ -136,9 +136,9 @@ class Rings:
         self._view.release()
 
     def _order(self) -> None:
-        """What was written before is seen before what is written after, also on CPUs that reorder.
+        """Full memory fence: earlier writes are seen before later ones, also on CPUs that reorder.
 
-        Python has no fence; a lock that is released and then taken is one.
+        Python has no fence; releasing and then acquiring a lock acts as one.
         """
         with self._lock:
             pass

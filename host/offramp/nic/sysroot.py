@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sysroot to cross-compile the agent with: Debian's packages of another architecture, unpacked into a folder.
+"""A sysroot for cross-compiling the agent: Debian's packages of another architecture, unpacked into a folder.
 
-apt works with folders of its own there: the machine's packages and architectures stay as they are, and nobody needs to
-be root.
+apt uses separate folders there: the machine's packages and architectures stay as they are, and no root rights are
+needed.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 DEBIAN: Final = {"aarch64": "arm64"}
-"""Debian's names of architectures."""
+"""Debian's names for architectures."""
 PACKAGES: Final = ("libdpdk-dev", "libhwy-dev", "librte-compress-zlib23", "librte-net-af-packet23")
-"""What the agent is built and run with there."""
+"""Packages with which the agent is built and run there."""
 _DPDK: Final = "usr/lib/{arch}-linux-gnu/pkgconfig/libdpdk.pc"
 _WORK: Final = "apt"
-"""Folder with apt's state; it is there until the sysroot is complete."""
+"""Folder with apt's state; it exists until the sysroot is complete."""
 
 
 def make_sysroot(folder: Path, arch: str = "aarch64", report: Callable[[str], None] = lambda _: None) -> Path:
     """Download and unpack what the agent needs: 300 packages, 60 MB.
 
     Args:
-        folder: becomes ``/`` of the sysroot; one that has DPDK, also by other means, is taken as it is.
-        arch: of its programs.
-        report: is told what is being done.
+        folder: becomes ``/`` of the sysroot; a folder that has DPDK already, however it got there, is used as it is.
+        arch: architecture of its programs.
+        report: called with a description of each step.
 
     Raises:
-        OfframpError: no such architecture, a folder of other things, not a Debian machine, or apt fails, with what
-            it said.
+        OfframpError: the architecture is unknown, the folder has other contents, the machine does not run Debian, or
+            apt fails (with its message).
     """
     if arch not in DEBIAN:
         raise OfframpError(f"sysroot for {arch}: expected {', '.join(DEBIAN)}")
@@ -78,7 +78,7 @@ def make_sysroot(folder: Path, arch: str = "aarch64", report: Callable[[str], No
 
 
 def _make_relative(folder: Path) -> None:
-    """Have absolute links point into the sysroot."""
+    """Make absolute links point into the sysroot."""
     for parent, directories, files in os.walk(folder):
         for name in [*directories, *files]:
             path = Path(parent, name)

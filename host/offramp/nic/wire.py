@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's control protocol and rings as bytes; ``ci/formats`` writes them for the agent's C++."""
+"""The agent's control protocol and rings as bytes; ``ci/formats`` generates them for the agent's C++."""
 
 from __future__ import annotations
 
@@ -159,10 +159,10 @@ COMPLETION: Final = Structure(
     spare="u64",
 )
 SUBMITTED, TAKEN, COMPLETED, HEARD = 0, 64, 128, 192
-"""Offsets of the counters: submissions given and taken, completions given and taken."""
+"""Offsets of the counters: submissions made and taken, completions made and taken."""
 RINGS_AT: Final = 256
 NO_ROOM: Final = 64
-"""Status: the answer is longer than the room for it."""
+"""Status: the answer is longer than its room."""
 
 PENDING: Final = 65
 """Status that never leaves the agent: the request is completed later."""
@@ -210,5 +210,5 @@ TRANSFER: Final = Structure(
 
 
 def queue_bytes(entries: int) -> int:
-    """Bytes that a queue's rings take of shared memory."""
+    """Bytes of shared memory that a queue's rings take."""
     return RINGS_AT + entries * (SUBMISSION.size + COMPLETION.size)

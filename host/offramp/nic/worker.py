@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of SwitchGNN whose transport is the agent: it hands over tensors and a doorbell, and gets sums.
+"""A worker of SwitchGNN whose transport is the agent: it hands over tensors, rings a doorbell, and receives sums.
 
-What :class:`offramp.switchgnn.worker.Worker` does with frames the agent does here. Plans, features, sums and a
-journal lie in memory of this process. When the agent dies the worker waits for one to come back at the same socket, up
-to its time-out, and the new one goes on where the journal says.
+The agent does here what :class:`offramp.switchgnn.worker.Worker` does with frames. Plans, features, sums and a journal
+lie in memory of this process. If the agent dies, the worker waits up to its time-out for one to come back at the same
+socket, and the new one resumes where the journal says.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ENTRIES: Final = 16
 _ANSWER: Final = 4096
 _AGAIN_S: Final = 0.05
 _LINK: Final = ("received", "sent", "dropped", "malformed", "missed")
-"""What the agent counts of :class:`LinkStats`, in its order; its ports have no hosts that others could pose as."""
+"""Fields of :class:`LinkStats` that the agent counts, in its order; its ports have no hosts that others could spoof."""
 _STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
 
 
@@ -50,7 +50,7 @@ def parse_nic_link(link: str) -> tuple[str, int]:
     """Control socket and port of ``nic:SOCKET#PORT``.
 
     Raises:
-        OfframpError: not of this form.
+        OfframpError: the link does not have this form.
     """
     path, mark, number = link.removeprefix(PREFIX).rpartition("#")
     port = whole_number(number)
@@ -64,15 +64,15 @@ class NicWorker:
 
     Args:
         index: this worker.
-        plans: those that the switch has, in the same order for every worker.
+        plans: the switch's plans, in the same order for every worker.
         link: ``nic:SOCKET#PORT``.
-        timeout_s: how long nothing new may arrive, or the agent be gone, before an exchange fails.
-        window, gap_s, recovery, racks: as of :class:`offramp.switchgnn.worker.Worker`.
-        faults: that the agent makes in both directions, loss and duplication; from ``seed``.
-        line_bps: at most so fast.
+        timeout_s: seconds without anything new, or without an agent, after which an exchange fails.
+        window, gap_s, recovery, racks: as for :class:`offramp.switchgnn.worker.Worker`.
+        faults: loss and duplication that the agent injects in both directions, drawn from ``seed``.
+        line_bps: most bits per second sent.
 
     Raises:
-        OfframpError: no agent, no such port, or the agent refuses the plans.
+        OfframpError: there is no agent or port, or the agent refuses the plans.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class NicWorker:
             raise
 
     def boundary(self, plan_index: int) -> IntArray:
-        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it returns."""
         return self.boundaries[plan_index]
 
     def start(self) -> None:
         """Wait until all workers are ready.
 
         Raises:
-            OfframpError: they were not within the time-out, or the agent is gone.
+            OfframpError: they were not ready within the time-out, or the agent is gone.
         """
         self._request(wire.Function.SWITCHGNN_START, b"")
 
@@ -133,7 +133,8 @@ class NicWorker:
             ``(n, F)`` int64 sums.
 
         Raises:
-            OfframpError: values that do not fit the plan; nothing new within the time-out; an agent that stays away.
+            OfframpError: the values do not fit the plan, nothing new arrives within the time-out, or the agent stays
+                away.
         """
         if not 0 <= plan_index < len(self._plans):
             raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self._plans) - 1}")
@@ -153,13 +154,13 @@ class NicWorker:
         return np.frombuffer(self._memory.view, "<i8", values.size, self._sums_at).reshape(shape).copy()
 
     def close(self) -> None:
-        """Leave the agent."""
+        """Disconnect from the agent."""
         self._rings.close()
         self._connection.close()
         self._memory.close()
 
     def _lay_out(self, text: bytes, shares: plan_text.Shares) -> None:
-        """Offsets in one region: rings, journal, message, answer, plans, values, sums, scratch."""
+        """Lay out one region: rings, journal, message, answer, plans, values, sums, scratch."""
         cells = max((len(rows) * plan.width for plan, rows, _ in shares), default=0)
         sizes = [wire.queue_bytes(_ENTRIES), 64, 64, _ANSWER, len(text), 4 * cells, 8 * cells]
         sizes.append(plan_text.scratch_bytes(shares))
@@ -205,7 +206,7 @@ class NicWorker:
         self._region, self._rings, self._connection = region, rings, connection
 
     def _request(self, function: wire.Function, message: bytes) -> None:
-        """Have the agent do something, and another agent finish it if this one dies."""
+        """Send a request to the agent; if it dies, another agent finishes it."""
         self._memory.view[self._message_at : self._message_at + len(message)] = message
         away_since: float | None = None
         while True:
@@ -233,7 +234,7 @@ class NicWorker:
         self._finish(done[0].status, bytes(self._memory.view[self._answer_at : self._answer_at + done[0].length]))
 
     def _back(self, away_s: float) -> bool:
-        """Whether an agent is there again."""
+        """Whether an agent is there again within ``away_s`` seconds."""
         try:
             self._rings.close()
             self._connection.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's library (``smartnic/worker``): built when it is first needed, and its functions for Python."""
+"""The worker's library (``smartnic/worker``): built when first needed, and its functions for Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offramp_base.private_folder import make_private
 LIBRARY: Final = "libofframp-worker.so"
 WHY_BYTES: Final = 512
 _OTHERS: Final = ("agent", "cmake", "fuzz", "ports", "store", "tests")
-"""Folders beside the library's and the endpoint's sources."""
+"""Folders beside the sources of the library and the endpoint."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ class Settings(ctypes.Structure):
 
 @cache
 def library() -> Any:
-    """The library, built and loaded when it is first needed.
+    """The library, built and loaded when first needed.
 
     Raises:
         OfframpError: it cannot be built or loaded.
@@ -69,7 +69,7 @@ def library() -> Any:
 
 @cache
 def available() -> bool:
-    """Whether the library can be had here; where it cannot, workers are Python's, and why is logged."""
+    """Whether the library is available here; if not, the reason is logged and workers run in Python."""
     try:
         library()
     except OfframpError as error:

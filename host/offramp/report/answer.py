@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first thing on the page: which way was best, in time and in bytes, and what the words mean."""
+"""The first section of the page: which way was best, in time and in bytes, and what the terms mean."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TERMS = {
 
 
 def answer(report: Report) -> str:
-    """Run times and bytes of all ways with the winners named; of one way, how to find out; nothing where none sends."""
+    """Run times and bytes of all ways with the winners named; for one way, how to compare; empty if none sends."""
     sharing = [run for run in report.runs if run.communicates]
     if not sharing:
         return ""
@@ -66,13 +66,13 @@ def _page(text: str, shown: str = "") -> str:
 
 
 def terms() -> str:
-    """What the words of the page mean."""
+    """Explanation of the page's terms."""
     rows = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in _TERMS.items())
     return f'<h2>Terms</h2><dl class="card">{rows}</dl>'
 
 
 def wire_bytes(run: Run) -> int:
-    """All that was on the links of a run, up and down."""
+    """All bytes on the links of a run, up and down."""
     return int(run.result["wire_bytes_up"] + run.result["wire_bytes_down"])
 
 

@@ -67,7 +67,7 @@ class _Frame:
 
 
 def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: Format, y_form: Format) -> str:
-    """Curves over a common x axis; where some coincide their colours alternate, so that all show."""
+    """Curves over a common x axis; where some coincide, their colours alternate so that all are visible."""
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
     ticks = nice_ticks(min(ys), max(ys), 6)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training runs on a terminal: progress, one line for each epoch, and a closing table."""
+"""Training runs on a terminal: progress, one line per epoch, and a closing table."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def epoch_progress(
     console: Console, name: str, epochs: int, *, lines: bool = True
 ) -> Iterator[Callable[[EpochRecord], None]]:
-    """A progress bar over the epochs of a run; gives what to call after each.
+    """A progress bar over the epochs of a run; yields the function to call after each epoch.
 
     Args:
         console: where to print.
-        name: of the run.
-        epochs: how many there will be.
+        name: name of the run.
+        epochs: number of epochs.
         lines: whether each epoch also gets a line of its own.
     """
     columns = (
@@ -58,7 +58,7 @@ def epoch_line(epoch: EpochRecord, epochs: int) -> str:
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
-    """Totals, one column for each run."""
+    """Totals, one column per run."""
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for run in runs:

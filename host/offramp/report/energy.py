@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy of the processor packages by RAPL, as Linux's powercap interface has it (Intel and AMD).
+"""Energy of the processor packages by RAPL, through Linux's powercap interface (Intel and AMD).
 
-It counts what the whole package takes, whoever uses it. Counters wrap at ``max_energy_range_uj``; they have to be read
-at least once before they come around, which takes minutes at full load.
+It counts the energy of the whole package, whoever uses it. Counters wrap at ``max_energy_range_uj``; they have to be
+read at least once per wrap, which takes minutes at full load.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class _Zone:
 
 
 class Energy:
-    """The packages' counters, from the moment at which this was made."""
+    """Energy counters of the packages, from the creation of this object."""
 
     def __init__(self, root: Path = POWERCAP) -> None:
-        """Find them below ``root``.
+        """Find the counters below ``root``.
 
         Raises:
-            OfframpError: there are none, or this user may not read them; says which.
+            OfframpError: there are none, or this user may not read them; the message says which.
         """
         self._zones = []
         for folder in sorted(root.glob("intel-rapl:*")):
@@ -50,7 +50,7 @@ class Energy:
         self._last = [zone.read() for zone in self._zones]
 
     def joules(self) -> float:
-        """What the packages have taken since the last call, or since this was made.
+        """Joules that the packages have consumed since the last call, or since this object was created.
 
         Raises:
             OfframpError: the counters cannot be read any more.
@@ -66,7 +66,7 @@ class Energy:
 
 
 def energy_or_why(root: Path = POWERCAP) -> tuple[Energy | None, str]:
-    """The counters, or None and why there are none, in a line."""
+    """The counters, or None and the reason in one line."""
     try:
         return Energy(root), ""
     except OfframpError as error:

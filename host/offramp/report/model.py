@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a report; the code that ran the work fills them in, this package only draws them."""
+"""Contents of a report; the code that ran the work fills it in, this package only draws it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Run:
     """One training run.
 
     Attributes:
-        name: how it is called throughout the report.
-        result: :meth:`offramp.train.results.TrainingResult.as_dict`.
+        name: its name throughout the report.
+        result: value of :meth:`offramp.train.results.TrainingResult.as_dict`.
     """
 
     name: str
@@ -24,13 +24,13 @@ class Run:
 
     @property
     def communicates(self) -> bool:
-        """Whether any feature left its worker."""
+        """Whether any feature was sent between workers."""
         return bool(self.result["packets"])
 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim that the report makes about its runs, and whether it holds."""
+    """A claim of the report about its runs, and whether it holds."""
 
     claim: str
     holds: bool
@@ -56,17 +56,17 @@ class Note:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report.
+    """A complete report.
 
     Attributes:
-        title: of the page.
+        title: title of the page.
         summary: one sentence under it.
-        runs: in the order in which they are drawn.
+        runs: the runs in the order in which they are drawn.
         command: how to repeat it.
-        checks: claims with their outcome.
+        checks: claims, and whether they hold.
         tables: further tables, such as predictions for other settings.
         notes: further paragraphs.
-        advice: what other settings would change about which way is best.
+        advice: how other settings would change which way is best.
         origin: version, commit and date.
     """
 
@@ -81,5 +81,5 @@ class Report:
     origin: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form: the same data."""
+        """The report's data for JSON."""
         return asdict(self)

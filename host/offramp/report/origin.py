@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What made a report: version, commit and date."""
+"""Origin of a report: version, commit and date."""
 
 from __future__ import annotations
 

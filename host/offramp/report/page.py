@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one HTML page without any outside resource."""
+"""The report as one HTML page without external resources."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the page, each from the data it shows to HTML."""
+"""The sections of the page, each from its data to HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = ("local", "p2p", "strawman", "switch")
 
 
 def style_of(name: str) -> str:
-    """The style-sheet class of a run: its own, or that of a run that takes part in no comparison."""
+    """Style-sheet class of a run: its own, or a neutral one for a run outside the comparison."""
     return next((style for style in _STYLES if name.startswith(style)), "switch")
 
 
@@ -37,19 +37,19 @@ def table(data: Table) -> str:
 
 
 def legend(runs: Sequence[Run]) -> str:
-    """Which colour is which run."""
+    """Legend of the runs' colours."""
     items = "".join(f'<li class="{style_of(run.name)}"><i></i><span>{escape(run.name)}</span></li>' for run in runs)
     return f'<ul class="legend">{items}</ul>'
 
 
 def checks(items: Sequence[Check]) -> str:
-    """Claims with a tick or a cross."""
+    """Claims with a tick or a cross each."""
     rows = "".join(f'<li class="{"pass" if item.holds else "fail"}">{escape(item.claim)}</li>' for item in items)
     return f'<div class="card"><ul class="checks">{rows}</ul></div>'
 
 
 def tiles(report: Report) -> str:
-    """The last run's main numbers, against p2p's where the report has them."""
+    """The last run's main numbers, compared with p2p's if the report has them."""
     run = report.runs[-1]
     result = run.result
     host = next((other for other in report.runs if other.name == "p2p" and other is not run), None)
@@ -93,7 +93,7 @@ def learning(runs: Sequence[Run]) -> str:
 
 
 def traffic(runs: Sequence[Run]) -> str:
-    """Bytes on every worker's link, in both directions; nothing where nothing was sent."""
+    """Bytes on every worker's link, in both directions; empty if nothing was sent."""
     talking = [run for run in runs if run.communicates]
     if not talking:
         return ""
@@ -133,7 +133,7 @@ def traffic(runs: Sequence[Run]) -> str:
 
 
 def totals(runs: Sequence[Run]) -> str:
-    """One column for each run."""
+    """Totals, one column per run."""
     rows = [[name, *(read(run.result) for run in runs)] for name, read in TOTALS.items()]
     return card(table(Table("", ["", *(run.name for run in runs)], rows)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def si(value: float, unit: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Three significant digits with a unit that suits: ``0.01875`` is ``18.8 ms``."""
+    """Three significant digits with a suitable unit: ``0.01875`` is ``18.8 ms``."""
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "\N{MICRO SIGN}s")):
         if abs(seconds) * factor >= 0.9995 or seconds == 0:
             return si(seconds * factor, unit) if abs(seconds * factor) < 999.5 else f"{seconds * factor:.0f} {unit}"
@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 
 
 def tick(value: float, unit: str = "") -> str:
-    """As :func:`si`, without zeros behind the point: for round numbers on an axis."""
+    """Like :func:`si`, without trailing zeros: for round numbers on an axis."""
     digits, _, suffix = si(value, unit).partition(" ")
     return f"{float(digits):g} {suffix}".rstrip()
 
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
 
 
 def number(value: object) -> str:
-    """Integers in groups of three, floats to four significant digits, None as a dash, else as it is."""
+    """Integers in groups of three, floats to four significant digits, None as a dash, anything else as it is."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, bool) or not isinstance(value, int | float):

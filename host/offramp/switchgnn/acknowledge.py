@@ -17,16 +17,16 @@ TABLE = "SwitchGnnIngress.acknowledge.ack_groups"
 OWNERS = "SwitchGnnIngress.acknowledge.owners"
 
 MAX_GROUPS = 1024
-"""Groups for sets of workers; vertices of rarer sets acknowledge to all workers, who pass over what is not theirs."""
+"""Most groups of workers; vertices of rarer sets acknowledge to all workers, which ignore what is not theirs."""
 
 MASK_BITS = 63
-"""Most members of a set that a group is made for."""
+"""Most members of a set for which a group is made."""
 
 
 def ack_entries(
     plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL
 ) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
-    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group but that of all.
+    """One entry per vertex of each block, and ``(port, instance)`` replicas of each group except that of all workers.
 
     Args:
         plans: with disjoint Block_ids.
@@ -54,7 +54,7 @@ def ack_entries(
 
 
 def _owner_masks(block: BlockPlan) -> IntArray:
-    """``(k,)`` owners of what is added to each vertex, one bit per worker."""
+    """``(k,)`` masks of the owners of contributions to each vertex, one bit per worker."""
     masks = np.zeros(len(block.vertices), np.int64)
     indptr, sources = block.sources
     np.bitwise_or.at(masks, rows_of(indptr), np.int64(1) << block.owner[sources].astype(np.int64))

@@ -15,14 +15,14 @@ HOST = "SwitchGnnIngress.barrier.host"
 DONE = "SwitchGnnIngress.barrier.done"
 
 Groups = dict[int, list[tuple[int, int]]]
-"""``(port, instance)`` replicas of multicast groups; a worker's instance is the same in all of them."""
+"""``(port, instance)`` replicas of multicast groups; a worker's instance is the same in all groups."""
 
 GROUP = 1
 """Multicast group of all workers."""
 
 
 def host_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:
-    """One entry for each worker."""
+    """One entry per worker."""
     workers = np.arange(len(ports))
     return Rows(
         target.full(TABLE),

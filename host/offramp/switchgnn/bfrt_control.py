@@ -14,11 +14,11 @@ from offramp.switchgnn.rows import require_room
 from offramp.switchgnn.target import TNA
 
 MAX_FRAME = 16384
-"""Bytes of a packet that a mirror session copies at most: all of it."""
+"""Most bytes of a packet that a mirror session copies: the whole packet."""
 
 
 class SwitchGnnBfrt:
-    """Control of one Tofino that runs ``switchgnn/tna.p4``; a job starts with a program that was just pushed.
+    """Control of one Tofino that runs ``switchgnn/tna.p4``; a job starts with a freshly pushed program.
 
     Args:
         session: bound to the program.
@@ -30,7 +30,7 @@ class SwitchGnnBfrt:
         self.target = TNA.on_pipe(pipe)
 
     def load(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
-        """As ``SwitchGnnControl.load``, with device port numbers.
+        """Write the entries of a job like ``SwitchGnnControl.load``, with device port numbers.
 
         Raises:
             OfframpError: plans or ports that do not fit together or the program, or a device that refuses.
@@ -51,7 +51,7 @@ class SwitchGnnBfrt:
         self._mirror()
 
     def counters(self) -> dict[str, int]:
-        """Counters under the names that ``SwitchGnnControl.counters`` gives them."""
+        """Counters under the same names as ``SwitchGnnControl.counters``."""
         read, target = self._session.read_counter, self.target
         outcomes = read(target.full(telemetry.OUTCOMES), len(telemetry.Disposition))
         (uploads,) = read(target.full(guard.UPLOADS), 1)
@@ -59,12 +59,12 @@ class SwitchGnnBfrt:
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)
 
     def strangers(self) -> dict[int, int]:
-        """Frames dropped for each port, as ``SwitchGnnControl.strangers`` counts them."""
+        """Number of frames dropped per port, as in ``SwitchGnnControl.strangers``."""
         cells = self._session.read_counter(self.target.full(origin.STRANGERS), origin.PORTS)
         return {port: packets for port, packets in enumerate(cells) if packets}
 
     def _groups(self, groups: Groups) -> None:
-        """A node for each worker, which is in every group that the worker is in."""
+        """Write a node per worker, which is in every group of the worker."""
         replicas = groups[barrier.GROUP]
         self._session.insert(
             self._session.entry(
@@ -90,7 +90,7 @@ class SwitchGnnBfrt:
         )
 
     def _mirror(self) -> None:
-        """The session of the copy that goes round when a sum leaves."""
+        """Write the mirror session of the copy that recirculates when a sum leaves."""
         data: dict[str, int | str] = {
             "$session_enable": 1,
             "$direction": "INGRESS",

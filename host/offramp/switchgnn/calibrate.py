@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of a software switch and its workers, from exchanges that were timed."""
+"""Rates of a software switch and its workers, fitted to timed exchanges."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp_base.errors import OfframpError
 
 UNLIMITED = 1e15
-"""Packets, or bits, a second of what was found to take no time, and of links that are memory."""
+"""Packets, or bits, per second that mean no limit: for stages found to take no time, and for memory links."""
 
 
 def calibrated(timed: Sequence[tuple[SchemePlan, float]]) -> Rates:
-    """Rates that explain the seconds of each exchange best, by least squares of relative errors.
+    """Rates that best explain the seconds of each exchange, by least squares of relative errors.
 
     Every exchange takes so long for a packet of a block's busiest worker, for a pass and for a round; none less than
     no time. What hosts send each other is not timed, so that exchanges with such messages do not count.

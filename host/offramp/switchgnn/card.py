@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control plane of SwitchGNN on an FPGA card (``fpga/rtl/switchgnn``): loads a job by registers and entries.
+"""The control plane of SwitchGNN on an FPGA card (``fpga/rtl/switchgnn``): loads a job through registers and entries.
 
 Workers are known by their MAC addresses; a card has one job at a time.
 """
@@ -35,14 +35,14 @@ REGISTERS: Final = {
 }
 MOST_WORKERS: Final = 32
 UPLOADS: Final = len(Disposition)
-"""Which count is that of uploads that were let in; the others are of outcomes."""
+"""Index of the count of accepted uploads; the other counts are of outcomes."""
 _VERTEX_TABLE, _EDGE_TABLE = 0, 1
 _LOOKS: Final = 1000
-"""Most looks at a card that forgets its job: it takes a cycle for each entry, less than this many looks."""
+"""Polls of a card that forgets its job, which takes a cycle per entry, less than this many polls."""
 
 
 class SwitchGnnCard:
-    """Control of one card; a context manager that holds the card meanwhile.
+    """Control of one card; a context manager that holds the card.
 
     Args:
         name: ``fpga:udp=HOST`` or ``fpga:udp=HOST:PORT``.
@@ -63,7 +63,7 @@ class SwitchGnnCard:
         self._card.close()
 
     def load(self, plans: Sequence[Plan]) -> None:
-        """Forget the job that was there, its counts too, and take this one.
+        """Replace the card's job and its counts by this job.
 
         Raises:
             OfframpError: plans that do not go together or need more than the card has, or a card that does not answer.
@@ -82,7 +82,7 @@ class SwitchGnnCard:
         self._write("MEMBERS", workers)  # from now on there is a job
 
     def counters(self) -> dict[str, int]:
-        """What packets came to since :meth:`load`; keys as in :func:`telemetry.totals`. No packet passes again."""
+        """Outcomes of packets since :meth:`load`; keys as in :func:`telemetry.totals`. No packet has a second pass."""
         outcomes = Counter({int(outcome): self._count(outcome) for outcome in Disposition})
         return telemetry.totals(outcomes, self._count(UPLOADS), 0)
 
@@ -97,7 +97,7 @@ class SwitchGnnCard:
         self._card.write(REGISTERS[name], value)
 
     def _forget(self) -> None:
-        """Empty the tables and all that was kept of rounds."""
+        """Empty the tables and all state kept per round."""
         self._write("CLEAR", 1)
         if all(self._read("STATUS") & 1 for _ in range(_LOOKS)):
             raise OfframpError(f"{self._card.name}: does not forget its job")

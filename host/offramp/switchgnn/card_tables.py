@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is to a card (``fpga/rtl/switchgnn``): its tables of vertices and of contributions, as arrays of entries.
+"""A job's tables on a card (``fpga/rtl/switchgnn``), of vertices and of contributions, as arrays of entries.
 
 An entry of a vertex is at the place that its key hashes to, or at the next one that was free. Workers take the place of
 ports.
@@ -21,14 +21,14 @@ from offramp.switchgnn.rows import require_room
 from offramp.switchgnn.target import FPGA
 
 Entries = npt.NDArray[np.uint32]
-"""``(n, 4)``, little-endian where they are sent."""
+"""``(n, 4)`` words of entries, little-endian when they are sent."""
 
 _SENDS, _OWNER, _VALID = 1 << 29, 1 << 30, 1 << 31
 _LAST: Final = 1 << 8
 
 
 def edge_entries(plans: Sequence[Plan], places: int) -> Entries:
-    """A contribution in each entry, those of an upload after each other.
+    """One entry per contribution; those of an upload are consecutive.
 
     Raises:
         OfframpError: more than ``places``.
@@ -65,7 +65,7 @@ def vertex_entries(plans: Sequence[Plan], places: int) -> Entries:
 
 
 def hashed(block: IntArray, vertex: IntArray, places: int) -> IntArray:
-    """Where look-ups of vertices of blocks begin, among a power of two of places; owners' begin at the complement."""
+    """Where look-ups of blocks' vertices begin, among a power of two of places; owners' begin at the complement."""
     bits = places.bit_length() - 1
     turned = sum((block >> bit & 1) << (bits - 1 - bit) for bit in range(bits))
     found: IntArray = (vertex ^ vertex >> bits ^ turned) & (places - 1)
@@ -73,7 +73,7 @@ def hashed(block: IntArray, vertex: IntArray, places: int) -> IntArray:
 
 
 def _placed(hashes: IntArray, places: int) -> list[int]:
-    """The place of each entry: where its hash says, or the next one that was free."""
+    """The place of each entry: where its hash points, or the next free one."""
     taken = np.zeros(places, np.bool_)
     found = []
     for at in hashes.tolist():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a vector is cut into packets: chunks of as many lanes as an aggregator has, each as long as what it carries.
+"""The division of a vector into packets: chunks of as many lanes as an aggregator has, each as long as its content.
 
 A chunk's packet has as many segments of 32 lanes as the chunk has features for. Only the last one of a vector may be
 shorter, and a vector that fits one segment takes the same packet whatever the aggregators hold.
@@ -22,7 +22,7 @@ WIDTHS = (LANES, 2 * LANES, MOST_SEGMENTS * LANES)
 
 
 def chunks_for(features: int, lanes: int = LANES) -> int:
-    """Packets that carry a vertex of ``features`` int32 lanes, ``lanes`` at most in each (specification section 3.2).
+    """Packets for a vertex of ``features`` int32 values, at most ``lanes`` in each (specification section 3.2).
 
     Raises:
         OfframpError: fewer than 1 feature or more than 255 packets hold.
@@ -33,30 +33,30 @@ def chunks_for(features: int, lanes: int = LANES) -> int:
 
 
 def chunk_widths(features: int, chunks: int, lanes: int) -> IntArray:
-    """``(chunks,)`` features in each chunk of a vector."""
+    """``(chunks,)`` number of features in each chunk of a vector."""
     widths: IntArray = np.clip(features - lanes * np.arange(chunks), 0, lanes)
     return widths
 
 
 def segments_for(widths: IntArray) -> IntArray:
-    """Segments of packets with this many features, at least one."""
+    """Segments of packets with ``widths`` features, at least one."""
     return np.maximum(-(-widths // LANES), 1)
 
 
 def vector_wire_bytes(features: int, lanes: int = LANES) -> int:
-    """Bytes of link time of a vector's packets."""
+    """Link time in bytes of a vector's packets."""
     whole, rest = divmod(features, lanes)
     last = wire_bytes(frame_bytes(-(-rest // LANES))) if rest else 0
     return whole * wire_bytes(frame_bytes(lanes // LANES)) + last
 
 
 def aggregator_bytes(lanes: int) -> int:
-    """Memory of an aggregator: the payload of the longest packet."""
+    """Bytes of memory of an aggregator: the payload of the longest packet."""
     return 4 * lanes
 
 
 def lanes_for(widths: Iterable[int], choice: Collection[int] = WIDTHS) -> int:
-    """The lanes per aggregator, among ``choice``, with which vectors of all ``widths`` take the fewest bytes.
+    """Lanes per aggregator, among ``choice``, with which vectors of all ``widths`` take the fewest bytes.
 
     Among equals it is the fewest, so that aggregators of narrow vectors are not half empty.
     """

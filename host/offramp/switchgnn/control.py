@@ -17,7 +17,7 @@ from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
 
 NEXT_PASS_SESSION = 1
-"""Clone session of the copy that goes round when a sum leaves."""
+"""Clone session of the copy that recirculates when a sum leaves."""
 
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
@@ -68,7 +68,7 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
 def entries_for(
     tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
 ) -> tuple[list[Rows], barrier.Groups]:
-    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
+    """A job's entries for a program with these tables, and ``(port, instance)`` replicas of each group.
 
     Raises:
         OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
@@ -94,7 +94,7 @@ def entries_for(
 def sizes_for(
     plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL, *, leaves: int = 0
 ) -> dict[str, int]:
-    """Macros that give the switch program just the room for ``plans``, for a target that compiles its source.
+    """Macros that give the switch program exactly the room for ``plans``, for a target that compiles its source.
 
     Args:
         plans: the job.
@@ -140,13 +140,13 @@ class SwitchGnnControl:
     """
 
     def __init__(self, session: Session, *, pipe: int = 0) -> None:
-        """``pipe``: of a Tofino, the one to whose recirculation port the program was compiled."""
+        """``pipe``: pipe of a Tofino for whose recirculation port the program was compiled."""
         self._session = session
         self._pipe = pipe
 
     @property
     def target(self) -> Target:
-        """The target of the program that the switch runs."""
+        """Target of the program that the switch runs."""
         return target_of(self._session.index.tables).on_pipe(self._pipe)
 
     def load(
@@ -179,7 +179,7 @@ class SwitchGnnControl:
         self._write(rows, groups)
 
     def load_place(self, entries: SwitchEntries, plans: Sequence[Plan]) -> None:
-        """Write what one switch among several is told: a leaf, or a spine.
+        """Write the entries of one switch among several: a leaf or a spine.
 
         Raises:
             OfframpError: as :meth:`load`, or a program for one switch only.
@@ -204,7 +204,7 @@ class SwitchGnnControl:
         session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
 
     def counters(self) -> dict[str, int]:
-        """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
+        """Counts of the switch since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
         target = self.target
         outcomes: Counter[int] = Counter()
         for name in telemetry.outcome_counters(target):
@@ -216,12 +216,12 @@ class SwitchGnnControl:
         )
 
     def strangers(self) -> dict[int, int]:
-        """Frames from ports that may not send them, since the pipeline was pushed: how many by each port, if any."""
+        """Frames from ports that may not send them, since the pipeline was pushed: number by port, if any."""
         cells = self._session.read_counter(self.target.full(origin.STRANGERS))
         return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def occupancy(self) -> tuple[int, int] | None:
-        """Aggregators open now and at most; None where the switch cannot read registers or has none."""
+        """Aggregators open now and at most; None if the switch cannot read registers or has none."""
         if not self.target.occupancy:
             return None
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of vertices that other workers need as they are: what travels where nothing is added up on the way there."""
+"""Copies of vertices' rows that other workers need unchanged; nothing is summed on their way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp.graph.csr import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Who needs whose rows. Plans take it where they take a :class:`~offramp.graph.boundary.Boundary`.
+    """The copies of rows that workers need; plans accept it in place of a :class:`~offramp.graph.boundary.Boundary`.
 
     Attributes:
         workers: number of workers.
@@ -27,12 +27,12 @@ class Copies:
 
     @property
     def R(self) -> int:  # noqa: N802
-        """Rows that arrive somewhere."""
+        """Number of rows that are received."""
         return len(self.copies)
 
     @property
     def B(self) -> int:  # noqa: N802
-        """Vertices that another worker needs."""
+        """Number of vertices that other workers need."""
         return len(np.unique(self.copies[:, 0]))
 
     @property
@@ -42,5 +42,5 @@ class Copies:
 
     @property
     def fan_out(self) -> int:
-        """Most workers that need one vertex."""
+        """Most workers that need the same vertex."""
         return int(np.unique(self.copies[:, 0], return_counts=True)[1].max(initial=0))

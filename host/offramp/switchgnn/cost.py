@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long an exchange takes: links, pipeline, hosts and barriers, without loss."""
+"""Duration of an exchange: links, pipeline, hosts and barriers, without loss."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 _ALIKE = 8
-"""Links and pipeline wait for each other unless one is at least this many times as slow as the other."""
+"""Ratio of speeds of links and pipeline below which they wait for each other."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What limits an exchange. The defaults are the paper's network, a Tofino, and hosts that keep up with their links.
+    """Rates that limit an exchange; by default the paper's network, a Tofino, and hosts as fast as their links.
 
     Attributes:
         link_bps: of each worker's link, in each direction.
@@ -52,7 +52,7 @@ class Rates:
 
 
 def load_rates(path: Path) -> Rates:
-    """Rates from a JSON object; what it does not name keeps its default.
+    """Rates from a JSON object; those that it does not name keep their defaults.
 
     Raises:
         OfframpError: the file cannot be read, is not a JSON object of such values, or names something else.
@@ -76,7 +76,7 @@ def load_rates(path: Path) -> Rates:
 
 
 def save_rates(rates: Rates, path: Path) -> None:
-    """Write ``rates``; :func:`load_rates` gives them back.
+    """Write ``rates`` to a file that :func:`load_rates` reads.
 
     Raises:
         OfframpError: ``path`` cannot be written.
@@ -105,7 +105,7 @@ class Prediction:
 
 
 def predict(made: SchemePlan, rates: Rates) -> Prediction:
-    """Time of one exchange: first what hosts send each other, then block after block."""
+    """Time of one exchange: first the messages between hosts, then block after block."""
     plan, workers = made.plan, made.boundary.workers
     slot_s = made.packet_bytes * 8 / rates.link_bps
     switch_s = 0.0
@@ -129,13 +129,13 @@ def _sum(*seconds: float) -> float:
 
 
 def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
-    """``(workers,)`` vertices that each worker uploads, and sums that it gets."""
+    """``(workers,)`` vertices that each worker uploads, and sums that it receives."""
     up = np.bincount(block.owner[block.order], minlength=workers)
     return up, np.bincount(block.owner[block.need > 0], minlength=workers)
 
 
 def _hosts_seconds(made: SchemePlan, rates: Rates) -> float:
-    """Messages between hosts, all at once: links or the busiest host decide."""
+    """Seconds of the messages between hosts, all sent at once: links or the busiest host decide."""
     sent = made.by_hosts
     if not sent.packets.any():
         return 0.0

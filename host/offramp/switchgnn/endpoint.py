@@ -33,11 +33,11 @@ _REMEMBERED = 64  # rounds whose DONE can be said again
 _SHOWN = 5  # missing vertices that an error names
 _DATA, _RESEND, _FETCH, _ACK, _DONE = (int(kind) for kind in Kind)  # arrays compare faster with plain numbers
 _KNOWN = np.isin(np.arange(8), list(Kind))
-"""Whether flags mean a type, by their three bits."""
+"""Whether three bits of flags mean a type of packet, by their value."""
 
 
 class Endpoint:
-    """One worker: give it what arrived, send what it has to send.
+    """The protocol of one worker: takes what arrived, returns what is to be sent.
 
     Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
     block. GO of a round that ends an exchange may be awaited by the next exchange; until then the worker must be
@@ -59,9 +59,9 @@ class Endpoint:
         self.stats = WorkerStats(Link(), Link())
         self.round = 0
         self.waiting = False
-        """DONE was sent for this round, GO has not come."""
+        """Whether DONE was sent for this round and GO has not arrived."""
         self.progress = 0
-        """Grows with every packet that told something new."""
+        """Count of packets with new information."""
         self._blocks = [
             [local_block(block, index, boundary, racks) for block in plan.blocks]
             for plan, boundary in zip(plans, self.boundaries, strict=True)
@@ -141,7 +141,7 @@ class Endpoint:
         return batch
 
     def incoming(self, batch: PacketBatch) -> None:
-        """Take what arrived; nothing that may be in it is an error."""
+        """Process packets that arrived; invalid ones are never an error."""
         if not len(batch):
             return
         reception = self._reception
@@ -168,7 +168,7 @@ class Endpoint:
             self._take_round(packets.select(rest))
 
     def tick(self, now_s: float) -> None:
-        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        """Repeat what may have been lost if nothing new has arrived for a while; times are on the caller's clock."""
         if self.progress != self._timed or self._first_pass:
             self._timed = self.progress
             self._repeats = 0
@@ -187,11 +187,11 @@ class Endpoint:
 
     @property
     def due_s(self) -> float | None:
-        """When :meth:`tick` has something to do again if nothing comes; None when that is not known yet."""
+        """When :meth:`tick` has something to do next if nothing arrives; None while that is unknown."""
         return None if self.progress != self._timed else self._timer.due_s
 
     def repeat_done(self) -> None:
-        """Say DONE again, of this round while GO does not come, and of the one before.
+        """Send DONE again, for this round while GO is missing, and for the previous one.
 
         Repeats change nothing, unless the switch has lost its registers: then the rounds go on from there. It may have
         taken up an older round from a DONE that was long on its way; so what does not help goes back further each time.
@@ -201,7 +201,7 @@ class Endpoint:
             self._control = PacketBatch.concatenate(list(self._said)[-rounds:] if rounds else [])
 
     def state(self) -> str:
-        """What this worker waits for, for an error message."""
+        """Description of what this worker waits for, for an error message."""
         if self._reception is not None:
             missing = self._reception.missing_vertices()
             some = ", ".join(map(str, missing[:_SHOWN].tolist())) + (", …" if len(missing) > _SHOWN else "")
@@ -252,7 +252,7 @@ class Endpoint:
             self._serve(packets)
 
     def _serve(self, packets: Parsed) -> None:
-        """Take packets of this round, whose block has begun here."""
+        """Process packets of this round, whose block has begun here."""
         kind = packets.kind
         if self._transmission is not None:
             if (fetch := kind == _FETCH).any():
@@ -311,7 +311,7 @@ class Endpoint:
         self._look_at(reception)
 
     def _look_at(self, reception: Reception) -> None:
-        """Acknowledge, or count, what the reception has finished, then check whether it is complete."""
+        """Acknowledge sums that a reception has completed, or count their marks of congestion."""
         news = reception.finished_since()
         if self._recovery.acks:
             self._acknowledge(reception.acknowledgements(news))
@@ -348,7 +348,7 @@ class Endpoint:
 def require_values(
     worker: int, plans: Sequence[Plan], boundaries: Sequence[IntArray], plan_index: int, values: npt.NDArray[np.int32]
 ) -> None:
-    """Refuse what is not an exchange of a worker whose rows of each plan are ``boundaries``.
+    """Refuse arguments that are not an exchange of a worker whose rows of each plan are ``boundaries``.
 
     Raises:
         OfframpError: no such plan, or an array of another shape or type.

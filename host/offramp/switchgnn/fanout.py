@@ -23,7 +23,7 @@ CONTRIBUTE = "SwitchGnnIngress.fanout.contribute"
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What is added to what, in all blocks of all plans; every array has an entry for each directed cut edge.
+    """Contributions in all blocks of all plans; every array has an entry for each directed cut edge.
 
     Attributes:
         block_id: of the block.
@@ -49,7 +49,7 @@ class Contributions:
     dst_owner: IntArray
 
     def select(self, which: npt.NDArray[Any]) -> Contributions:
-        """Those that a mask or indices pick."""
+        """The contributions that a mask or indices select."""
         return Contributions(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
@@ -79,7 +79,7 @@ def contributions(plans: Sequence[Plan], target: Target = V1MODEL) -> Contributi
 
 
 def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
-    """One entry for each directed cut edge of each block: those that aggregate, those that deliver at once.
+    """One entry per directed cut edge of each block: those that aggregate, and those that deliver at once.
 
     Args:
         plans: with disjoint Block_ids.
@@ -93,7 +93,7 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1
 
 
 def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
-    """The contributions with each vertex's hops in the order of the ports that they lead to."""
+    """The contributions with each vertex's hops in the order of the ports to which they lead."""
     port = np.asarray(ports, np.int64)[found.dst_owner]
     found = found.select(np.lexsort((found.hop, port, found.src_id, found.block_id)))
     starts = np.flatnonzero(np.diff(found.src_id, prepend=-1) | np.diff(found.block_id, prepend=-1))

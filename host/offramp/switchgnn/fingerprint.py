@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan was made for: refuses a plan of another graph, partition or switch memory."""
+"""Fingerprints of plans, which refuse a plan of another graph, partition or switch memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plan_fingerprint(plan: Plan) -> str:
 
 
 def job_fingerprint(plans: Sequence[Plan]) -> str:
-    """SHA-256 of everything in the plans that workers and switch must agree on, in hexadecimal."""
+    """SHA-256 of everything in the plans on which workers and switch must agree, in hexadecimal."""
     parts: list[IntArray] = []
     for plan in plans:
         parts.append(np.array([plan.workers, plan.chunks, plan.lanes, plan.aggregators, len(plan.blocks)]))
@@ -49,7 +49,7 @@ def job_fingerprint(plans: Sequence[Plan]) -> str:
 
 
 def require_fit(file: str, plan: Plan, boundary: Boundary, memory_bytes: int) -> None:
-    """Refuse the plan of a file that was not made for this graph, partition and memory.
+    """Refuse a file's plan that was not made for this graph, partition and memory.
 
     Raises:
         SettingsError: of the field ``plan``; says what differs.

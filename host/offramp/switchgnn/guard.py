@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), who sends it, who gets its ACK."""
+"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), its sender, and who gets its ACK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
 def slot_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> Rows:
-    """One entry for each vertex of each block: its first chunk's slot, its chunks, its port, no group for its ACK.
+    """One entry per vertex of each block: its first chunk's slot, its chunks, its port, no group for its ACK.
 
     Args:
         plans: with disjoint Block_ids.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which copies hosts send themselves, so that an exchange has the fewest bytes (specification section 8.5)."""
+"""The choice of copies that hosts send themselves, for the fewest bytes per exchange (specification section 8.5)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 Mask = npt.NDArray[np.bool_]
 
 MAX_ARCS = 1_000_000
-"""A closure over more arcs than this takes too long: then only whole levels of blocks are considered."""
+"""Most arcs of a closure, which takes too long beyond; then only whole levels of blocks are considered."""
 
 _UNCUTTABLE = 2**30
 
 
 def selections(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
-    """``(R,)`` masks over ``boundary.copies``, among them the best: those that hosts send themselves.
+    """``(R,)`` masks over ``boundary.copies`` of those that hosts send themselves, including the best mask.
 
     A copy of a vertex for a worker is saved when all contributions behind it go through the switch, which takes the
     upload of the vertex in each of their blocks and the results that they are added to. To choose what to upload and
@@ -47,7 +47,7 @@ def selections(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
 
 
 def selections_of_partials(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
-    """Masks for partial sums: a destination of few workers is not worth its result."""
+    """The same for partial sums: a destination with few contributing workers is not worth its result."""
     r = np.repeat(boundary.r, boundary.r)
     host = 2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES)
     yield r * host <= (r + 1) * vector_wire_bytes(lanes, plan.lanes)
@@ -61,7 +61,7 @@ def copies_behind(boundary: Boundary, block: BlockPlan) -> IntArray:
 
 
 def without(boundary: Boundary, plan: Plan, hosted: Mask) -> Plan:
-    """``plan`` without the contributions that are behind ``hosted`` copies."""
+    """``plan`` without the contributions behind ``hosted`` copies."""
     if not hosted.any():
         return plan
     blocks: list[BlockPlan] = []

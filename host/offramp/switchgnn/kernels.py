@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's frames, built from its features and taken apart into its sums, in machine code.
+"""Building a worker's frames from its features, and adding received ones to its sums, in machine code.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles. Both kernels do what nearly every packet needs;
 a batch in which anything is unusual is left, untouched, to :mod:`offramp.switchgnn.reception`.
@@ -29,9 +29,9 @@ _FLAGS: Final = _AT["is_ack"]
 _CHUNK_ID: Final = _AT["chunk_id"]
 _ROUND: Final = _AT["round"]
 _UNLESS_DATA: Final = 0xD0
-"""Flags that no DATA has: is_ack, is_fetch, resend."""
+"""Flags that no DATA packet has: is_ack, is_fetch, resend."""
 _ECN: Final = 5
-"""The bit of the flags that tells of congestion."""
+"""Bit of the flags that reports congestion."""
 _ETHER_TYPE: Final = ETHERNET.by_name["ether_type"].first
 _IP: Final = ETHERNET.size
 _FRAGMENT: Final = _IP + IPV4.by_name["frag_offset"].first
@@ -43,7 +43,7 @@ _HEAD: Final = SHORT_FRAME_BYTES
 _SEGMENT: Final = LANES
 """Lanes of a segment of the payload."""
 _MORE: Final = SWITCHGNN.by_name["more"].shift
-"""Where the byte with the flags says how many segments follow the first."""
+"""Shift of the number of segments after the first within the byte with the flags."""
 _MOST_MORE: Final = MOST_SEGMENTS - 1
 _NOBODY: Final = 0xFFFF_FFFF
 
@@ -86,7 +86,7 @@ class Sums(Record):
 
 @inlined
 def _put(at: Bytes, number: int) -> None:
-    """Write 32 bits, the highest byte first."""
+    """Write 32 bits, most significant byte first."""
     at[0] = number >> 24
     at[1] = number >> 16
     at[2] = number >> 8
@@ -95,7 +95,7 @@ def _put(at: Bytes, number: int) -> None:
 
 @inlined
 def _word(at: Bytes) -> int:
-    """32 bits, unsigned."""
+    """Read 32 bits, unsigned, most significant byte first."""
     return at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]
 
 
@@ -106,7 +106,7 @@ def _half(at: Bytes) -> int:
 
 @inlined
 def _width(features: int, chunk: int, lanes: int) -> int:
-    """Features in a chunk."""
+    """Number of features in a chunk."""
     width = features - chunk * lanes
     if width > lanes:
         return lanes
@@ -117,7 +117,7 @@ def _width(features: int, chunk: int, lanes: int) -> int:
 
 @inlined
 def _segments(width: int) -> int:
-    """Segments of the packet of a chunk with this many features."""
+    """Segments of the packet of a chunk with ``width`` features."""
     if width == 0:
         return 1
     return (width + _SEGMENT - 1) // _SEGMENT
@@ -125,7 +125,7 @@ def _segments(width: int) -> int:
 
 @native
 def build_uploads(given: Features, cells: Words, count: int, frames: Bytes, lengths: Ints) -> int:
-    """Write the frame of each of ``cells``, and its length; returns the features in them, without the zeros behind."""
+    """Write the frame of each of ``cells``, and its length; returns the number of features, without padding zeros."""
     carried = 0
     for i in range(count):
         frame = frames + i * given.stride
@@ -152,7 +152,7 @@ def build_uploads(given: Features, cells: Words, count: int, frames: Bytes, leng
 
 @inlined
 def _find(ids: Words, count: int, wanted: int) -> int:
-    """The index of an id among ascending ones; -1 if it is not there."""
+    """Index of an id in an ascending array; -1 if it is not there."""
     low = 0
     high = count
     while low < high:
@@ -168,7 +168,7 @@ def _find(ids: Words, count: int, wanted: int) -> int:
 
 @inlined
 def _cell(given: Sums, frame: Bytes, length: int) -> int:
-    """The cell that a frame is the first RESULT of; -1 for any other frame."""
+    """The cell whose first RESULT a frame is; -1 for any other frame."""
     if length < _HEAD or _half(frame + _ETHER_TYPE) != _IPV4 or frame[_IP] != _VERSION:
         return -1
     if (_half(frame + _FRAGMENT) & 0x1FFF) != 0 or frame[_PROTOCOL] != _OURS:
@@ -194,7 +194,7 @@ def _cell(given: Sums, frame: Bytes, length: int) -> int:
 
 @native
 def take_results(given: Sums, frames: Bytes, stride: int, lengths: Ints, count: int) -> int:
-    """Add frames that are all first RESULTs of this round to their sums; returns the features in them.
+    """Add frames that are all first RESULTs of this round to their sums; returns the number of features in them.
 
     Otherwise -1, and nothing has changed. ``cells`` has the cell of each frame.
     """
@@ -223,7 +223,7 @@ def take_results(given: Sums, frames: Bytes, stride: int, lengths: Ints, count: 
 
 
 def filled(kind: type[Record], **words: int | npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
-    """A record of numbers and of the addresses of arrays, which the caller keeps as long as the record."""
+    """A record of numbers and of addresses of arrays, which the caller must keep alive as long as the record."""
     made = np.zeros(kind.WORDS, np.int64)
     for name, word in words.items():
         made[kind.PLACES[name].offset] = word.ctypes.data if isinstance(word, np.ndarray) else word
@@ -232,7 +232,7 @@ def filled(kind: type[Record], **words: int | npt.NDArray[np.generic]) -> npt.ND
 
 @cache
 def kernels() -> dict[str, Callable[..., int]]:
-    """Both kernels by name; none where there is no LLVM."""
+    """Both kernels by name; empty if LLVM is not installed."""
     from offramp_base.native.library import compiled_all
 
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where workers and switches are in a network of leaves and spines (specification section 9)."""
+"""Location of workers and switches in a leaf-spine network (specification section 9)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from offramp.switchgnn.plan import Plan
 
 MAX_LEAVES = 16
-"""The register of partial sums that came has a bit for each leaf."""
+"""Most leaves: the register of received partial sums has one bit per leaf."""
 
 ROOT = 0
-"""The leaf that counts leaves at the end of a round."""
+"""The leaf that counts the leaves at the end of a round."""
 
 _FIBONACCI = 0x9E3779B1  # multiplicative hashing: 2^32 over the golden ratio
 
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """Racks of workers, a leaf switch in each, every leaf joined to every spine.
+    """Racks of workers with a leaf switch each; every leaf is connected to every spine.
 
     On a leaf ports 1, 2, … lead to its workers, in the order of their numbers; the next ones to the spines. On a spine
     port 1 + i leads to leaf i.
@@ -65,15 +65,15 @@ class LeafSpine:
         return [worker for worker, rack in enumerate(self.racks) if rack == leaf]
 
     def host_port(self, worker: int) -> int:
-        """The port of a worker on its leaf."""
+        """Port of a worker on its leaf."""
         return 1 + self.members(self.racks[worker]).index(worker)
 
     def uplink(self, leaf: int, spine: int) -> int:
-        """The port of a leaf to a spine."""
+        """Port of a leaf that leads to a spine."""
         return 1 + len(self.members(leaf)) + spine
 
     def downlink(self, leaf: int) -> int:
-        """The port of every spine to a leaf."""
+        """Port of every spine that leads to a leaf."""
         return 1 + leaf
 
     def leaf_ports(self, leaf: int) -> list[int]:
@@ -85,17 +85,17 @@ class LeafSpine:
         return [self.downlink(leaf) for leaf in range(self.leaves)]
 
     def leaf_id(self, leaf: int) -> int:
-        """The id in a leaf's DONE; workers have those below."""
+        """Id in a leaf's DONE; workers have the ids below."""
         return self.workers + leaf
 
     def spine_of(self, vertices: npt.ArrayLike) -> IntArray:
-        """The spine that carries what is for each vertex: ECMP by a hash of Dst_id."""
+        """The spine that carries traffic for each vertex: ECMP by a hash of Dst_id."""
         hashed: IntArray = (np.asarray(vertices, np.int64) * _FIBONACCI & 0xFFFF_FFFF) >> 16
         return hashed % self.spines
 
 
 def even_racks(workers: int, racks: int, spines: int = 1) -> LeafSpine:
-    """Racks of about as many workers each, with neighbouring numbers.
+    """Racks of nearly equal numbers of workers, with consecutive numbers in each.
 
     Raises:
         OfframpError: more racks than workers, or numbers that a job cannot have.
@@ -107,7 +107,7 @@ def even_racks(workers: int, racks: int, spines: int = 1) -> LeafSpine:
 
 @dataclass(frozen=True, slots=True)
 class CrossRack:
-    """Feature vectors that one exchange sends from leaf to leaf, one way.
+    """Number of feature vectors that one exchange sends from leaf to leaf, one way.
 
     Attributes:
         partial: partial sums of SwitchGNN on two levels.
@@ -122,7 +122,7 @@ class CrossRack:
 
 
 def cross_rack(plan: Plan, boundary: Boundary, racks: Sequence[int]) -> CrossRack:
-    """What the blocks of a plan send between racks; ``racks`` is the leaf of each worker."""
+    """Vectors that the blocks of a plan send between racks; ``racks`` is the leaf of each worker."""
     rack_of = np.asarray(racks, np.int64)
     partial = multicast = 0
     for block in plan.blocks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker's share of a block, precomputed: what it uploads, what it receives, who needs what."""
+"""One worker's part of a block, precomputed: what it uploads, what it receives, and who needs what."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LocalBlock:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """What a vertex lacks comes over several switches: its sources by the leaf that they are behind.
+    """Sources of vertices by leaf, since contributions from several leaves arrive over several switches.
 
     Attributes:
         of: ``(len(targets),)`` which pair of a vertex and a leaf each entry of ``LocalBlock.targets`` belongs to.
@@ -95,7 +95,7 @@ def boundary_of(blocks: list[BlockPlan], worker: int) -> IntArray:
 
 
 def find(ids: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Index of each wanted id in ascending ``ids``, valid in any case, and whether it is there."""
+    """Index of each wanted id in ascending ``ids`` (always a valid index), and whether it is there."""
     if not len(ids):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
@@ -103,7 +103,7 @@ def find(ids: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool
 
 
 def entries_of(indptr: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The entries of several rows, end to end: for each the index into ``rows``, and the entry."""
+    """The entries of several rows, concatenated: for each the index into ``rows``, and the entry."""
     counts = indptr[rows + 1] - indptr[rows]
     ends = np.cumsum(counts)
     which = np.repeat(np.arange(len(rows)), counts)
@@ -111,7 +111,7 @@ def entries_of(indptr: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def local_block(block: BlockPlan, worker: int, boundary: IntArray, racks: Sequence[int] = ()) -> LocalBlock:
-    """The share of ``worker``, whose boundary vertices are ``boundary``; ``racks`` is the leaf of each worker."""
+    """The part of ``worker``, whose boundary vertices are ``boundary``; ``racks`` is the leaf of each worker."""
     rack_of = np.asarray(racks, np.int64) if len(racks) else np.zeros(int(block.owner.max(initial=0)) + 1, np.int64)
     ranks = np.flatnonzero(block.owner == worker)
     inward = _links(block.vertices, *block.sources, ranks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that go up once and come down at every worker that needs them: sums of one term each.
+"""Rows that are uploaded once and delivered to every worker that needs them: sums of one term each.
 
 The switch's program is that of sums. A copy of a vertex at a worker is a vertex of its own, whose only neighbour is the
 original; adding to an empty aggregator changes no bit, so that any 32-bit values travel. Gradients of the copies take
@@ -18,7 +18,7 @@ from offramp.switchgnn.wire import LANES
 
 
 def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_id: int = 0, lanes: int = LANES) -> Plan:
-    """Blocks of as many copies as fit ``memory_bytes``, by vertices that take turns among their owners.
+    """Blocks of as many copies as fit in ``memory_bytes``, by vertices that alternate between their owners.
 
     A vertex whose copies are in two blocks is uploaded in both.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of ``members``, who is behind which port, and the counter of what came from anybody else."""
+"""Entries of ``members``, the worker behind each port, and the counter of frames from anyone else."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ DOWNLINK = "SwitchGnnIngress.origin.downlink"
 STRANGERS = "SwitchGnnIngress.strangers.by_port"
 
 PORTS = 512
-"""Port numbers, and cells of the counter of strangers."""
+"""Number of ports, and of cells of the counter of strangers."""
 
 FROM_LEAVES = 0
-"""Source, on a leaf, of what comes by any uplink: no worker's port there has this number."""
+"""Source, on a leaf, of frames from any uplink: the number of no worker's port there."""
 
 
 def worker_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:
-    """One entry for each port with a worker behind it."""
+    """One entry per port with a worker behind it."""
     return _rows(WORKER, ports, target)
 
 
 def uplink_rows(ports: Sequence[int]) -> Rows:
-    """One entry for each port of a leaf that leads to a spine."""
+    """One entry per port of a leaf that leads to a spine."""
     return _rows(UPLINK, ports)
 
 
 def downlink_rows(ports: Sequence[int]) -> Rows:
-    """One entry for the port of a spine that leads to each leaf, in their order."""
+    """One entry per port of a spine, which leads to a leaf, in their order."""
     return _rows(DOWNLINK, ports, leaf=np.arange(len(ports)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partial sums: one upload for each worker and destination, one pass per packet (specification section 5.7)."""
+"""Partial sums: one upload per worker and destination, one pass per packet (specification section 5.7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offramp_base.settings.error import SettingsError
 
 
 def partial_ids(boundary: Boundary | Copies) -> IntArray:
-    """``(R,)`` ids, beyond those of the vertices, under which the partial sums of ``boundary.copies`` travel.
+    """``(R,)`` ids, beyond those of the vertices, with which the partial sums of ``boundary.copies`` are sent.
 
     The graph is undirected, so a pair (vertex, worker that needs it) is a pair (vertex, worker that adds to it).
     """
@@ -31,7 +31,7 @@ def pairwise_plan(
     first_block_id: int = 0,
     lanes: int = LANES,
 ) -> Plan:
-    """Blocks of as many destinations as fit ``memory_bytes``, for the partial sums that ``through`` picks.
+    """Blocks of as many destinations as fit in ``memory_bytes``, for the partial sums that ``through`` selects.
 
     A partial sum is uploaded by the worker that made it and is added to one sum, as if it were a vertex with one
     neighbour. All workers go through the destinations in the same order, which takes turns among their owners, so
@@ -67,7 +67,7 @@ def pairwise_plan(
 
 
 def sums_in(memory_bytes: int, chunks: int, lanes: int = LANES) -> tuple[int, int]:
-    """Aggregators in so much memory, and how many sums of ``chunks`` packets they hold.
+    """Number of aggregators in ``memory_bytes``, and number of sums of ``chunks`` packets that they hold.
 
     Raises:
         OfframpError: not one.
@@ -84,7 +84,7 @@ def sums_in(memory_bytes: int, chunks: int, lanes: int = LANES) -> tuple[int, in
 
 
 def in_turns(owner: npt.NDArray[np.int32], vertices: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct ``vertices`` in an order that takes turns among their owners, and the place of each vertex in it."""
+    """Distinct ``vertices`` in an order that alternates between their owners, and the place of each vertex in it."""
     distinct = np.unique(vertices)
     distinct = distinct[_take_turns(owner[distinct])]
     place = np.empty(len(owner), np.int64)
@@ -93,7 +93,7 @@ def in_turns(owner: npt.NDArray[np.int32], vertices: IntArray) -> tuple[IntArray
 
 
 def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
-    """Order in which every worker's items are spread evenly."""
+    """Order that spreads every worker's items evenly."""
     by_owner = np.argsort(owner, kind="stable")
     counts = np.bincount(owner)
     nth = np.empty(len(owner), np.int64)

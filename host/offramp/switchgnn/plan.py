@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a SwitchGNN exchange does on a switch of a given memory: blocks, slots, orders, needs."""
+"""The plan of a SwitchGNN exchange on a switch with a given memory: blocks, slots, orders, needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 AGGREGATOR_BYTES = aggregator_bytes(LANES)
-"""Bytes of the paper's aggregator."""
+"""Bytes of an aggregator in the paper."""
 
 MAX_NEED = 0x7FFF
 """Contributions that an aggregator's ``left`` register can count: bit 15 marks DEAD (section 5.2)."""
@@ -35,7 +35,7 @@ MAX_BLOCKS = 1 << 16
 @sendable
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """One block as hosts and switch need it: a graph along whose edges uploads are added to sums.
+    """One block for hosts and switch: a graph along whose edges uploads are added to sums.
 
     Attributes:
         block_id: the header's Block_id.
@@ -74,7 +74,7 @@ class BlockPlan:
 
     @cached_property
     def slots(self) -> IntArray:
-        """``(k,)`` where each vertex has its aggregator and its entry of the duplicate guard.
+        """``(k,)`` index of each vertex's aggregator and of its entry in the duplicate guard.
 
         Sums come first; vertices without one take entries of the guard that no vertex with both has.
         """
@@ -88,12 +88,12 @@ class BlockPlan:
 
     @property
     def uploads(self) -> int:
-        """Vertices that are uploaded."""
+        """Number of vertices that are uploaded."""
         return len(self.order)
 
     @cached_property
     def results(self) -> int:
-        """Vertices that get a sum."""
+        """Number of vertices that get a sum."""
         return int(np.count_nonzero(self.need))
 
     def row(self, rank: int) -> IntArray:
@@ -101,7 +101,7 @@ class BlockPlan:
         return self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
 
     def uploads_of(self, worker: int) -> IntArray:
-        """Ranks that ``worker`` uploads, in order."""
+        """Ranks of the vertices that ``worker`` uploads, in upload order."""
         mine: IntArray = self.order[self.owner[self.order] == worker]
         return mine
 
@@ -135,32 +135,32 @@ class Plan:
 
     @cached_property
     def uploads(self) -> int:
-        """S: vertices uploaded in one exchange, in the paper's plans the sum of the blocks' sizes."""
+        """S: vertices uploaded in one exchange; in the paper's plans, the sum of the blocks' sizes."""
         return sum(block.uploads for block in self.blocks)
 
     @cached_property
     def results(self) -> int:
-        """Sums sent in one exchange; in the paper's plans S, as both ends of an edge are in its block."""
+        """Sums sent in one exchange; in the paper's plans S, since both ends of an edge are in its block."""
         return sum(block.results for block in self.blocks)
 
     @property
     def packets(self) -> int:
-        """DATA packets up of one exchange."""
+        """DATA packets sent up in one exchange."""
         return self.uploads * self.chunks
 
     @cached_property
     def passes(self) -> int:
-        """Pipeline passes of one exchange: one for each contribution and chunk (section 5.3)."""
+        """Pipeline passes of one exchange: one per contribution and chunk (section 5.3)."""
         return sum(len(block.neighbours) for block in self.blocks) * self.chunks
 
     @property
     def recirculations(self) -> int:
-        """Passes beyond an upload's first."""
+        """Passes beyond each upload's first."""
         return self.passes - self.packets
 
     @property
     def width(self) -> int:
-        """Features of the widest vector that the plan carries."""
+        """Features of the widest vector that the plan can carry."""
         return self.chunks * self.lanes
 
     @property
@@ -180,7 +180,7 @@ class Plan:
 
 
 def require_ids(limit: int) -> None:
-    """Refuse ids, all below ``limit``, that the header cannot hold.
+    """Refuse ids below ``limit`` if the header cannot hold them.
 
     Raises:
         OfframpError: the largest is the header's reserved value, or beyond.
@@ -190,7 +190,7 @@ def require_ids(limit: int) -> None:
 
 
 def require_blocks(count: int, first_block_id: int) -> None:
-    """Refuse more blocks than Block_id can tell apart.
+    """Refuse more blocks than Block_id can distinguish.
 
     Raises:
         OfframpError: ``count`` from ``first_block_id`` on exceed 16 bits.
@@ -211,7 +211,7 @@ def make_plan(
     binned: bool = False,
     lanes: int = LANES,
 ) -> Plan:
-    """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
+    """Cut ``boundary`` into blocks that fit in ``memory_bytes`` and order the uploads of each.
 
     ``balanced`` also shares each block's uploads out among the workers (:mod:`offramp.graph.balance`); ``binned`` cuts
     them along G3's bins (:mod:`offramp.graph.bin_blocks`). Aggregators have ``lanes`` lanes each.

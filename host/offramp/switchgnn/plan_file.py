@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan in a file: the arrays of all blocks end to end in one ``.npz``."""
+"""Plans in files: the arrays of all blocks, concatenated, in one ``.npz``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_VERTEX = ("vertices", "owner", "need", "order")
 
 
 def save_plan(plan: Plan, path: Path) -> None:
-    """Write ``plan``; :func:`load_plan` gives it back.
+    """Write ``plan`` to a file that :func:`load_plan` reads.
 
     Raises:
         OfframpError: ``path`` cannot be written.
@@ -133,7 +133,7 @@ def _check_block(path: Path, block: BlockPlan) -> None:
 
 
 def _check_edges(path: Path, plan: Plan) -> None:
-    """Every cut edge is in one block; counts agree with the header."""
+    """Check that every cut edge is in one block, and that counts agree with the header."""
     pairs: list[npt.NDArray[np.int64]] = [
         np.stack([block.vertices[rows_of(block.indptr)], block.vertices[block.neighbours]]) for block in plan.blocks
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All schemes side by side, and the one that is predicted to take least time."""
+"""Comparison of all schemes, and the choice of the one with the least predicted time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offramp_base.settings.error import SettingsError
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One scheme for an exchange, and what it is predicted to take."""
+    """A scheme for an exchange, and its predicted time."""
 
     made: SchemePlan
     prediction: Prediction
@@ -54,7 +54,7 @@ class Planner:
         self._bases: dict[tuple[bool, bool, bool, int], Plan] = {}
 
     def option(self, scheme: Scheme, features: int) -> Option:
-        """The exchange of vectors of ``features`` values under ``scheme``.
+        """Plan the exchange of vectors of ``features`` values under ``scheme``.
 
         Raises:
             OfframpError: memory too small, vectors too long, or contributions that quantised values cannot hold.
@@ -83,7 +83,7 @@ class Planner:
     def options(
         self, schemes: Iterable[Scheme], features: int, on_option: Callable[[Option], None] = lambda _: None
     ) -> list[Option]:
-        """Those of ``schemes`` that can carry vectors of ``features`` values; ``on_option`` hears of each.
+        """Options for those of ``schemes`` that can carry vectors of ``features`` values; ``on_option`` gets each.
 
         Raises:
             OfframpError: none can.
@@ -104,7 +104,7 @@ class Planner:
 
 
 def fastest(options: Sequence[Option]) -> Option:
-    """The one of least predicted time; of equal ones the first.
+    """The option of least predicted time, the first among equals.
 
     Where the hosts' own exchange is among them nothing with more bytes on the wire is taken, at no fewer bits.
     """
@@ -118,7 +118,7 @@ def fastest(options: Sequence[Option]) -> Option:
 
 
 def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:
-    """Refuse quantised values where a field cannot hold the sum of as many.
+    """Refuse quantised values if a field cannot hold the sum of a vertex's contributions.
 
     Raises:
         OfframpError: names the vertex and how many contributions there are.

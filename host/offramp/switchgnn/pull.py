@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of ``owners``: the port behind which a vertex is asked for, or answered (specification section 5.4)."""
+"""Entries of ``owners``: the port behind which a vertex is fetched or answered (specification section 5.4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWNER = "SwitchGnnIngress.pull.owner"
 
 
 def owner_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> Rows:
-    """One entry for each boundary vertex.
+    """One entry per boundary vertex.
 
     Args:
         plans: of one graph and partition.

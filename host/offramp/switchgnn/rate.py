@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rate of a worker's uploads: halved where the switch marks congestion (specification section 6)."""
+"""The rate of a worker's uploads, halved when the switch marks congestion (specification section 6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from offramp_base.errors import OfframpError
 
 
 class RateControl:
-    """Multiplicative decrease, additive increase, as DCQCN has it; times in seconds on the caller's clock.
+    """Multiplicative decrease and additive increase, as in DCQCN; times in seconds on the caller's clock.
 
     Args:
         line_bps: rate at the start, and at most.
@@ -39,7 +39,7 @@ class RateControl:
         self._increased_s: float | None = None
 
     def mark(self, now_s: float) -> None:
-        """Slow down: congestion was reported."""
+        """Slow down, since congestion was reported."""
         self.advance(now_s)
         if self._cut_s is not None and now_s - self._cut_s < self._guard_s:
             return
@@ -47,7 +47,7 @@ class RateControl:
         self._cut_s = self._increased_s = now_s
 
     def advance(self, now_s: float) -> None:
-        """Let time pass: the increases that are due take place."""
+        """Advance the time, and apply the increases that are due."""
         if self._increased_s is None:
             self._increased_s = now_s
         steps = int((now_s - self._increased_s) / self._increase_s)
@@ -56,6 +56,6 @@ class RateControl:
             self.rate_bps = min(self.rate_bps + steps * self._step_bps, self._line_bps)
 
     def pause_s(self, wire_bytes: int, now_s: float) -> float:
-        """Seconds that this many bytes, sent now, take at the present rate."""
+        """Seconds that ``wire_bytes``, sent now, take at the present rate."""
         self.advance(now_s)
         return 8 * wire_bytes / self.rate_bps

@@ -71,7 +71,7 @@ class Reception:
         return self.block.vertices[incomplete]
 
     def missing_features(self) -> dict[str, npt.ArrayLike]:
-        """What to fetch, as header fields: ``(n,)`` vertices that lack, vertices that they lack, chunks.
+        """Header fields of FETCH for what is missing: ``(n,)`` vertices that lack, vertices that they lack, chunks.
 
         What was asked for before is marked as repeated.
         """
@@ -96,17 +96,17 @@ class Reception:
         }
 
     def finished_since(self) -> IntArray:
-        """The cells that were completed since the last call."""
+        """The cells completed since the last call."""
         cells = np.concatenate([np.zeros(0, np.int64), *self._news])
         self._news = []
         return cells
 
     def marks(self, cells: IntArray) -> int:
-        """How many of some complete cells told of congestion."""
+        """Number of the given complete cells whose packets reported congestion."""
         return int(np.count_nonzero(self._marked[cells]))
 
     def acknowledgements(self, cell: IntArray) -> dict[str, npt.ArrayLike]:
-        """The header fields of ACK for each of some complete cells."""
+        """Header fields of ACK for each of the given complete cells."""
         vertex = cell // self._chunks
         return {
             "src_id": self.block.vertices[vertex],
@@ -116,7 +116,7 @@ class Reception:
         }
 
     def take(self, batch: PacketBatch) -> int:
-        """Take frames in machine code, if they are whole first RESULTs of this round, all of them.
+        """Process frames in machine code, if all of them are whole first RESULTs of this round.
 
         Returns:
             The features in them, without the zeros behind; -1, and nothing has changed, for any other batch.
@@ -134,7 +134,7 @@ class Reception:
         return features
 
     def accept(self, packets: Parsed) -> int:
-        """Take packets with payload of this round; how many of them told something new."""
+        """Process packets with payload of this round; returns how many had new information."""
         result = packets.field("src_id") == NO_ID
         chunk = packets.field("chunk_id")
         fitting = (packets.field("block_id") == self.block.block_id) & (chunk < self._chunks)
@@ -186,7 +186,7 @@ class Reception:
         return len(new) + len(asked)
 
     def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:
-        """Note the aggregators that RESEND shows to be released; drops from ``known`` what no vertex here needs."""
+        """Note the aggregators that RESEND shows to be released; removes from ``known`` what no vertex here needs."""
         resend = packets.kind == _RESEND
         to, own = find(self.block.vertices, packets.field("dst_id"))
         entry, edge = find(self.block.edges, at * len(self.block.vertices) + to)
@@ -203,7 +203,7 @@ class Reception:
         return cell
 
     def _first_of(self, cell: IntArray, known: Mask, taken: Mask) -> IntArray:
-        """Indices of the packets that are the first for their cell; the others are counted."""
+        """Indices of the packets that are the first for their cell; the others are counted as duplicates."""
         candidates = np.flatnonzero(known)
         self._stats.rejected += len(cell) - len(candidates)
         fresh = candidates[~taken[cell[candidates]]]
@@ -212,7 +212,7 @@ class Reception:
         return first
 
     def _fitted(self, lanes: Lanes) -> Lanes:
-        """The lanes of packets as many as a chunk has; those that a packet does not carry are 0 in a chunk, too."""
+        """The packets' lanes, as many as a chunk has; those that a packet does not carry are 0."""
         fitted = np.zeros((len(lanes), self._lanes), np.int32)
         width = min(self._lanes, lanes.shape[1])
         fitted[:, :width] = lanes[:, :width]
@@ -229,7 +229,7 @@ class Reception:
         self._news.append(cells)
 
     def _arguments(self, round_: int) -> npt.NDArray[np.int64]:
-        """A :class:`~offramp.switchgnn.kernels.Sums`."""
+        """Arguments for the kernel, a :class:`~offramp.switchgnn.kernels.Sums`."""
         block = self.block
         self._cells = np.zeros(len(self._finished), np.int64)
         return filled(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a worker repeats what may have been lost (specification section 4)."""
+"""When a worker retransmits what may have been lost (specification section 4)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from offramp.backoff import Backoff
 from offramp_base.errors import OfframpError
 
 _SOFT = 4
-"""Repeats that cost the switch little, DONE and uploads, come this much earlier than FETCH."""
+"""Repeats that cost the switch little, DONE and uploads, come this many times earlier than FETCH."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """What a worker does about loss.
+    """Settings for a worker's recovery from loss.
 
     Attributes:
         timeout_s: time without anything new after which missing features are fetched from their owners. It must
@@ -39,7 +39,7 @@ class Recovery:
 
 
 class RetryTimer:
-    """Both time-outs of a worker: for repeats that change nothing where nothing was lost, and for FETCH."""
+    """Both time-outs of a worker: for repeats, which are harmless if nothing was lost, and for FETCH."""
 
     def __init__(self, recovery: Recovery) -> None:
         self._soft = Backoff(recovery.timeout_s / _SOFT, recovery.cap_s / _SOFT)
@@ -47,12 +47,12 @@ class RetryTimer:
 
     @property
     def due_s(self) -> float | None:
-        """When the first of them is over; None before the first look at the clock."""
+        """When the earlier of them expires; None before the first look at the clock."""
         soft, hard = self._soft.due_s, self._hard.due_s
         return None if soft is None or hard is None else min(soft, hard)
 
     def restart(self) -> None:
-        """Start the time-out anew: something new came."""
+        """Restart the time-outs, since something new has arrived."""
         self._soft.restart()
         self._hard.restart()
 

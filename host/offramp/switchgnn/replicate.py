@@ -20,13 +20,13 @@ COPIES = "SwitchGnnIngress.replicate.copies"
 
 FIRST_GROUP = barrier.GROUP + 1 + acknowledge.MAX_GROUPS
 MAX_GROUPS = (1 << 16) - FIRST_GROUP
-"""Groups of v1model, whose ids have 16 bits, that others do not take."""
+"""Most groups: v1model's ids have 16 bits, and others take the first ones."""
 
 
 def copy_entries(
     plans: Sequence[Plan], ports: Sequence[int], target: Target = REPLICATED, *, groups: int = MAX_GROUPS
 ) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
-    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
+    """One entry per vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
 
     Args:
         plans: with disjoint Block_ids.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries as arrays: what the control plane computes before any switch is asked."""
+"""Table entries as arrays, which the control plane computes before it contacts any switch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Rows:
         return len(next(iter(self.keys.values())))
 
     def select(self, which: npt.NDArray[np.bool_]) -> Rows:
-        """The entries that a mask picks."""
+        """The entries that a mask selects."""
         keys, params = ({k: v[which] for k, v in columns.items()} for columns in (self.keys, self.params))
         return Rows(self.table, self.action, keys, params)
 
@@ -55,7 +55,7 @@ def _row(names: Iterable[str], columns: Sequence[list[int]], at: int) -> dict[st
 
 
 def require_room(what: str, needed: int, offered: int) -> None:
-    """Refuse a plan that the switch program has no room for.
+    """Refuse a plan for which the switch program has no room.
 
     Raises:
         OfframpError: ``needed`` exceeds ``offered``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which improvements on the paper's exchange are switched on, and how they are written."""
+"""The improvements on the paper's exchange that are switched on, and their notation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp_base.settings.error import SettingsError
 
 LANE_BITS = 32
 FIELDS = (2, 4, 8, 16, 32)
-"""Bits of a sum on the wire, several to a lane."""
+"""Possible widths in bits of a sum on the wire, several to a lane."""
 
 BITS = (32, 16, 8)
 """Bits of a value on the wire: 32 is exact fixed point, 16 and 8 are quantised, two and four to a lane."""
@@ -21,7 +21,7 @@ PAPER, AUTO = "paper", "auto"
 
 @dataclass(frozen=True, order=True)
 class Scheme:
-    """How an exchange goes through the switch; the default is the paper's design.
+    """A scheme for exchanges through the switch; the default is the paper's design.
 
     Attributes:
         pairwise: workers upload a partial sum for each destination, in place of vertices.
@@ -54,11 +54,11 @@ class Scheme:
         return -(-features * self.bits // LANE_BITS)
 
     def chunks_a_round(self, features: int, lanes: int = LANES) -> int:
-        """Packets of a vertex in one round, of ``lanes`` lanes at most; the others follow in rounds of their own."""
+        """Packets of a vertex in one round, of at most ``lanes`` lanes; the others follow in rounds of their own."""
         return 1 if self.chunk_major else -(-self.lanes(features) // lanes)
 
     def slices(self, features: int, lanes: int = LANES) -> int:
-        """Times that the blocks run for one exchange."""
+        """Number of times that the blocks run for one exchange."""
         return -(-self.lanes(features) // lanes) if self.chunk_major else 1
 
 
@@ -76,7 +76,7 @@ SYNTAX = f"{PAPER}, {AUTO}, or some of {', '.join(_PARTS)} joined by +"
 
 
 def parse_scheme(text: str) -> tuple[Scheme, bool]:
-    """The parts that ``text`` names, and whether the planner may add others (``auto``, alone or as a part).
+    """Parse a scheme's parts, and whether the planner may add others (``auto``, alone or as a part).
 
     Raises:
         OfframpError: an unknown or repeated part, or two widths of values.
@@ -105,7 +105,7 @@ def parse_scheme(text: str) -> tuple[Scheme, bool]:
 
 
 def candidates(scheme: Scheme, *, all_bits: bool = False) -> list[Scheme]:
-    """Every scheme that has at least the parts of ``scheme``, the simplest first.
+    """Every scheme that includes the parts of ``scheme``, simplest first.
 
     Partial sums are never cut into blocks of a graph, so ``balanced`` goes with vertices only, and without ``binned``,
     which is never added. Other widths of values change what is computed: they are candidates only with ``all_bits``.

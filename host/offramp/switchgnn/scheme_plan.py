@@ -21,12 +21,12 @@ from offramp.switchgnn.volume import Streams, streams
 from offramp.switchgnn.wire import LANES
 
 RANGE_BYTES, SCALE_BYTES = 4, 2
-"""Bytes beside a quantised partial sum: its least and largest value to the owner, and the scale back."""
+"""Bytes sent with a quantised partial sum: its least and largest value to the owner, and the scale back."""
 
 
 @dataclass(frozen=True, eq=False)
 class SchemePlan:
-    """What one exchange of vectors of ``features`` values does.
+    """The exchange of vectors of ``features`` values under a scheme.
 
     Attributes:
         scheme: which improvements are on.
@@ -44,32 +44,32 @@ class SchemePlan:
 
     @property
     def through_switch(self) -> bool:
-        """Whether anything goes through the switch; otherwise the exchange is p2p's."""
+        """Whether anything goes through the switch; otherwise the exchange is the same as p2p's."""
         return bool(self.plan.blocks)
 
     @property
     def lanes(self) -> int:
-        """32-bit lanes of a vector."""
+        """Number of 32-bit lanes of a vector."""
         return self.scheme.lanes(self.features)
 
     @property
     def slices(self) -> int:
-        """Times that the blocks run."""
+        """Number of times that the blocks run."""
         return self.scheme.slices(self.features, self.plan.lanes)
 
     @property
     def rounds(self) -> int:
-        """Blocks that run one after another, with a barrier after each."""
+        """Number of blocks that run one after another, with a barrier after each."""
         return self.slices * len(self.plan.blocks)
 
     @property
     def packets_up(self) -> int:
-        """DATA packets to the switch."""
+        """Number of DATA packets to the switch."""
         return self.slices * self.plan.packets
 
     @property
     def packets_down(self) -> int:
-        """RESULT packets from the switch."""
+        """Number of RESULT packets from the switch."""
         return self.slices * self.plan.results * self.plan.chunks
 
     @property
@@ -79,7 +79,7 @@ class SchemePlan:
 
     @property
     def recirculations(self) -> int:
-        """Passes beyond an upload's first."""
+        """Number of passes beyond each upload's first."""
         return self.passes - self.packets_up
 
     @property
@@ -91,7 +91,7 @@ class SchemePlan:
 
     @cached_property
     def by_hosts(self) -> Streams:
-        """What hosts send each other: vectors, and the ranges and scales of quantised partial sums."""
+        """Messages between hosts: vectors, and the ranges and scales of quantised partial sums."""
         sender, receiver = ends_of(self.boundary, pairwise=self.scheme.pairwise)
         found = streams(sender[self.hosted], receiver[self.hosted], 4 * self.lanes, self.boundary.workers)
         if self.scheme.bits < LANE_BITS and self.scheme.pairwise:
@@ -101,33 +101,33 @@ class SchemePlan:
 
     @cached_property
     def vector_bytes(self) -> int:
-        """Bytes of link time of a vector's packets between a worker and the switch."""
+        """Link time in bytes of a vector's packets between a worker and the switch."""
         return vector_wire_bytes(self.lanes, self.plan.lanes)
 
     @property
     def packet_bytes(self) -> float:
-        """Bytes of link time of a packet between a worker and the switch, on average."""
+        """Average link time in bytes of a packet between a worker and the switch."""
         return self.vector_bytes / (self.slices * self.plan.chunks)
 
     @property
     def payload_bytes(self) -> int:
-        """Lanes that hold values, both directions, without the zeros that fill packets."""
+        """Bytes of lanes that hold values, both directions, without padding zeros."""
         vectors = self.plan.uploads + self.plan.results
         return 4 * self.lanes * vectors + 2 * int(self.by_hosts.payload_bytes.sum())
 
     @property
     def wire_up(self) -> int:
-        """Bytes of link time from the workers; DONE and ACK are not counted."""
+        """Link time in bytes from the workers; DONE and ACK are not counted."""
         return self.plan.uploads * self.vector_bytes + self.by_hosts.wire_bytes
 
     @property
     def wire_down(self) -> int:
-        """Bytes of link time to the workers; GO and ACK are not counted."""
+        """Link time in bytes to the workers; GO and ACK are not counted."""
         return self.plan.results * self.vector_bytes + self.by_hosts.wire_bytes
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes on all links in both directions."""
+        """Link time in bytes on all links in both directions."""
         return self.wire_up + self.wire_down
 
 
@@ -212,7 +212,7 @@ def base_plan(
     *,
     lanes: int = LANES,
 ) -> Plan:
-    """A scheme's blocks through the switch alone, for vectors of ``chunks`` packets per round of ``lanes`` lanes."""
+    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets of ``lanes`` lanes a round."""
     if scheme.pairwise:
         return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id, lanes)
     cut = {"balanced": scheme.balanced, "binned": scheme.binned}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker sent, received and refused."""
+"""Counts of what one worker sent, received and refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 
 
 @dataclass(slots=True)
 class Link:
-    """One direction of a worker's link.
+    """Counts of one direction of a worker's link.
 
     Attributes:
         packets: all frames.
@@ -31,20 +31,20 @@ class Link:
     wire_bytes: int = 0
 
     def add_data(self, batch: PacketBatch, features: int) -> None:
-        """Add packets that all have a payload, with this many features in them, without the zeros behind."""
+        """Add packets that all have a payload, with ``features`` features in them, not counting padding zeros."""
         self.packets += len(batch)
         self.data_packets += len(batch)
         self.payload_bytes += 4 * features
         self.wire_bytes += total_wire_bytes(batch.lengths)
 
     def count(self, batch: PacketBatch) -> None:
-        """Add the frames of ``batch``, all but their payload."""
+        """Add the frames of ``batch``, without their payload."""
         self.packets += len(batch)
         self.wire_bytes += total_wire_bytes(batch.lengths)
         self.data_packets += int(np.count_nonzero(batch.lengths >= DATA_FRAME_BYTES))
 
     def count_payload(self, batch: PacketBatch, features: int, lanes: int = LANES) -> None:
-        """Add the features in ``batch``: of an exchange of vectors of this many features, ``lanes`` to a packet."""
+        """Add the features in ``batch``, from an exchange of vectors of ``features`` features, ``lanes`` per packet."""
         data = batch.lengths >= DATA_FRAME_BYTES
         if data.any():
             chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the programs that run SwitchGNN: names, ports, and where a vertex's chunks may lie."""
+"""Differences between the programs that run SwitchGNN: names, ports, and where a vertex's chunks may lie."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from offramp_base.errors import OfframpError
 TOFINO_PIPES = 4
 TOFINO_PORTS_PER_PIPE = 128
 TOFINO_RECIRCULATION_PORT = 68
-"""Recirculation port of the first pipe, as the default of ``tna.p4``."""
+"""Recirculation port of the first pipe, the default in ``tna.p4``."""
 _NOWHERE = -1
-"""The recirculation port where no packet passes twice."""
+"""The recirculation port of a program in which no packet passes twice."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A program as the control plane sees it.
+    """A program from the control plane's view.
 
     Attributes:
         name: as ``offramp train --target`` takes it.
@@ -53,21 +53,21 @@ class Target:
     extra_harvest: bool = False
 
     def full(self, name: str) -> str:
-        """The name of a table, counter or register."""
+        """Full name of a table, counter or register."""
         return self.prefix + self.action(name)
 
     def action(self, name: str) -> str:
-        """The name of an action."""
+        """Full name of an action."""
         pipeline, control, *_ = name.split(".")
         return name.replace(pipeline, EGRESS, 1) if control in self.egress else name
 
     @property
     def replicates(self) -> bool:
-        """Whether copies by the replication engine take the place of further passes."""
+        """Whether the replication engine's copies replace further passes."""
         return bool(self.egress)
 
     def bases(self, ranks: IntArray, chunks: int) -> IntArray:
-        """The first chunk's aggregator of the vertices of a block."""
+        """Index of the first chunk's aggregator of the vertices of a block."""
         if self.page is None:
             return ranks * chunks
         in_page = self.page // chunks
@@ -75,12 +75,12 @@ class Target:
         return bases
 
     def slots(self, plans: Sequence[Plan]) -> int:
-        """Aggregators that the largest block needs, with what its pages leave unused."""
+        """Number of aggregators that the largest block needs, including those that its pages leave unused."""
         last = ((max((int(block.slots.max()) for block in plan.blocks), default=-1), plan.chunks) for plan in plans)
         return max((int(self.bases(np.array(n), chunks)) + chunks for n, chunks in last if n >= 0), default=0)
 
     def check_lanes(self, plans: Sequence[Plan]) -> None:
-        """Refuse aggregators that the program does not have.
+        """Refuse numbers of lanes that the program's aggregators do not have.
 
         Raises:
             OfframpError: plans of different lanes, or of lanes that the target has no program for.
@@ -93,7 +93,7 @@ class Target:
             raise OfframpError(f"plans: for aggregators of {found[0]} lanes, {self.name} has {expected}")
 
     def on_pipe(self, pipe: int) -> Target:
-        """The target on another pipe of a Tofino.
+        """The same target on another pipe of a Tofino.
 
         Raises:
             OfframpError: a Tofino has no such pipe, or the target has no pipes.
@@ -143,19 +143,19 @@ TNA = Target(
     extra_harvest=True,
 )
 FPGA = Target("fpga", "", "", _NOWHERE, occupancy=False, lanes=WIDTHS[:1])
-"""A card on Ethernet (``fpga/rtl/switchgnn``), whose registers and entries take the place of names."""
+"""A card on Ethernet (``fpga/rtl/switchgnn``), with registers and entries in place of names."""
 TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA, FPGA)}
 
 
 class Names(Protocol):
-    """Names that may be there."""
+    """A collection of names."""
 
     def __contains__(self, name: str, /) -> bool:
-        """Whether a target has this name."""
+        """Whether the target has this name."""
 
 
 def target_of(tables: Names) -> Target:
-    """The target whose program has these tables; P4Info made with p4c's standard externs leaves the pipe's name out."""
+    """The target whose program has these tables; P4Info for p4c's standard externs omits the pipe's name."""
     verdict = "SwitchGnnIngress.forward.verdict"
     if TNA.full(verdict) in tables:
         return TNA

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch counts: the outcome of each pass, and totals that follow from the outcomes."""
+"""Counters of the switch: the outcome of each pass, and totals derived from the outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PEAK = "SwitchGnnIngress.telemetry.peak"
 
 
 def outcome_counters(target: Target) -> list[str]:
-    """Names of the counters of outcomes: of ingress, and of egress where that adds up."""
+    """Names of the counters of outcomes: ingress, and egress where that aggregates."""
     return [target.full(OUTCOMES), *([f"{EGRESS}.outcomes"] if target.replicates else [])]
 
 
@@ -52,7 +52,7 @@ _REFUSED = (Disposition.RAW, Disposition.SHARED)
 
 
 def totals(outcomes: Mapping[int, int], uploads: int, recirculations: int) -> dict[str, int]:
-    """Every outcome by its name in lower case, and these sums.
+    """Every outcome by its name in lower case, and totals.
 
     ``passes``: passes of DATA that were served, those in which a sum fetches its upper lanes included;
     ``contributions``: those that entered a sum in the switch; ``results``: sums sent; ``overflows``: contributions for

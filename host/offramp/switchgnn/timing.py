@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets of one block, or of hosts among each other, through links and pipeline: first come, first served."""
+"""Timing of the packets of one block, or between hosts, through links and pipeline: first come, first served."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offramp.switchgnn.volume import Streams
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 
 MOST_PACKETS = 4_000_000
-"""Contributions, or packets, that are followed one by one."""
+"""Most contributions, or packets, that are simulated one by one."""
 
 
 def block_slots(block: BlockPlan, chunks: int) -> int:
@@ -29,7 +29,7 @@ def block_slots(block: BlockPlan, chunks: int) -> int:
 
 
 def served_slots(block: BlockPlan, chunks: int, passes: float) -> float:
-    """Slots of a block if the pipeline makes ``passes`` in a slot; at least as many as :func:`block_slots`.
+    """The same if the pipeline makes ``passes`` per slot; at least as many as :func:`block_slots`.
 
     An upload's passes follow each other; those of another one wait.
     """
@@ -52,7 +52,7 @@ def served_slots(block: BlockPlan, chunks: int, passes: float) -> float:
 
 
 def _arrivals(block: BlockPlan) -> IntArray:
-    """``(k,)`` place of each upload among those of its worker."""
+    """``(k,)`` index of each upload among those of its worker."""
     sender = block.owner[block.order]
     by_sender = np.argsort(sender, kind="stable")
     arrival = np.zeros(len(block.vertices), np.int64)
@@ -61,14 +61,14 @@ def _arrivals(block: BlockPlan) -> IntArray:
 
 
 def _last_slot(ready: npt.NDArray[np.number], port: npt.NDArray[np.int32]) -> float:
-    """When the last of some packets has left, of which each port sends one per slot."""
+    """Slot in which the last of some packets has left, when each port sends one per slot."""
     fifo = np.lexsort((ready, port))
     left = np.searchsorted(port[fifo], port[fifo], side="right") - np.arange(len(fifo))
     return float((ready[fifo] + left).max())
 
 
 def hosts_bytes(sent: Streams) -> float:
-    """Byte times until all of what hosts send each other has come, through one switch that stores and forwards.
+    """Byte times until all messages between hosts have arrived, through one store-and-forward switch.
 
     Every worker sends a packet to each other one in turn, beginning with its successor.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker uploads in one round, and who is known to have it (specification section 4)."""
+"""A worker's uploads in one round, and who is known to have received them (specification section 4)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Transmission:
         return self._upload((self.block.order[:, np.newaxis] * self._chunks + np.arange(self._chunks)).reshape(-1))
 
     def silent_uploads(self) -> Uploads:
-        """Those again of which no neighbour has acknowledged anything, in upload order."""
+        """Those uploads of which no neighbour has acknowledged anything, in upload order."""
         heard = np.zeros((len(self.block.vertices), self._chunks), np.bool_)
         np.logical_or.at(heard, self.block.readers.locals, self._acked)
         vertex, chunk = np.nonzero(~heard[self.block.order])
@@ -56,7 +56,7 @@ class Transmission:
         return uploads
 
     def acknowledge(self, packets: Parsed) -> int:
-        """Take ACKs of this round; how many told something new."""
+        """Process ACKs of this round; returns how many had new information."""
         readers = self.block.readers
         remote, known = find(readers.remotes, packets.field("src_id"))
         chunk = packets.field("chunk_id")

@@ -30,12 +30,12 @@ RELAY = "SwitchGnnIngress.barrier.relay"
 
 Groups = dict[int, list[tuple[int, int]]]
 Ways = Callable[[IntArray, IntArray], IntArray]
-"""Ports towards vertices, given their owners."""
+"""Maps vertices and their owners to the ports that lead to the vertices."""
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchEntries:
-    """What one switch among several is told.
+    """The entries of one switch among several.
 
     Attributes:
         place: action of the table of places and its parameters.
@@ -103,7 +103,7 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
 
 
 def spine_entries(plans: Sequence[Plan], network: LeafSpine, *, acks: bool = False) -> SwitchEntries:
-    """The entries of every spine, which keeps no state: ways to vertices, to the root and to all other leaves."""
+    """The entries of every spine, which keeps no state: routes to vertices, to the root and to all other leaves."""
     require_workers(plans, network)
     rack = np.asarray(network.racks)
     leaves = np.array([leaf for leaf in range(network.leaves) if leaf != ROOT])
@@ -188,7 +188,7 @@ def _leaf_hosts(network: LeafSpine, leaf: int) -> list[Rows]:
 
 
 def _add_acks(rows: list[Rows], groups: Groups, found: Contributions, towards: IntArray, hosts: int) -> None:
-    """Groups of the ports behind which ACK of each sum is awaited; rare sets have all ``hosts`` in place of some."""
+    """Groups of the ports behind which ACK of each sum is awaited; rare sets get all ``hosts`` in place of some."""
     if len(towards) and towards.max() > acknowledge.MASK_BITS:
         raise OfframpError(f"acks: expected at most {acknowledge.MASK_BITS} ports on a switch among several")
     keys, at = np.unique(_keys(found.block_id, found.dst_id), return_inverse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploads that have not left yet: their frames are built when they are sent."""
+"""Uploads that have not been sent yet: their frames are built when they are sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from offramp_base.wire.batch import PacketBatch
 
 
 class Uploads:
-    """Vertex chunks of one round, in the order in which they leave.
+    """Vertex chunks of one round, in the order of transmission.
 
     Args:
         worker: whose vertices they are.
@@ -53,7 +53,7 @@ class Uploads:
         return len(self._cells)
 
     def take(self, limit: int) -> tuple[PacketBatch, int]:
-        """The frames of the next ``limit`` uploads, or of all that are left, and the features in them."""
+        """The frames of the next ``limit`` uploads, or of all that are left, and the number of features in them."""
         cells, self._cells = self._cells[:limit], self._cells[limit:]
         n = len(cells)
         if self._build is None:
@@ -71,7 +71,7 @@ class Uploads:
         return build_frames(self._worker, fields, len(cells), lanes[:, : LANES * self._most], self._segments[chunk])
 
     def _arguments(self) -> npt.NDArray[np.int64]:
-        """A :class:`~offramp.switchgnn.kernels.Features`."""
+        """Arguments for the kernel, a :class:`~offramp.switchgnn.kernels.Features`."""
         block = self._block
         segments = np.arange(MOST_SEGMENTS) + 1
         widest = np.zeros((MOST_SEGMENTS, MOST_SEGMENTS * LANES), np.int32)
@@ -92,7 +92,7 @@ class Uploads:
 
 
 def lanes_of(values: Lanes, rows: IntArray, chunk: IntArray, lanes: int) -> Lanes:
-    """``(m, lanes)`` features of some rows and chunks, zeros behind the last one."""
+    """``(m, lanes)`` features of some rows and chunks, zero-padded after the last one."""
     found = np.zeros((len(rows), lanes), np.int32)
     for one in np.unique(chunk).tolist():
         of_one = np.flatnonzero(chunk == one)

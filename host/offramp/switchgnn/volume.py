@@ -28,22 +28,22 @@ class Streams:
     packets: IntArray
 
     def __add__(self, other: Streams) -> Streams:
-        """Both, one after the other."""
+        """The sum of both."""
         return Streams(self.payload_bytes + other.payload_bytes, self.packets + other.packets)
 
     @property
     def link_bytes(self) -> IntArray:
-        """``(workers, workers)`` bytes of link time."""
+        """``(workers, workers)`` link time in bytes."""
         return self.payload_bytes + self.packets * HOST_OVERHEAD_BYTES
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes of link time of all."""
+        """Link time of all streams in bytes."""
         return int(self.link_bytes.sum())
 
 
 def streams(sender: IntArray, receiver: IntArray, item_bytes: int, workers: int) -> Streams:
-    """Items of ``item_bytes`` from each sender to its receiver."""
+    """Streams with an item of ``item_bytes`` from each sender to its receiver."""
     items = np.bincount(sender * workers + receiver, minlength=workers * workers).reshape(workers, workers)
     payload: IntArray = items * item_bytes
     return Streams(payload, -(-payload // HOST_PAYLOAD_BYTES))
@@ -74,12 +74,12 @@ def host_volume(boundary: Boundary, features: int) -> Volume:
 
 
 def unlimited_volume(boundary: Boundary, features: int, lanes: int = LANES) -> Volume:
-    """Every boundary vertex once to a switch with aggregators of ``lanes`` lanes for each."""
+    """Every boundary vertex once to a switch that has aggregators of ``lanes`` lanes for all of them."""
     return _switch_volume(boundary.B, features, lanes)
 
 
 def plan_volume(plan: Plan, features: int) -> Volume:
-    """Every vertex once to the switch for each block that holds it; ACK, DONE and GO are not counted."""
+    """Every vertex once to the switch for each block that contains it; ACK, DONE and GO are not counted."""
     return _switch_volume(plan.uploads, features, plan.lanes)
 
 

@@ -49,23 +49,23 @@ A payload has ``more`` segments of 32 lanes behind its first."""
 """Comment on :data:`SWITCHGNN` in the P4 that ``ci/formats`` writes."""
 
 LANES = 32
-"""Lanes of a segment, and of an aggregator as the paper has it."""
+"""Lanes of a segment, and of an aggregator in the paper."""
 MOST_SEGMENTS = 4
 """Most segments of a packet."""
 PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
-"""One segment."""
+"""Header of one segment."""
 
 IP_PROTOCOL = 253  # for experiments and testing, RFC 3692
 NO_ID = 0xFFFF_FFFF
 PREFIX_BYTES = ETHERNET.size + IPV4.size
 SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
 DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
-"""Bytes of a frame of one segment, the shortest frame with a payload."""
+"""Bytes of a frame with one segment, the shortest frame with a payload."""
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
 LEAF_IP = 0x0A01_0000
-"""Address of leaf 0 among several switches; leaf i has the i-th after it."""
+"""IP address of leaf 0 among several switches; leaf i has the i-th one after it."""
 LEVEL_LEAF = 1
 """Level of a packet that a leaf sends for its rack."""
 
@@ -89,7 +89,7 @@ _FETCH_AGAIN = 0b011
 
 
 def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
-    """The type that flags mean: a value of :class:`Kind`, or of no member where they have no meaning."""
+    """The type that flags mean: a value of :class:`Kind`, or another number if they have no meaning."""
     flags = is_ack << 2 | is_fetch << 1 | resend
     return Kind.FETCH if flags == _FETCH_AGAIN else flags
 
@@ -100,7 +100,7 @@ def worker_mac(worker: int) -> int:
 
 
 def worker_ip(worker: int) -> int:
-    """Address of a worker in 10.0.0.0/16."""
+    """IP address of a worker in 10.0.0.0/16."""
     return 0x0A00_0001 + worker
 
 
@@ -111,12 +111,12 @@ def is_newer(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 
 def next_round(round_: int) -> int:
-    """The round after ``round_``: serial numbers skip 0, which only the start barrier has."""
+    """The round after ``round_``: serial numbers skip 0, which is reserved for the start barrier."""
     return (round_ + 1) & 0xFFFF or 1
 
 
 def frame_bytes(segments: int) -> int:
-    """Bytes of a frame with this many segments of payload; 0: a short packet."""
+    """Bytes of a frame with ``segments`` segments of payload; 0 for a short packet."""
     return SHORT_FRAME_BYTES + segments * PAYLOAD.size
 
 
@@ -158,7 +158,7 @@ def build_frames(
 
 
 def frame_prefix(worker: int, segments: int) -> Bytes:
-    """``(34,)`` Ethernet and IPv4 headers of ``worker``'s frames with this many segments, read-only."""
+    """``(34,)`` Ethernet and IPv4 headers of ``worker``'s frames with ``segments`` segments, read-only."""
     behind = frame_bytes(segments) - PREFIX_BYTES
     return ipv4_frame_prefix(SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, behind)
 
@@ -172,7 +172,7 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class Parsed:
-    """The SwitchGNN packets of a batch, and how many of its frames were none.
+    """The SwitchGNN packets of a batch, and how many frames were not such packets.
 
     Attributes:
         frames: ``(n, >= 178)`` uint8, those frames that are whole SwitchGNN packets.
@@ -195,17 +195,17 @@ class Parsed:
 
     @cached_property
     def _words(self) -> npt.NDArray[np.int64]:
-        """``(n, 4)`` the header as 32-bit words; no field lies in two of them."""
+        """``(n, 4)`` header as 32-bit words; no field spans two of them."""
         return np.ascontiguousarray(self.frames[:, PREFIX_BYTES:SHORT_FRAME_BYTES]).view(">u4").astype(np.int64)
 
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
-        """``(n,)`` values of :class:`Kind`, or of no member for a combination of flags without a meaning."""
+        """``(n,)`` values of :class:`Kind`, or other numbers for combinations of flags without a meaning."""
         return kinds_of(self.frames[:, PREFIX_BYTES:])
 
     @property
     def lanes(self) -> Lanes:
-        """``(n, L)`` int32 payload, as wide as the widest packet; zeros for short packets and behind shorter ones."""
+        """``(n, L)`` int32 payload, as wide as the widest packet; zero-padded for shorter and for short packets."""
         segments = self.segments
         most = int(segments.max(initial=1))
         payload = np.ascontiguousarray(self.frames[:, SHORT_FRAME_BYTES : frame_bytes(most)])
@@ -221,12 +221,12 @@ class Parsed:
         return np.where(payload, self.field("more") + 1, 1)
 
     def select(self, which: npt.NDArray[np.bool_]) -> Parsed:
-        """The packets that a mask picks."""
+        """The packets that a mask selects."""
         return Parsed(self.frames[which], 0, 0)
 
 
 def parse_frames(batch: PacketBatch) -> Parsed:
-    """Recognise the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
+    """Extract the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
     data, lengths = batch.data, batch.lengths
     if data.shape[1] < DATA_FRAME_BYTES:
         data = np.zeros((len(batch), DATA_FRAME_BYTES), np.uint8)
@@ -274,5 +274,5 @@ _TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
-    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one per row."""
+    """``(n,)`` values of :class:`Kind`, or other numbers, for SwitchGNN headers, one per row."""
     return _KINDS[headers[:, _FLAGS]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 TICKS = 8
-"""Looks at the clock in the shortest time-out."""
+"""Looks at the clock within the shortest time-out."""
 
 
 class Worker:
@@ -67,16 +67,16 @@ class Worker:
 
     @property
     def stats(self) -> WorkerStats:
-        """What was sent, received and refused so far."""
+        """Counts of what was sent, received and refused so far."""
         return self.endpoint.stats
 
     @property
     def link(self) -> LinkStats:
-        """What this end of the link carried and lost so far."""
+        """Counts of what this end of the link carried and lost so far."""
         return self._io.stats
 
     def boundary(self, plan_index: int) -> IntArray:
-        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it returns."""
         return self.endpoint.boundaries[plan_index]
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ class Worker:
         return self._rate.pause_s(total_wire_bytes(batch.lengths), now)
 
     def _listen(self, seconds: float) -> None:
-        """Take what arrives in ``seconds``, and what is there already."""
+        """Process what arrives within ``seconds``, and what is there already."""
         until = time.monotonic() + seconds
         self.endpoint.incoming(self._io.receive(0.0))
         while (left := until - time.monotonic()) > 0:
@@ -144,7 +144,7 @@ class Worker:
 
 
 def silence(worker: int, timeout_s: float, state: str) -> str:
-    """What a worker says that heard nothing new for so long."""
+    """Error message of a worker that has received nothing new for ``timeout_s`` seconds."""
     return (
         f"worker {worker}: nothing new for {timeout_s:g} s in {state}; check that every worker runs, that its link is "
         "on the port in the plan, and that the switch still has its plan"

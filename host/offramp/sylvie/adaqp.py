@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AdaQP's widths (Wan, Zhao, Wu 2023): least variance of what is received, for the bytes or the time that it may take.
+"""AdaQP's widths (Wan, Zhao, Wu 2023): least variance of what is received, within a budget of bytes or time.
 
 A row's weight is the sum of the squared coefficients with which its receivers aggregate it, times its squared range;
 rounding it to b bits adds weight · columns / (6 (2^b - 1)^2) to the variance. Widths are 2, 4 or 8. AdaQP solves an
-integer program for each layer; here the greedy along the lower hull of (bytes, variance), which is the optimum of the
-linear relaxation and so at most one row's last step away from the best.
+integer program for each layer; here a greedy algorithm follows the lower hull of (bytes, variance), which is optimal
+for the linear relaxation and so at most one row's last step away from the optimum.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from offramp_base.errors import OfframpError
 
 WIDTHS: Final = (2, 4, 8)
 BASE: Final = WIDTHS[0]
-"""Base width of messages with these widths."""
+"""Base width in bits of messages with these widths."""
 
 TIMES: Final = 65
-"""Times that :func:`balanced_widths` tries, evenly from all rows at 2 bits to all at 8."""
+"""Number of transfer times that :func:`balanced_widths` tries, evenly from all rows at 2 bits to all at 8."""
 
 
 def row_weights(ranges: npt.ArrayLike, coefficients: npt.ArrayLike) -> Doubles:
-    """``(n,)`` from each row's greatest less least value and its sum of squared aggregation coefficients."""
+    """``(n,)`` weights from each row's range (greatest minus least) and its sum of squared aggregation coefficients."""
     weights: Doubles = np.asarray(ranges, np.float64) ** 2 * np.asarray(coefficients, np.float64)
     return weights
 
@@ -40,10 +40,10 @@ def variance(weights: Doubles, widths: Widths, columns: int) -> float:
 
 
 def widths_within(weights: npt.ArrayLike, columns: int, budget: int) -> Widths:
-    """``(n,)`` uint8 of 2, 4, 8 bits: least variance with at most ``budget`` bytes of packed rows.
+    """``(n,)`` uint8 widths of 2, 4 or 8 bits with the least variance for at most ``budget`` bytes of packed rows.
 
     Raises:
-        OfframpError: a weight below 0 or no number, or a budget that all rows at 2 bits exceed.
+        OfframpError: a weight is negative or NaN, or all rows at 2 bits exceed the budget.
     """
     weight = np.asarray(weights, np.float64)
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
@@ -79,17 +79,17 @@ def balanced_widths(
     """Widths of several pairs of workers that transfer at the same time: AdaQP's two objectives at once.
 
     Minimises ``tradeoff`` · variance + (1 - ``tradeoff``) · time of the slowest pair, each as a share of what it is
-    with all rows at 2 bits and at 8 bits respectively. For one time of the slowest pair the best widths of each pair
-    are independent, so times are tried one by one.
+    with all rows at 2 bits and at 8 bits respectively. For a given time of the slowest pair the best widths of each
+    pair are independent, so times are tried one by one.
 
     Args:
-        weights: of each pair's rows (:func:`row_weights`).
-        columns: of a row.
-        rates_bps: bit/s of each pair.
-        tradeoff: in [0, 1]; 1 looks at the variance alone.
+        weights: weights of each pair's rows (:func:`row_weights`).
+        columns: number of columns of a row.
+        rates_bps: rate of each pair in bit/s.
+        tradeoff: weight of the variance in [0, 1]; 1 ignores the time.
 
     Raises:
-        OfframpError: a rate that is not positive, or a tradeoff outside [0, 1].
+        OfframpError: a rate is not positive, or the tradeoff is outside [0, 1].
     """
     if not 0 <= tradeoff <= 1:
         raise OfframpError(f"tradeoff {tradeoff:g}: expected 0 to 1")
@@ -115,7 +115,7 @@ def balanced_widths(
 
 
 def _steps(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
-    """The lower hull of (bytes, variance) of a row of weight 1: level before and after, bytes, variance saved."""
+    """Lower hull of (bytes, variance) of a row of weight 1: level before and after, bytes, variance saved."""
     spread = [1 / (2**bits - 1) ** 2 for bits in WIDTHS]
     steps, at = [], 0
     while at < len(WIDTHS) - 1:

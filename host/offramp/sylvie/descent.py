@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loss-descent rate that steers knobs of Sylvie and TorchGT (Zhang, specification 0.3).
+"""The rate of loss descent, which steers settings of Sylvie and TorchGT (Zhang, specification 0.3).
 
-A pure function of what was observed: ranks that observe the same numbers see the same trend.
+A pure function of the observations: ranks that observe the same numbers compute the same trend.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ SIGNS: Final = ("prose", "literal", "abs")
 
 @dataclass(frozen=True, kw_only=True)
 class DescentRule:
-    """How the rate of descent becomes a trend.
+    """Rule that turns the rate of descent into a trend.
 
     Attributes:
-        rule: ``lag``: the rate of descent against that ``lag`` epochs ago (eq. 3.4); ``monotone``: whether it has only
-            fallen or only risen over ``window`` epochs.
-        sign: of the rate: ``prose`` has it positive while the loss falls, as the thesis' words need it, ``literal`` as
-            its formula is printed, ``abs`` without a sign.
-        lag: δ, epochs; Sylvie has 5 for accuracy, 20 for speed, TorchGT 10.
+        rule: ``lag``: compare the rate of descent with that ``lag`` epochs ago (eq. 3.4); ``monotone``: whether it has
+            only fallen or only risen over ``window`` epochs.
+        sign: sign of the rate: ``prose`` makes it positive while the loss falls, as the thesis' text requires,
+            ``literal`` follows the published formula, ``abs`` drops the sign.
+        lag: δ in epochs; Sylvie uses 5 for accuracy, 20 for speed, TorchGT 10.
         window: epochs of the rule ``monotone``.
-        warmup: epochs before the first that the rule ``monotone`` looks at.
+        warmup: epochs that the rule ``monotone`` ignores at the beginning.
         smoothing: λ of the running mean of the loss.
 
     Raises:
-        OfframpError: a value that is not one of these.
+        OfframpError: a value is not one of these.
     """
 
     rule: str = "lag"
@@ -59,7 +59,7 @@ class Descent:
     """The running mean of the loss and its rate of descent.
 
     Attributes:
-        rates: of each epoch from the second on.
+        rates: rate of each epoch from the second on.
     """
 
     def __init__(self, rule: DescentRule) -> None:
@@ -68,12 +68,12 @@ class Descent:
         self._mean: float | None = None
 
     def observe(self, losses: Sequence[float], seconds: Sequence[float]) -> int:
-        """Take in an epoch: each rank's loss and time; 1: toward speed, -1: toward accuracy, 0: neither.
+        """Record an epoch, each rank's loss and time; returns the trend: 1 toward speed, -1 toward accuracy, 0 neither.
 
-        The loss counts as the ranks' mean, the time as the slowest rank's.
+        The epoch's loss is the ranks' mean, its time the slowest rank's.
 
         Raises:
-            OfframpError: no rank, a loss that is not a finite number, or a time that is not positive; nothing changes.
+            OfframpError: there is no rank, a loss is not finite, or a time is not positive; nothing changes.
         """
         if not losses or len(losses) != len(seconds):
             raise OfframpError(f"expected a loss and a time of each rank, got {len(losses)} and {len(seconds)}")
@@ -100,7 +100,7 @@ class Descent:
                 return abs(descent)
 
     def _trend(self) -> int:
-        """The trend of ``rates``, of which the one at i is of epoch i + 1."""
+        """The trend of ``rates``; entry i is the rate of epoch i + 1."""
         rates, rule = self.rates, self.rule
         if rule.rule == "lag":
             if len(rates) <= rule.lag:

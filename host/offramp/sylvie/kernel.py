@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The quantiser in machine code: :mod:`offramp.sylvie.model`, bit for bit, 32 columns at a time.
 
-A row is read from memory once: its bounds first, then its codes, while it is in the first-level cache. The random
-numbers are made on the way.
+A row is read from memory once: its bounds are computed first, then its codes, while it is in the first-level cache. The
+random numbers are generated on the fly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from offramp_base.native.llvm import I8, I32, I64, PTR, Value, const, i64, ll
 BITS: Final = (1, 2, 4, 8)
 NO_ROW: Final = -1
 AHEAD: Final = 12
-"""Rows between the one at work and the one that is fetched, as no cache foresees which rows are chosen."""
+"""Rows of prefetch distance, since no cache can predict which rows are chosen."""
 _EXPONENT: Final = 0x7F800000
 _QUANTISE: Final = (PTR, I64, PTR, I64, I64, I64, PTR, PTR, PTR, I64, I64)
 _DEQUANTISE: Final = (PTR, I64, PTR, PTR, PTR, I64, PTR, I64, I64)
@@ -47,7 +47,7 @@ _DEQUANTISE: Final = (PTR, I64, PTR, PTR, PTR, I64, PTR, I64, I64)
 
 @cache
 def functions(bits: int) -> tuple[Any, Any, Any]:
-    """``quantise``, ``dequantise`` and the one that adds, as C functions over rows ``first`` to ``last``.
+    """The C functions ``quantise``, ``dequantise`` and the adding variant, over row positions ``first`` to ``last``.
 
     * ``quantise(x, stride, rows, columns, first, last, packed, least, greatest, seed, compact)`` returns the first
       position whose row has NaN, infinity or a range beyond float32, else :data:`NO_ROW`;
@@ -75,7 +75,7 @@ def functions(bits: int) -> tuple[Any, Any, Any]:
 
 
 class _Rows:
-    """A function over positions ``first`` to ``last``: ``b`` writes the body of the loop."""
+    """Builder of a function over positions ``first`` to ``last``; ``b`` emits the body of the loop."""
 
     def __init__(self, module: Any, name: str, params: tuple[Any, ...], first: int) -> None:
         self.module = module
@@ -114,11 +114,11 @@ class _Rows:
         state[:] = phis
 
     def tail(self) -> Any:
-        """Where columns are left that fill no vector."""
+        """Emit code for the case that columns are left that do not fill a vector."""
         return self.b.if_then(self.b.icmp_signed(">", self.rest, i64(0)), likely=False)
 
     def pad(self, source: Value, filler: Value) -> None:
-        """The columns that are left to the scratch vector, ``filler`` behind them."""
+        """Copy the remaining columns to the scratch vector, followed by ``filler``."""
         vector = spread(self.b, filler)
         store_pair(self.b, (vector, vector), self.scratch, i64(0))
         rest = self.b.gep(source, [self.whole], source_etype=F32)
@@ -135,11 +135,11 @@ class _Rows:
         return self.b.gep(base, [self.b.mul(at, size)], source_etype=I8)
 
     def piece(self, packed: Value, column: Value, bits: int) -> Value:
-        """Address of the codes from ``column``, a multiple of 32, on."""
+        """Address of the codes from ``column`` on, a multiple of 32."""
         return self.b.gep(packed, [self.b.lshr(self.b.mul(column, i64(bits)), i64(3))], source_etype=I8)
 
     def rest_bytes(self, bits: int) -> Value:
-        """Packed bytes of the columns that are left."""
+        """Packed bytes of the remaining columns."""
         return self.b.lshr(self.b.add(self.b.mul(self.rest, i64(bits)), i64(7)), i64(3))
 
 
@@ -172,7 +172,7 @@ def _quantise(module: Any, bits: int) -> Value:
 
 
 def _bounds(f: _Rows, source: Value, coming: Value, compact: Value) -> tuple[Value, Value, Value]:
-    """Least and greatest code point, and whether there are none; the row that is ``coming`` is fetched on the way."""
+    """Least and greatest code point, and whether the row has none; prefetches the row that is ``coming``."""
     b = f.b
     first = spread(b, b.load(source, typ=F32))
 
@@ -213,7 +213,7 @@ def _most(b: Any, new: Value, old: Value) -> Value:
 
 
 def _down(b: Any, x: Value) -> Value:
-    """The next bfloat16 value that is not above."""
+    """The greatest bfloat16 value that is not above."""
     word = b.bitcast(x, I32)
     rest = b.icmp_unsigned("!=", b.and_(word, const(I32, 0xFFFF)), const(I32, 0))
     away = b.and_(rest, b.icmp_signed("<", word, const(I32, 0)))
@@ -222,7 +222,7 @@ def _down(b: Any, x: Value) -> Value:
 
 
 def _keys(b: Any, seed: Value, row: Value) -> Pair:
-    """The two keys of a row, in all lanes."""
+    """The two keys of a row, broadcast to all lanes."""
     key = b.add(seed, b.mul(b.add(row, i64(1)), i64(GOLDEN)))
     for shift, factor in STEPS:
         key = b.mul(b.xor(key, b.lshr(key, i64(shift))), i64(factor))
@@ -230,7 +230,7 @@ def _keys(b: Any, seed: Value, row: Value) -> Pair:
 
 
 class _Coder:
-    """Codes of one row."""
+    """Emits the codes of one row."""
 
     def __init__(self, b: Any, bits: int, least: Value, greatest: Value, keys: Pair) -> None:
         self.b, self.keys = b, keys
@@ -241,7 +241,7 @@ class _Coder:
         self.least, self.inverse = spread(b, least), spread(b, b.select(some, inverse, f32(0)))
 
     def codes(self, pair: Pair, counter: Value) -> Pair:
-        """The codes of 32 columns whose words' counters, without the row's key, are given."""
+        """The codes of 32 columns, given their words' counters without the row's key."""
         b = self.b
         words = b.add(counter, self.keys[0])
         for step, (shift, factor) in enumerate(LOW_BIAS):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of boundary rows: which bytes are where, encoding, decoding (specification section 1.6, wire layout).
+"""Messages of boundary rows: their layout, encoding and decoding (specification section 1.6, wire layout).
 
 Both ends derive the same :class:`Layout` from the widths of the rows, so no row carries its index or width. The label
-says which table of widths a message goes by, also when the base width has changed while it was on its way (S16).
+tells which table of widths applies to a message, even if the base width has changed in transit (S16).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FLOAT: Final = np.dtype("<f4")
-"""Numbers on the wire, outside the header."""
+"""Type of numbers on the wire, outside the header."""
 
 
 class Label(NamedTuple):
-    """What a message is about.
+    """Identification of a message.
 
     Attributes:
-        epoch: from 0.
-        layer: from 1.
+        epoch: epoch, counted from 0.
+        layer: layer, counted from 1.
         direction: ``wire.sylvie.FORWARD`` for features, ``BACKWARD`` for gradients.
         src: rank that sends.
         dst: rank that receives.
@@ -50,7 +50,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of one width: their places among all rows, and where their bounds and codes are."""
+    """Rows of one width: their positions among all rows, and where their bounds and codes are."""
 
     bits: int
     places: Rows
@@ -59,21 +59,21 @@ class Group:
 
 
 class Layout:
-    """Where everything is in a message between two workers in one base width.
+    """Layout of a message between two workers with one base width.
 
     Attributes:
         base: the epoch's width; widths are among ``candidates(base)``.
         counts: rows of each candidate width.
-        size: bytes of the message, header and all (S18).
+        size: bytes of the message, including the header (S18).
         groups: rows by width; none is empty.
 
     Args:
         widths: ``(n,)`` bits of each row, in the order that both ends share.
-        columns: of a row.
-        compact: bounds as bfloat16, 4 bytes per row; else float32, 8 bytes.
+        columns: number of columns of a row.
+        compact: whether bounds are bfloat16, 4 bytes per row, instead of float32, 8 bytes.
 
     Raises:
-        OfframpError: a width that does not go with the base, or too many columns.
+        OfframpError: a width does not go with the base, or there are too many columns.
     """
 
     def __init__(self, widths: Widths, columns: int, base: int, *, compact: bool = False) -> None:
@@ -107,12 +107,12 @@ class Layout:
         Args:
             x: float32 rows.
             rows: ``(n,)`` rows to send, in the order that both ends share.
-            label: what the message is about.
-            seed: of the rounding, of this label only (:func:`~offramp.sylvie.streams.stream`).
-            threads: that share the rows.
+            label: identification of the message.
+            seed: seed of the rounding, unique to this label (:func:`~offramp.sylvie.streams.stream`).
+            threads: number of threads that share the rows.
 
         Raises:
-            OfframpError: rows that cannot be quantised, or another number of rows or columns.
+            OfframpError: rows cannot be quantised, or their number or that of columns differs.
         """
         check_array("x", x)
         chosen = self.chosen("x", x.shape, rows)
@@ -132,10 +132,10 @@ class Layout:
     def decode(
         self, message: Bytes, label: Label, out: Floats, rows: Rows | None, *, add: bool = False, threads: int = 1
     ) -> None:
-        """Write the rows that a message carries to ``out[rows]``, or add them to these.
+        """Write the rows that a message carries to ``out[rows]``, or add them to it.
 
         Raises:
-            OfframpError: not the message that ``label`` and this layout describe; ``out`` is as it was.
+            OfframpError: the message is not the one that ``label`` and this layout describe; ``out`` is unchanged.
         """
         check_array("out", out)
         chosen = self.chosen("out", out.shape, rows)
@@ -152,7 +152,7 @@ class Layout:
         """``(n, 2)`` least and greatest values of the rows of each group.
 
         Raises:
-            OfframpError: not the message that ``label`` and this layout describe.
+            OfframpError: the message is not the one that ``label`` and this layout describe.
         """
         self._check(message, label)
         bounds = [_from_wire(message[g.bounds], compact=self.compact) for g in self.groups]
@@ -161,11 +161,11 @@ class Layout:
         return bounds
 
     def chosen(self, name: str, shape: Sequence[int], rows: Rows | None) -> Rows:
-        """``rows``, None for all, of an array of ``shape``.
+        """``rows`` of an array of ``shape``, after checks; None means all.
 
         Raises:
-            OfframpError: another number of rows or columns than the message has, naming the array, or rows that it has
-                not.
+            OfframpError: the numbers of rows or columns differ from the message's (the array is named), or rows are out
+                of range.
         """
         chosen = np.arange(shape[0]) if rows is None else np.ascontiguousarray(rows, np.int64)
         if len(chosen) != self.rows or shape[1] != self.columns:
@@ -177,7 +177,7 @@ class Layout:
         return chosen
 
     def head(self, label: Label) -> bytes:
-        """The header of a message about ``label``."""
+        """Header of a message with this ``label``."""
         fields = label._asdict() | {"magic": MAGIC, "base": self.base, "columns": self.columns}
         head = SYLVIE.encode(fields | {"compact": int(self.compact)})
         return head + b"".join(COUNT.encode({"rows": count}) for count in self.counts)
@@ -195,10 +195,10 @@ class Layout:
 
 
 def read_label(message: Bytes) -> tuple[Label, int]:
-    """What a message is about, and its base width: which table of widths it goes by.
+    """Identification of a message, and its base width, which selects the table of widths.
 
     Raises:
-        OfframpError: not a message of Sylvie, or one that ends in its header.
+        OfframpError: this is not a message of Sylvie, or it ends within its header.
     """
     if message.ndim != 1 or message.dtype != np.uint8:
         raise OfframpError(f"message: expected bytes, got {message.dtype} of shape {message.shape}")
@@ -224,7 +224,7 @@ def message_bytes(counts: npt.ArrayLike, columns: int, base: int, *, compact: bo
 
 
 def _to_wire(bounds: Floats, *, compact: bool) -> Bytes:
-    """``(n, 2)`` bounds, least and greatest of each row after each other."""
+    """Bounds ``(n, 2)`` as bytes, least and greatest value of each row in turn."""
     if compact:
         return (bounds.view(np.uint32) >> np.uint32(16)).astype("<u2").view(np.uint8).reshape(-1)
     return bounds.astype(FLOAT, copy=False).view(np.uint8).reshape(-1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base width and mode of the next epoch, from losses and epoch times (specification 0.3, 1.5, 1.6).
 
-Everything here is a pure function of what was observed: ranks that observe the same numbers decide the same.
+Everything here is a pure function of the observations: ranks that observe the same numbers make the same decisions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MODES: Final = (ADAPTIVE, SYNC, ASYNC)
 
 
 class Decision(NamedTuple):
-    """What an epoch runs with.
+    """Settings of an epoch.
 
     Attributes:
         base: base width in bits.
-        mode: :data:`SYNC`, or :data:`ASYNC`: remote rows are those of the epoch before.
+        mode: :data:`SYNC`, or :data:`ASYNC`: remote rows are those of the previous epoch.
     """
 
     base: int
@@ -36,14 +36,14 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(DescentRule):
-    """How the controller decides: by a rule of the rate of descent.
+    """Settings of the controller, which follows a rule on the rate of descent.
 
     Attributes:
         base: :data:`ADAPTIVE`, or one width for all epochs (32 for float32).
         mode: :data:`ADAPTIVE`, or one mode for all epochs.
 
     Raises:
-        OfframpError: a value that is not one of these.
+        OfframpError: a value is not one of these.
     """
 
     base: int | str = ADAPTIVE
@@ -58,13 +58,13 @@ class Control(DescentRule):
 
 
 class Orchestrator:
-    """The controller: one call of :meth:`observe` an epoch, on every rank with the same numbers.
+    """The controller: every rank calls :meth:`observe` once per epoch with the same numbers.
 
     Attributes:
-        decision: what the next epoch runs with.
+        decision: settings of the next epoch.
 
-    An adaptive run starts with the fewest bits and synchronously, and keeps both until the rule has enough epochs.
-    A checkpoint may hold the controller as it is: it pickles, and resumes where it was.
+    An adaptive run starts with the fewest bits and synchronously, and keeps both until the rule has enough epochs. A
+    checkpoint may contain the pickled controller, which resumes where it was.
     """
 
     def __init__(self, control: Control | None = None) -> None:
@@ -75,12 +75,12 @@ class Orchestrator:
         self.decision = Decision(base, SYNC if self.control.mode == ADAPTIVE else self.control.mode)
 
     def observe(self, losses: Sequence[float], seconds: Sequence[float]) -> Decision:
-        """Take in an epoch: each rank's loss and time; returns what the next one runs with.
+        """Record an epoch, each rank's loss and time; returns the settings of the next one.
 
-        The loss counts as the ranks' mean, the time as the slowest rank's.
+        The epoch's loss is the ranks' mean, its time the slowest rank's.
 
         Raises:
-            OfframpError: no rank, a loss that is not a finite number, or a time that is not positive; nothing changes.
+            OfframpError: there is no rank, a loss is not finite, or a time is not positive; nothing changes.
         """
         self._decide(self._descent.observe(losses, seconds))
         self._digest = hashlib.sha256(self._digest + repr((self.rates[-1:], self.decision)).encode()).digest()
@@ -88,11 +88,11 @@ class Orchestrator:
 
     @property
     def rates(self) -> list[float]:
-        """The rate of descent of each epoch from the second on."""
+        """Rate of descent of each epoch from the second on."""
         return self._descent.rates
 
     def digest(self) -> bytes:
-        """32 bytes that ranks compare, none before the first epoch: the same for the same history (S13)."""
+        """Digest of 32 bytes for ranks to compare, empty before the first epoch; equal for equal histories (S13)."""
         return self._digest
 
     def _decide(self, trend: int) -> None:
@@ -108,6 +108,6 @@ class Orchestrator:
 
 
 def replay(control: Control, epochs: Iterable[tuple[Sequence[float], Sequence[float]]]) -> list[Decision]:
-    """What each epoch of a history ran with, and last what the next one would: a scripted trace (S12)."""
+    """Settings of each epoch of a history, and of the next one: a scripted trace (S12)."""
     orchestrator = Orchestrator(control)
     return [orchestrator.decision, *(orchestrator.observe(losses, seconds) for losses, seconds in epochs)]

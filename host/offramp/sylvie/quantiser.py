@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of float32 as packed codes and back (specification section 1.3)."""
+"""Quantisation of float32 rows to packed codes, and back (specification section 1.3)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Codes(NamedTuple):
 
     Attributes:
         packed: ``(n, row_bytes)`` uint8, the first column in the lowest bits.
-        least: ``(n,)`` float32, what code 0 means.
-        greatest: ``(n,)`` float32, what the highest code means.
+        least: ``(n,)`` float32 value of code 0.
+        greatest: ``(n,)`` float32 value of the highest code.
     """
 
     packed: Bytes
@@ -50,25 +50,25 @@ def quantise(
     threads: int = 1,
     interpreted: bool = False,
 ) -> Codes:
-    """Codes of ``x[rows]``, rounded stochastically; the expected value of what they mean is the row itself.
+    """Codes of ``x[rows]``, rounded stochastically; the expected value of a code is the original value.
 
-    A row's codes follow from its values, ``seed`` (:func:`~offramp.sylvie.streams.stream`), its number in ``x``
-    and ``bits`` alone.
+    A row's codes depend only on its values, ``seed`` (:func:`~offramp.sylvie.streams.stream`), its number in ``x`` and
+    ``bits``.
 
     Args:
-        x: ``(m, columns)`` float32 whose rows are contiguous each.
+        x: ``(m, columns)`` float32 with contiguous rows.
         rows: ``(n,)`` int64 rows to take; None for all.
-        bits: of a code, one of 1, 2, 4, 8.
-        seed: 64 bits.
-        compact: bounds that are bfloat16 values and enclose the row: half the metadata, steps up to 2 % wider, and
-            extremes and constant rows that are exact only where they are such values.
-        into: where the packed rows go, ``(n, row_bytes)`` contiguous; by default a new array.
-        threads: that share the rows.
-        interpreted: let NumPy do it; the result is the same.
+        bits: bits of a code, one of 1, 2, 4, 8.
+        seed: seed of 64 bits.
+        compact: use bounds that are bfloat16 values and enclose the row: half the metadata, steps up to 2 % wider;
+            extremes and constant rows are exact only if they are bfloat16 values.
+        into: output for the packed rows, ``(n, row_bytes)`` contiguous; by default a new array.
+        threads: number of threads that share the rows.
+        interpreted: compute with NumPy; the result is the same.
 
     Raises:
-        OfframpError: a row with NaN or infinity, or whose range is not a float32, by its number; arrays or bits
-            that are none of the above.
+        OfframpError: a row, which the message names, has NaN or infinity or a range beyond float32; or arrays or bits
+            are not as above.
     """
     check_array("x", x)
     chosen = _rows(rows, len(x))
@@ -96,7 +96,7 @@ def quantise(
 
 
 def cannot_be_quantised(row: int) -> OfframpError:
-    """What is wrong with a row that has no codes."""
+    """The error for a row that has no codes."""
     return OfframpError(f"row {row} cannot be quantised: it holds NaN or infinity, or its range is beyond float32")
 
 
@@ -110,10 +110,10 @@ def dequantise(
     threads: int = 1,
     interpreted: bool = False,
 ) -> None:
-    """Write what codes mean to ``out[rows]``, or add it to them; ``rows`` differ from each other.
+    """Write the values of codes to ``out[rows]``, or add them to it; ``rows`` are distinct.
 
     Raises:
-        OfframpError: arrays that do not fit each other.
+        OfframpError: the arrays do not match.
     """
     check_array("out", out)
     chosen = _rows(rows, len(out))
@@ -144,7 +144,7 @@ def _native(bits: int) -> tuple[Any, Any, Any] | None:
 
 
 def _shared(part: Callable[[int, int], int], count: int, threads: int) -> int:
-    """``part`` over all positions; the first result that is not ``NO_ROW``."""
+    """Apply ``part`` to all positions in threads; returns the first result that is not ``NO_ROW``."""
     threads = min(threads, count)
     if threads <= 1:
         return part(0, count)
@@ -161,10 +161,10 @@ def _bits(bits: int) -> int:
 
 
 def check_array(name: str, array: Floats) -> None:
-    """Refuse what the machine code cannot address.
+    """Refuse an array that the machine code cannot address.
 
     Raises:
-        OfframpError: not ``(rows, columns)`` float32 with columns side by side.
+        OfframpError: it is not ``(rows, columns)`` float32 with contiguous columns.
     """
     if array.dtype != np.float32 or array.ndim != 2 or array.shape[1] < 1:
         raise OfframpError(f"{name}: expected float32 rows of at least one column, got {array.dtype} {array.shape}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers by place: what rounds an element depends on (seed, row, column) and on nothing else.
+"""Counter-based random numbers: the rounding of an element depends only on (seed, row, column).
 
 So rows can be quantised in any order, by any number of threads and on any machine, with the same codes. A row has two
 32-bit keys from SplitMix64; 32 columns share 16 words of a 32-bit mixer, whose lower halves round the first 16 of them
@@ -16,16 +16,16 @@ import numpy.typing as npt
 from offramp.splitmix import GOLDEN, mix, mix_word
 
 GROUP: Final = 32
-"""Columns that draw from the same words."""
+"""Columns that share the same random words."""
 
 LANES: Final = GROUP // 2
 GOLDEN_32: Final = 0x9E3779B9
 LOW_BIAS: Final = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))
-"""Shift and factor of each step of the mixer of 32 bits; the second key comes in after the first step."""
+"""Shift and factor of each step of the 32-bit mixer; the second key is added after the first step."""
 
 
 def stream(seed: int, *place: int) -> int:
-    """The 64-bit seed of one use of ``seed``: of an epoch, a layer, a direction, …, whatever ``place`` counts."""
+    """The 64-bit seed of one use of ``seed``: for an epoch, a layer, a direction, …, whatever ``place`` enumerates."""
     word = seed
     for number in (len(place), *place):
         word = mix_word(word + (number + 1) * GOLDEN)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of rows in tensors, wherever these are: a GPU quantises its rows itself, so that codes leave it, not floats.
+"""Messages of rows in tensors on any device: a GPU quantises its rows itself, so that it sends codes, not floats.
 
-Either way makes the same bytes.
+The bytes are the same on every device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def encode(layout: Layout, x: torch.Tensor, rows: Rows, label: Label, seed: int) -> torch.Tensor:
-    """The message ``(size,)`` that carries ``x[rows]``, uint8 on the device of ``x``.
+    """The message ``(size,)`` that carries ``x[rows]``, as uint8 on the device of ``x``.
 
     Raises:
         OfframpError: as :meth:`~offramp.sylvie.message.Layout.encode`.
@@ -51,10 +51,10 @@ def encode(layout: Layout, x: torch.Tensor, rows: Rows, label: Label, seed: int)
 
 
 def decode(layout: Layout, payload: torch.Tensor, label: Label, out: torch.Tensor, rows: Rows, *, add: bool) -> None:
-    """Write the rows that a message in main memory carries to ``out[rows]``, or add them to these.
+    """Write the rows that a message in main memory carries to ``out[rows]``, or add them to it.
 
     Raises:
-        OfframpError: as :meth:`~offramp.sylvie.message.Layout.decode`; ``out`` is as it was.
+        OfframpError: as :meth:`~offramp.sylvie.message.Layout.decode`; ``out`` is unchanged.
     """
     message = payload.numpy()
     if not out.is_cuda:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantiser as Triton kernels, for rows on a GPU: :mod:`offramp.sylvie.model`, bit for bit.
+"""The quantiser as Triton kernels, for rows on a GPU; it equals :mod:`offramp.sylvie.model` bit for bit.
 
-So what leaves a GPU is codes: a thirty-second part of the floats at 1 bit. Products and sums are not fused, since a
-fused one rounds once where the model rounds twice.
+So a GPU sends codes: at 1 bit, a thirty-second of the floats. Products and sums are not fused, since a fused operation
+rounds once where the model rounds twice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNIT = tl.constexpr(2.0**-16)
 
 @triton.jit
 def _down(x):
-    """The next bfloat16 value that is not above."""
+    """The greatest bfloat16 value that is not above."""
     word = x.to(tl.uint32, bitcast=True)
     away = ((word & 0xFFFF) != 0) & ((word >> 31) == 1)
     return ((word & 0xFFFF0000) + away.to(tl.uint32) * 0x10000).to(tl.float32, bitcast=True)
@@ -44,7 +44,7 @@ def _down(x):
 
 @triton.jit
 def _fractions(seed, row, column):
-    """What rounds each column of a row; :func:`offramp.sylvie.streams.fractions`."""
+    """Random fractions that round each column of a row, as :func:`offramp.sylvie.streams.fractions`."""
     key = seed.to(tl.uint64) + (row.to(tl.uint64) + 1) * _GOLDEN
     key = (key ^ (key >> _SHIFT_0)) * _FACTOR_0
     key = (key ^ (key >> _SHIFT_1)) * _FACTOR_1
@@ -126,12 +126,12 @@ def _dequantise(
 
 
 class DeviceCodes(NamedTuple):
-    """Quantised rows on a GPU, as :class:`offramp.sylvie.quantiser.Codes`.
+    """Quantised rows on a GPU, like :class:`offramp.sylvie.quantiser.Codes`.
 
     Attributes:
         packed: ``(n, row_bytes)`` uint8.
         least, greatest: ``(n,)`` float32.
-        bad: ``(n,)`` int32, other than 0 where a row cannot be quantised.
+        bad: ``(n,)`` int32, nonzero where a row cannot be quantised.
     """
 
     packed: torch.Tensor
@@ -141,14 +141,14 @@ class DeviceCodes(NamedTuple):
 
 
 def quantise(x: torch.Tensor, rows: torch.Tensor, bits: int, seed: int, *, compact: bool) -> DeviceCodes:
-    """Codes of ``x[rows]`` by the random numbers of :func:`offramp.sylvie.quantiser.quantise`, and the same bytes.
+    """Codes of ``x[rows]`` with the random numbers and the bytes of :func:`offramp.sylvie.quantiser.quantise`.
 
     Args:
-        x: ``(m, columns)`` float32, the columns of a row side by side.
-        rows: ``(n,)`` int64 on the same device.
+        x: ``(m, columns)`` float32 with contiguous columns.
+        rows: ``(n,)`` int64 row numbers on the same device.
         bits: 1, 2, 4 or 8.
-        seed: 64 bits.
-        compact: bounds that are bfloat16 values and enclose the row.
+        seed: seed of 64 bits.
+        compact: use bounds that are bfloat16 values and enclose the row.
     """
     count, columns = len(rows), x.shape[1]
     row_bytes = -(-columns * bits // 8)
@@ -166,7 +166,7 @@ def quantise(x: torch.Tensor, rows: torch.Tensor, bits: int, seed: int, *, compa
 def dequantise(
     packed: torch.Tensor, bounds: Sequence[torch.Tensor], bits: int, out: torch.Tensor, rows: torch.Tensor, *, add: bool
 ) -> None:
-    """Write what codes mean to ``out[rows]``, or add it; ``bounds`` are the least and the greatest values ``(n,)``."""
+    """Write the values of codes to ``out[rows]``, or add them; ``bounds`` are least and greatest values ``(n,)``."""
     count, columns = len(rows), out.shape[1]
     if count:
         _dequantise[count, triton.cdiv(columns, _BLOCK)](

@@ -13,16 +13,16 @@ F32: Final = ll.FloatType()
 FLOATS: Final = ll.VectorType(F32, LANES)
 WORDS: Final = ll.VectorType(I32, LANES)
 Pair = tuple[Value, Value]
-"""32 columns: the first 16 and the others."""
+"""A vector of 32 columns: the first 16 and the others."""
 
 
 def f32(value: float) -> Value:
-    """A constant of 32 bits."""
+    """A float32 constant."""
     return ll.Constant(F32, value)
 
 
 def splat(value: Any, kind: Any = WORDS) -> Value:
-    """A constant vector of one number."""
+    """A constant vector with one number in all lanes."""
     return ll.Constant(kind, [value] * kind.count)
 
 
@@ -33,7 +33,7 @@ def spread(b: Any, scalar: Value, kind: Any = FLOATS) -> Value:
 
 
 def reduced(b: Any, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
-    """All lanes combined, by halves."""
+    """All lanes combined, by repeated halving."""
     lanes = LANES
     while lanes > 1:
         lanes //= 2
@@ -43,31 +43,31 @@ def reduced(b: Any, vector: Value, combine: Callable[[Value, Value], Value]) -> 
 
 
 def lesser(b: Any, new: Value, old: Value) -> Value:
-    """The lesser in each lane; ``old`` where ``new`` is not a number."""
+    """The lesser value in each lane; ``old`` where ``new`` is NaN."""
     return b.select(b.fcmp_ordered("<", new, old), new, old)
 
 
 def greater(b: Any, new: Value, old: Value) -> Value:
-    """The greater in each lane; ``old`` where ``new`` is not a number."""
+    """The greater value in each lane; ``old`` where ``new`` is NaN."""
     return b.select(b.fcmp_ordered(">", new, old), new, old)
 
 
 def load_pair(b: Any, pointer: Value, column: Value) -> Pair:
-    """32 floats from ``column`` on."""
+    """Load 32 floats from ``column`` on."""
     first = b.gep(pointer, [column], source_etype=F32)
     second = b.gep(first, [i64(LANES)], source_etype=F32)
     return b.load(first, typ=FLOATS, align=4), b.load(second, typ=FLOATS, align=4)
 
 
 def store_pair(b: Any, pair: Pair, pointer: Value, column: Value) -> None:
-    """32 floats to ``column`` on."""
+    """Store 32 floats from ``column`` on."""
     first = b.gep(pointer, [column], source_etype=F32)
     b.store(pair[0], first, align=4)
     b.store(pair[1], b.gep(first, [i64(LANES)], source_etype=F32), align=4)
 
 
 def prefetch_pair(b: Any, module: Any, pointer: Value, column: Value) -> None:
-    """Ask for 32 floats from ``column`` on, to be read soon."""
+    """Prefetch 32 floats from ``column`` on."""
     kind = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
     function = module.declare_intrinsic("llvm.prefetch.p0", [], kind)
     for offset in (0, LANES):  # a line of the cache each
@@ -76,7 +76,7 @@ def prefetch_pair(b: Any, module: Any, pointer: Value, column: Value) -> None:
 
 
 def pack_pair(b: Any, pair: Pair, bits: int, target: Value) -> None:
-    """32 codes, ``(WORDS, WORDS)``, to ``4·bits`` bytes at ``target``."""
+    """Pack 32 codes, ``(WORDS, WORDS)``, into ``4·bits`` bytes at ``target``."""
     low, high = (b.trunc(half, ll.VectorType(I8, LANES)) for half in pair)
     joined = b.shuffle_vector(low, high, ll.Constant(ll.VectorType(I32, GROUP), list(range(GROUP))))
     if bits == 1:
@@ -94,7 +94,7 @@ def pack_pair(b: Any, pair: Pair, bits: int, target: Value) -> None:
 
 
 def unpack_pair(b: Any, bits: int, source: Value) -> Pair:
-    """32 codes, ``(WORDS, WORDS)``, from ``4·bits`` bytes at ``source``."""
+    """Unpack 32 codes, ``(WORDS, WORDS)``, from ``4·bits`` bytes at ``source``."""
     codes = 8 // bits
     if bits == 1:
         joined = b.zext(b.bitcast(b.load(source, typ=I32, align=1), ll.VectorType(I1, GROUP)), ll.VectorType(I8, GROUP))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bits each boundary row gets: importance by in-degree, and the joint rule (specification 1.4 and 1.5)."""
+"""Bits per boundary row: importance by in-degree, and the joint rule (specification 1.4 and 1.5)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ BASES: Final = (*BITS, PLAIN)
 
 
 def importance(degrees: npt.ArrayLike, ranking: str = "ecdf") -> Doubles:
-    """``(n,)`` p_v in [0, 1] of the boundary vertices of one pool, by their in-degrees in the whole graph.
+    """``(n,)`` importances p_v in [0, 1] of the boundary vertices of one pool, by in-degree in the whole graph.
 
-    The largest degree has 1, equal degrees have equal p, larger ones no less.
+    The largest degree has p = 1, equal degrees have equal p, and p does not decrease with the degree.
 
     Args:
-        degrees: of the pool: the rows of one pair of workers, or of all.
+        degrees: in-degrees of the pool: the rows of one pair of workers, or of all.
         ranking: ``ecdf``: the share of the pool with no larger degree, so that levels are about equally full;
             ``dense``: the rank among different degrees, so that few rows of a power law get many bits; ``middle``:
             as ``ecdf``, where equal degrees share their middle rank.
 
     Raises:
-        OfframpError: another ranking.
+        OfframpError: the ranking is unknown.
     """
     rank = RANKINGS.get(ranking)
     if rank is None:
@@ -65,10 +65,10 @@ RANKINGS: Final[dict[str, Callable[[npt.NDArray[np.intp]], Doubles]]] = {
 
 
 def candidates(base: int) -> tuple[int, ...]:
-    """S_t: the widths that rows can have in an epoch of ``base`` bits; 32 leaves float32 as it is.
+    """S_t: the widths that rows can have in an epoch of ``base`` bits; 32 leaves float32 unchanged.
 
     Raises:
-        OfframpError: another base.
+        OfframpError: the base is unknown.
     """
     if base not in BASES:
         raise OfframpError(f"base width {base}: expected one of {', '.join(map(str, BASES))}")
@@ -76,12 +76,12 @@ def candidates(base: int) -> tuple[int, ...]:
 
 
 def joint_widths(p: npt.ArrayLike, base: int) -> Widths:
-    """``(n,)`` uint8 widths of rows of importance p: the candidates, each for an equal stretch of [0, 1]."""
+    """``(n,)`` uint8 widths of rows of importance p; each candidate covers an equal interval of [0, 1]."""
     chosen = candidates(base)
     level = np.floor(np.asarray(p, np.float64) * len(chosen)).astype(np.int64)
     return np.array(chosen, np.uint8)[np.minimum(level, len(chosen) - 1)]
 
 
 def fixed_widths(count: int, base: int) -> Widths:
-    """``(count,)`` uint8: the same width for all, the baseline without importance."""
+    """``(count,)`` uint8 widths, all equal: the baseline without importance."""
     return np.full(count, candidates(base)[0], np.uint8)

@@ -23,7 +23,7 @@ SYLVIE: Final = HeaderFormat(
 )
 """``base`` is the epoch's width in bits, ``direction`` 0 for features and 1 for gradients.
 
-One ``COUNT`` follows for each width that goes with ``base``, rising.
+One ``COUNT`` follows for each width that goes with ``base``, in ascending order.
 """
 
 COUNT: Final = HeaderFormat("sylvie_count", {"rows": 32})
@@ -31,4 +31,4 @@ MAGIC: Final = 0x53594C56  # "SYLV"
 FORWARD: Final = 0
 BACKWARD: Final = 1
 PLAIN: Final = 32
-"""Width of rows that travel as float32."""
+"""Width of rows that are sent as float32."""

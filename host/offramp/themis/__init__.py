@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis (Rashidi et al., ISCA 2022): collectives over several dimensions, each chunk in an order of its own."""
+"""Themis (Rashidi et al., ISCA 2022): collectives over several dimensions, with a separate order for each chunk."""

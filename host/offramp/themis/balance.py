@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A better scheduler than Themis' greedy one: mixes of orders from the linear program, chunks sized to the mix.
 
-Themis cuts a collective into equal chunks and balances the loads as far as these allow; with few chunks, or where an
-order of one chunk moves more than the imbalance, time is left. Here the linear program says which share of the bytes
-each order should carry, chunks are sized so that the shares come out exactly, and the coarse simulation that Themis
-runs anyway (section 4.6.2) chooses among several such mixes, Themis' own orders and a greedy one with look-ahead. So
-the outcome is never slower than Themis with smallest chunk first.
+Themis cuts a collective into equal chunks and balances the loads as far as these allow; with few chunks, or if one
+chunk's order moves more than the imbalance, time is lost. Here the linear program gives the share of the bytes that
+each order should carry, chunks are sized to match the shares exactly, and the coarse simulation that Themis runs anyway
+(section 4.6.2) chooses among several such mixes, Themis' own orders and a greedy one with look-ahead. So the result is
+never slower than Themis with smallest chunk first.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from offramp.themis.pipeline import Key, Policy, Timeline, execute
 from offramp.themis.schedule import Order, Schedule, active, all_orders, baseline_order, chunk_for, split
 
 MIXES = 96
-"""How many optimal mixes are tried, each spread over time in another way."""
+"""Number of optimal mixes that are tried, each spread differently over time."""
 
 PATIENCE = 48
-"""Candidates without a gain after which the search ends."""
+"""Consecutive candidates without improvement after which the search ends."""
 
 CLOSE = 1e-5
-"""Part of the bound within which the search ends."""
+"""Fraction of the bound within which the search ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Schedules of all demands as they would run."""
+    """Schedules of all demands, and how they would run."""
 
     schedules: tuple[Schedule, ...]
     timeline: Timeline
@@ -82,7 +82,7 @@ def _schedules(
     program: OrderProgram,
     bound: Bound,
 ) -> Iterator[tuple[Schedule, ...]]:
-    """Candidates, the one that can only be no worse than Themis first."""
+    """Candidate schedules; the first is never worse than Themis."""
     parts = [demand.part(network) for demand in demands]
     equal = [split(demand.size, chunks, unit) for demand in demands]
 
@@ -112,7 +112,7 @@ def _mixed(
     *,
     even: bool,
 ) -> tuple[Schedule, ...]:
-    """Chunks in proportion to the shares of the orders, each order's equal among themselves and evenly spread."""
+    """Chunks in proportion to the shares of the orders; an order's chunks are equal and evenly spread."""
     made = []
     for part, demand, shares in zip(parts, demands, mix, strict=True):
         placed: list[tuple[float, int, Order]] = []
@@ -132,7 +132,7 @@ def _mixed(
 
 
 def _allot(size: int, shares: dict[Order, float], chunks: int, unit: int) -> list[tuple[Order, int, int]]:
-    """Orders with the bytes and the number of chunks that each gets; the largest keep a place where chunks are few."""
+    """Orders with the bytes and the number of chunks of each; if chunks are few, only the largest shares remain."""
     kept = sorted(shares, key=lambda order: (-shares[order], order))[:chunks]
     total = sum(shares[order] for order in kept)
     counts = [max(1, round(chunks * shares[order] / total)) for order in kept]
@@ -146,7 +146,7 @@ def _allot(size: int, shares: dict[Order, float], chunks: int, unit: int) -> lis
 def _level(
     network: Network, parts: Sequence[Network], demands: Sequence[Demand], sizes: Sequence[Sequence[int]]
 ) -> tuple[Schedule, ...]:
-    """Greedy with look-ahead: each chunk gets the order after which the highest load is lowest, over all demands."""
+    """Greedy with look-ahead: each chunk gets the order that minimises the highest load, over all demands."""
     loads = [0] * len(network.dimensions)
     made = []
     for part, demand, pieces in zip(parts, demands, sizes, strict=True):
@@ -175,7 +175,7 @@ def _height(loads: Sequence[int], added: Sequence[int]) -> tuple[int, int]:
 
 
 def _rotations(part: Network, collective: Collective, sizes: Sequence[float]) -> Schedule:
-    """The baseline's order, starting one dimension later for every chunk: all dimensions work from the beginning."""
+    """The baseline's order, rotated by one dimension per chunk, so that all dimensions work from the beginning."""
     order = baseline_order(part, collective)
     turns = [order[i:] + order[:i] for i in range(len(order))] or [()]
     chunks = tuple(chunk_for(collective, size, turns[i % len(turns)]) for i, size in enumerate(sizes))
@@ -183,7 +183,7 @@ def _rotations(part: Network, collective: Collective, sizes: Sequence[float]) ->
 
 
 def _reduce_first(demands: Sequence[Demand], schedules: Sequence[Schedule]) -> Key:
-    """Smallest first among the stages before a chunk's turn, then among those behind it."""
+    """Smallest first among the stages before a chunk's turn, then among those after it."""
     turns = [
         len(chunk.reduce) if demand.collective is Collective.ALL_REDUCE else 0
         for demand, schedule in zip(demands, schedules, strict=True)

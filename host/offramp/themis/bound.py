@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast any schedule can be: a linear program over the orders of the dimensions.
+"""Lower bound on the time of any schedule: a linear program over the orders of the dimensions.
 
 The loads that one chunk can put on the dimensions are the vertices of a polytope, one for each order; a mix of orders
 reaches every point between them. The best mix is a linear program (beyond the paper; specification section 11).
@@ -23,9 +23,10 @@ class Bound:
     """The least time of any schedule.
 
     Attributes:
-        transfer_ps: of the bytes alone.
-        finish_ps: with fixed delays: what a dimension sends last still has to arrive, and a chunk has to pass all.
-        mix: for every demand the shares of the orders that reach it.
+        transfer_ps: time of the bytes alone.
+        finish_ps: time with fixed delays: a dimension's last transfer still has to arrive, and a chunk has to pass all
+            dimensions.
+        mix: for every demand, the shares of the orders that attain it.
     """
 
     transfer_ps: float
@@ -34,10 +35,10 @@ class Bound:
 
 
 class OrderProgram:
-    """The linear program of some demands that share a network from one moment on."""
+    """The linear program for demands that share a network from one time on."""
 
     def __init__(self, network: Network, demands: Sequence[Demand], base_ps: Sequence[float] | None = None) -> None:
-        """``base_ps``: what the dimensions have to do anyway."""
+        """``base_ps``: work of the dimensions beside the demands."""
         import numpy as np
 
         self.network = network
@@ -67,13 +68,13 @@ class OrderProgram:
         self._base = np.zeros(len(network.dimensions)) if base_ps is None else np.array(base_ps, dtype=float)
 
     def bound(self) -> Bound:
-        """The exact optimum."""
+        """Solve the program exactly."""
         transfer, _ = self._solve(delays=False)
         finish, shares = self._solve(delays=True)
         return Bound(transfer, max(finish, self._path), self._mix(shares))
 
     def other_mix(self, finish_ps: float, costs: Sequence[float]) -> tuple[dict[Order, float], ...]:
-        """Among the mixes that finish in ``finish_ps``, one that is cheapest at these costs of :attr:`columns`."""
+        """The cheapest mix at these costs of :attr:`columns`, among those that finish in ``finish_ps``."""
         _, shares = self._solve(delays=True, costs=costs, limit=finish_ps)
         return self._mix(shares)
 
@@ -121,7 +122,7 @@ class OrderProgram:
 
 
 def _least_delay(part: Network, collective: Collective, k: int) -> float:
-    """The fixed delay after the last transfer on a dimension, whatever the order."""
+    """The least fixed delay after the last transfer on a dimension, over all orders."""
     d = part.dimensions[k]
     if collective is not Collective.ALL_REDUCE:
         return d.fixed_ps(collective)
@@ -130,14 +131,14 @@ def _least_delay(part: Network, collective: Collective, k: int) -> float:
 
 
 def best_bound(network: Network, demands: Sequence[Demand]) -> Bound:
-    """The least time in which any schedule ends demands that start together."""
+    """The least time in which any schedule finishes demands that start together."""
     return OrderProgram(network, demands).bound()
 
 
 def ideal_ps(network: Network, demands: Sequence[Demand]) -> float:
     """Table 3's Ideal: the bytes that an NPU has to send at the bandwidth of all dimensions that take part.
 
-    An in-network dimension may send fewer bytes than this counts.
+    An in-network dimension may send fewer bytes than counted here.
     """
     total = 0.0
     dims: set[int] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that training asks of the network."""
+"""Demands of training on the network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Demand:
     """One collective.
 
     Attributes:
-        collective: which.
-        size: bytes: of an all-gather the gathered output, of anything else what each NPU holds before.
+        collective: its kind.
+        size: bytes: for an all-gather the gathered output, otherwise what each NPU holds before.
         dims: dimensions along which it runs; all by default.
-        release_ps: when it is asked for.
+        release_ps: time at which it is requested.
 
     Raises:
         OfframpError: a negative size or time.
@@ -33,5 +33,5 @@ class Demand:
             raise OfframpError(f"{self.collective} of {self.size} bytes at {self.release_ps} ps: expected at least 0")
 
     def part(self, network: Network) -> Network:
-        """The network as this collective sees it."""
+        """The network from this collective's view."""
         return network if self.dims is None else network.part(self.dims)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives, and how the NPUs of a dimension are joined (paper section 2, table 1)."""
+"""Collectives, and how the NPUs of a dimension are connected (paper section 2, table 1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Collective(StrEnum):
         """The collective called ``name``.
 
         Raises:
-            OfframpError: there is none.
+            OfframpError: there is no such collective.
         """
         try:
             return cls(name)
@@ -30,13 +30,13 @@ class Collective(StrEnum):
 
 
 class Kind(StrEnum):
-    """How the NPUs of a dimension are joined, and so which algorithm it runs (table 1)."""
+    """How the NPUs of a dimension are connected, which determines the algorithm (table 1)."""
 
     RING = "ring"
     FULLY_CONNECTED = "fully-connected"
     SWITCH = "switch"
     IN_NETWORK = "in-network"
-    """A switch that adds what passes (SHARP, SwitchGNN's aggregators): an all-reduce is one pass up and down."""
+    """A switch that sums in passing (SHARP, SwitchGNN's aggregators): an all-reduce is one pass up and down."""
 
 
 _SPELLINGS = {
@@ -49,10 +49,10 @@ _SPELLINGS = {
 
 
 def kind_named(name: str) -> Kind:
-    """The kind that ``name`` spells, in ours or in ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
+    """The kind that ``name`` spells, in this project's or ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
 
     Raises:
-        OfframpError: there is none.
+        OfframpError: there is no such kind.
     """
     kind = _SPELLINGS.get(name.lower().replace("_", "-")) if isinstance(name, str) else None
     if kind is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as messages that wait for each other: the times of ASTRA-sim's system layer over its analytical back end.
+"""Collectives as dependent messages: the times of ASTRA-sim's system layer over its analytical back end.
 
 The paper's cost model lets a stage's fixed delay overlap with other chunks (section 4.4). Here a chunk has a dimension
-to itself until its last message has arrived. A message takes links on its way x latency + bytes ÷ bandwidth of one
-link, cut to whole nanoseconds; before each send there is the delay of an endpoint, and where what has come is added to
-what is there, two reads and a write of it in memory. Messages do not slow each other down.
+to itself until its last message has arrived. A message takes number of links x latency + bytes ÷ bandwidth of one link,
+truncated to whole nanoseconds; each send is preceded by the delay of an endpoint, and adding received data takes two
+reads and a write of it in memory. Messages do not slow each other down.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from offramp_base.errors import OfframpError
 
 
 class Algorithm(StrEnum):
-    """What a dimension runs, by ASTRA-sim's names."""
+    """Algorithm of a dimension, by ASTRA-sim's names."""
 
     RING = "ring"
-    """Sends to the next NPU, step after step, one way round; or to both neighbours, half of a chunk each."""
+    """To the next NPU, step by step in one direction; or to both neighbours, half of a chunk each."""
     DIRECT = "direct"
-    """Sends to all others at once."""
+    """Directly to all others at once."""
     HALVING_DOUBLING = "halvingDoubling"
-    """Exchanges with partners at distances 1, 2, 4 …"""
+    """With partners at distances 1, 2, 4, …"""
 
 
 Algorithms = tuple[str, str, str, str]
@@ -41,10 +41,10 @@ _USUAL: dict[Kind, Algorithms] = {
 
 
 def usual_algorithms(kind: Kind) -> Algorithms:
-    """The algorithms of table 1, an all-to-all through a switch directly.
+    """The algorithms of table 1; an all-to-all through a switch is direct.
 
     Raises:
-        OfframpError: of an in-network dimension there are no messages between NPUs.
+        OfframpError: the dimension is in-network, without messages between NPUs.
     """
     if kind not in _USUAL:
         raise OfframpError(f"{kind} dimension: expected one whose NPUs send each other messages")
@@ -53,17 +53,17 @@ def usual_algorithms(kind: Kind) -> Algorithms:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """How a dimension's collectives are made of messages.
+    """Parameters of a dimension's messages.
 
     Attributes:
-        kind: how the NPUs are joined, which says how many links a message passes.
+        kind: how the NPUs are connected, which determines how many links a message passes.
         link_bps: bits per second of one link.
         hop_ns: latency of one link.
-        algorithms: which are run.
-        endpoint_ns: before each send, and after the last arrival.
-        memory_bps: bits per second; infinity without a limit.
-        at_once: chunks that have the dimension beside each other.
-        bidirectional: whether a ring's halves of a chunk go opposite ways round at the same time.
+        algorithms: algorithms of the collectives.
+        endpoint_ns: delay before each send, and after the last arrival.
+        memory_bps: memory bandwidth in bits per second; infinity means no limit.
+        at_once: chunks that use the dimension concurrently.
+        bidirectional: whether a ring's halves of a chunk go in opposite directions at the same time.
     """
 
     kind: Kind
@@ -76,37 +76,37 @@ class Messages:
     bidirectional: bool = False
 
     def hops(self, distance: int, peers: int) -> int:
-        """Links between two NPUs whose numbers differ by ``distance``."""
+        """Number of links between two NPUs whose numbers differ by ``distance``."""
         if self.kind is Kind.RING:
             return min(distance, peers - distance)
         return 1 if self.kind is Kind.FULLY_CONNECTED else 2
 
     def faster(self, factor: float) -> Messages:
-        """The messages over links that are faster by a factor."""
+        """The same messages over links that are ``factor`` times as fast."""
         return replace(self, link_bps=self.link_bps * factor)
 
     def algorithm(self, stage: Collective) -> str:
-        """What carries out a stage."""
+        """Name of the algorithm of a stage."""
         return self.algorithms[_ORDER.index(stage)]
 
     def message_ns(self, distance: int, peers: int, size: int) -> int:
-        """Nanoseconds until a message has arrived whose receiver is ``distance`` NPUs away."""
+        """Nanoseconds until a message to a receiver ``distance`` NPUs away has arrived."""
         return math.floor(self.hops(distance, peers) * self.hop_ns + size * 8e9 / self.link_bps)
 
     def added_ns(self, size: int) -> int:
-        """Nanoseconds in which this many bytes are added to what is there: two reads and a write."""
+        """Nanoseconds to add ``size`` received bytes: two reads and a write."""
         return 3 * math.floor(size * 8e9 / self.memory_bps)
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:
-        """How long a stage has the dimension, in picoseconds.
+        """Picoseconds for which a stage occupies the dimension.
 
         Args:
-            stage: what is done.
+            stage: the stage.
             size: bytes on each NPU before it.
-            peers: NPUs of the dimension.
+            peers: number of NPUs of the dimension.
 
         Raises:
-            OfframpError: an algorithm that is not known, or that this many NPUs cannot run.
+            OfframpError: the algorithm is unknown, or this many NPUs cannot run it.
         """
         if peers == 1:
             return 0
@@ -116,14 +116,14 @@ class Messages:
         return taken * 1000
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
-        """Picoseconds that the bytes of a stage take on a link, one message of a chunk after the other."""
+        """Picoseconds that the bytes of a stage take on a link, with the messages of a chunk one after the other."""
         if peers == 1:
             return 0.0
         sent = sum(sent for _, sent, _ in self.steps(stage, size, peers))
         return sent * 8e12 / self.link_bps / self.at_once
 
     def steps(self, stage: Collective, size: float, peers: int) -> Iterator[tuple[int, int, int]]:
-        """For each step in turn: distance to the farthest partner, bytes sent to each, bytes added on arrival."""
+        """For each step: distance to the farthest partner, bytes sent to each partner, bytes added on arrival."""
         name = self.algorithm(stage)
         gathers = stage is Collective.ALL_GATHER
         reduces = stage in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)

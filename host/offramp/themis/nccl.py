@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as NCCL carries them out: a ring or a tree, by the protocol that its tuner expects to be fastest.
+"""Collectives in NCCL's way: a ring or a tree, with the protocol that its tuner predicts to be fastest.
 
 Each stage on a dimension is one call of NCCL, alone on the dimension. Its time is the tuner's own model, latency and
 bytes over the bandwidth of algorithm and protocol, with the constants of ``tuning.cc`` in 2024 (NCCL 2.20 and near it).
-Left out are limits by channel and by generation of GPU, NVLS and CollNet. An all-to-all, which the tuner does not know,
-is sends and receives of all at once by the protocol Simple.
+Limits by channel and by GPU generation, NVLS and CollNet are left out. An all-to-all, which the tuner does not cover,
+consists of concurrent sends and receives with the protocol Simple.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from offramp.themis.kinds import Collective
 
 
 class Algorithm(StrEnum):
-    """Which way data goes."""
+    """Topology along which data is sent."""
 
     RING = "ring"
     TREE = "tree"
 
 
 class Protocol(StrEnum):
-    """How a receiver learns of data."""
+    """Protocol by which a receiver learns of data."""
 
     LL = "LL"
-    """A flag in every 8 bytes: little latency, a quarter of the bandwidth."""
+    """A flag in every 8 bytes: low latency, a quarter of the bandwidth."""
     LL128 = "LL128"
-    """A flag in every 128 bytes, which need NVLink's order of stores."""
+    """A flag in every 128 bytes, which requires NVLink's order of stores."""
     SIMPLE = "Simple"
-    """Data in large pieces, with a fence behind each."""
+    """Data in large pieces, each followed by a fence."""
 
 
 class Hardware(StrEnum):
-    """What joins the GPUs of a dimension."""
+    """Connection of the GPUs of a dimension."""
 
     NVLINK = "NVLink"
     NETWORK = "network"
-    """One GPU of each machine; others of the machine are on other dimensions."""
+    """One GPU of each machine; other GPUs of the machine are on other dimensions."""
 
 
 _Row = dict[Protocol, float]
@@ -70,11 +70,11 @@ _TREES: Final = {  # of a tree's bandwidth, by size: 64 bytes and each power of 
 }
 _CHANNELS: Final = 16
 _PLATEAU: Final = 1.4
-"""Factor on a ring's latency over the network where each channel has 64 bytes for each GPU."""
+"""Factor on a ring's latency over the network at which each channel has 64 bytes for each GPU."""
 
 
 class Call(NamedTuple):
-    """One call of a collective."""
+    """One call of an NCCL collective."""
 
     microseconds: float
     algorithm: Algorithm
@@ -83,12 +83,12 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Nccl:
-    """What carries out a dimension's collectives.
+    """NCCL's execution of a dimension's collectives.
 
     Attributes:
-        hardware: between the GPUs.
-        bandwidth_bps: of a GPU on this dimension, one direction.
-        hop_ns: of the network, beside what NCCL assumes for it.
+        hardware: connection between the GPUs.
+        bandwidth_bps: bandwidth of a GPU on this dimension, one direction.
+        hop_ns: latency of the network in addition to what NCCL assumes for it.
     """
 
     hardware: Hardware
@@ -96,19 +96,19 @@ class Nccl:
     hop_ns: float = 0.0
 
     at_once = 1
-    """Calls on the dimension: NCCL's run one after the other."""
+    """Concurrent calls on the dimension: NCCL's run one after the other."""
 
     def faster(self, factor: float) -> Nccl:
-        """The collectives over links that are faster by a factor."""
+        """The same over links that are ``factor`` times as fast."""
         return replace(self, bandwidth_bps=self.bandwidth_bps * factor)
 
     def calls(self, stage: Collective, size: float, peers: int) -> Iterator[Call]:
-        """Each way to carry out a stage.
+        """Each way to run a stage.
 
         Args:
-            stage: what is done.
+            stage: the stage.
             size: bytes on each GPU before it.
-            peers: GPUs of the dimension, two at least.
+            peers: number of GPUs of the dimension, at least two.
         """
         if stage is Collective.ALL_TO_ALL:
             sent = size * (peers - 1) / peers
@@ -131,15 +131,15 @@ class Nccl:
                 yield Call(latency + whole * 8e6 / rate, algorithm, protocol)
 
     def best(self, stage: Collective, size: float, peers: int) -> Call:
-        """The call that NCCL's tuner would make."""
+        """The call that NCCL's tuner would choose."""
         return min(self.calls(stage, size, peers))
 
     def time_ps(self, stage: Collective, size: float, peers: int) -> int:
-        """How long a stage has the dimension, in picoseconds."""
+        """Picoseconds for which a stage occupies the dimension."""
         return 0 if peers == 1 else round(self.best(stage, size, peers).microseconds * 1e6)
 
     def wire_ps(self, stage: Collective, size: float, peers: int) -> float:
-        """Picoseconds that the bytes of a stage take at least."""
+        """Least picoseconds that the bytes of a stage take."""
         whole = size * peers if stage is Collective.ALL_GATHER else size
         passes = 2 if stage is Collective.ALL_REDUCE else 1
         return passes * whole * (peers - 1) / peers * 8e12 / self.bandwidth_bps

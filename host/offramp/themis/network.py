@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of several dimensions: what a stage of a collective sends, in how many steps (paper sections 2, 4.4)."""
+"""Networks of several dimensions: the bytes and steps of a collective's stages (paper sections 2, 4.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 
 
 def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Where an NPU sits along dimensions of these sizes; dim1 counts fastest, as ranks do inside a server."""
+    """Coordinates of an NPU along dimensions of these sizes; dim1 varies fastest, like ranks inside a server."""
     found = []
     for size in sizes:
         npu, c = divmod(npu, size)
@@ -31,17 +31,17 @@ class Dimension:
     """One dimension of a network.
 
     Attributes:
-        kind: how its NPUs are joined.
-        size: NPUs that communicate along it, P.
-        bandwidth_bps: of all links of an NPU on it, one direction.
-        latency_ns: from NPU to NPU for a message of minimum size, one step.
-        payload_share: of an in-network dimension: bytes of data in a byte on the wire.
-        messages: that a chunk's stages wait for one after the other, or NCCL's calls; None: the paper's cost model.
-        bidirectional: of a ring: whether collectives go both ways round, half of a chunk each, or only one; None: as
-            the cost model has it, both ways in the paper's, one in messages.
+        kind: how its NPUs are connected.
+        size: number of NPUs that communicate along it, P.
+        bandwidth_bps: bandwidth of all links of an NPU on it, one direction.
+        latency_ns: latency of one step, from NPU to NPU, for a message of minimum size.
+        payload_share: for an in-network dimension, bytes of data per byte on the wire.
+        messages: model of dependent messages, or of NCCL's calls; None: the paper's cost model.
+        bidirectional: for a ring, whether collectives use both directions, with half of a chunk each, or only one;
+            None: the cost model's default, both in the paper's, one with messages.
 
     Raises:
-        OfframpError: a value out of range, or a switch whose size is not a power of two (halving-doubling).
+        OfframpError: a value is out of range, or a switch's size is not a power of two (halving-doubling).
     """
 
     kind: Kind
@@ -93,7 +93,7 @@ class Dimension:
         return share * size
 
     def steps(self, stage: Collective) -> int:
-        """Steps of the dimension's algorithm, one after the other (table 1)."""
+        """Sequential steps of the dimension's algorithm (table 1)."""
         if self.size == 1:
             return 0
         if stage is Collective.ALL_REDUCE:
@@ -112,24 +112,24 @@ class Dimension:
         return size * self.size if stage is Collective.ALL_GATHER else size
 
     def at_speed(self, factor: float) -> Dimension:
-        """The dimension with its bandwidth multiplied."""
+        """The dimension with its bandwidth multiplied by ``factor``."""
         messages = None if self.messages is None else self.messages.faster(factor)
         return replace(self, bandwidth_bps=self.bandwidth_bps * factor, messages=messages)
 
     def wire_ps(self, stage: Collective, size: float) -> float:
-        """Picoseconds that the bytes of a stage take at the dimension's bandwidth; no schedule has less."""
+        """Picoseconds that the bytes of a stage take at the dimension's bandwidth; no schedule takes less."""
         if self.messages is not None:
             return self.messages.wire_ps(stage, size, self.size)
         return self.sent(stage, size) * 8e12 / self.used_bps
 
     def divided(self, inner: int) -> tuple[Dimension, Dimension]:
-        """Two dimensions in this one's place: neighbours in groups of ``inner``, and across these groups.
+        """Two dimensions that replace this one: groups of ``inner`` neighbours, and across these groups.
 
-        Each is as if only it were used. A group on a ring is a line, closed over its links' other direction; rings
-        across groups pass all that lies between.
+        Each is modelled as if it alone were used. A group on a ring is a line, closed by the other direction of its
+        links; rings across groups pass everything in between.
 
         Raises:
-            OfframpError: groups that do not divide the size, or lie on a ring that says its directions.
+            OfframpError: groups do not divide the size, or lie on a ring with specified directions.
         """
         outer, rest = divmod(self.size, inner)
         if rest:
@@ -170,7 +170,7 @@ class Dimension:
     def fixed_ps(self, stage: Collective) -> int:
         """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds.
 
-        Of messages it is 0: their transfers have it inside.
+        With messages it is 0, since their transfers include it.
         """
         if self.messages is not None:
             return 0
@@ -179,10 +179,10 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Dimensions from the innermost (dim1) out; each has links of its own.
+    """Dimensions from the innermost (dim1) outwards, each with its own links.
 
     Raises:
-        OfframpError: no dimension.
+        OfframpError: there is no dimension.
     """
 
     name: str
@@ -194,12 +194,12 @@ class Network:
 
     @property
     def npus(self) -> int:
-        """NPUs in all."""
+        """Total number of NPUs."""
         return math.prod(d.size for d in self.dimensions)
 
     @property
     def at_once(self) -> int:
-        """Chunks that a dimension works on beside each other; one in the paper's model."""
+        """Chunks that a dimension processes concurrently; one in the paper's model."""
         return max(1 if d.messages is None else d.messages.at_once for d in self.dimensions)
 
     @property
@@ -208,10 +208,10 @@ class Network:
         return sum(d.bandwidth_bps for d in self.dimensions)
 
     def part(self, dims: Iterable[int]) -> Network:
-        """The network as a group sees it that communicates along some dimensions only: the others have size 1.
+        """The network from the view of a group that communicates along some dimensions only; the others have size 1.
 
         Raises:
-            OfframpError: a dimension that there is not, or one twice.
+            OfframpError: a dimension does not exist, or is given twice.
         """
         chosen = list(dims)
         if any(not 0 <= k < len(self.dimensions) for k in chosen) or len(set(chosen)) != len(chosen):
@@ -221,10 +221,10 @@ class Network:
         return Network(self.name, kept)
 
     def at_speed(self, factors: Sequence[float]) -> Network:
-        """The network with each dimension's bandwidth multiplied.
+        """The network with each dimension's bandwidth multiplied by a factor.
 
         Raises:
-            OfframpError: not one positive factor for each dimension.
+            OfframpError: there is not one positive factor for each dimension.
         """
         if len(factors) != len(self.dimensions):
             raise OfframpError(f"{len(factors)} speeds for {self.name}: expected {len(self.dimensions)}")
@@ -232,10 +232,10 @@ class Network:
         return Network(self.name, tuple(d.at_speed(f) for d, f in pairs))
 
     def by_nccl(self) -> Network:
-        """The network whose stages are calls of NCCL: the first of several dimensions is NVLink, others join machines.
+        """The network with NCCL calls as stages: the first of several dimensions is NVLink, others connect machines.
 
         Raises:
-            OfframpError: of an in-network dimension the calls are not known.
+            OfframpError: a dimension is in-network, for which there are no calls.
         """
         made = []
         for k, d in enumerate(self.dimensions):
@@ -246,7 +246,7 @@ class Network:
         return Network(self.name, tuple(made))
 
     def with_rings(self, *, bidirectional: bool) -> Network:
-        """The network whose rings' collectives go both ways round, or one.
+        """The network whose rings' collectives use both directions, or one.
 
         Raises:
             OfframpError: it has no ring.
@@ -257,10 +257,10 @@ class Network:
         return Network(self.name, tuple(rings))
 
     def divided(self, npus: int) -> Network:
-        """The network whose first dimensions hold ``npus`` NPUs, one of them divided in two if need be.
+        """The network whose first dimensions have ``npus`` NPUs, one of them divided in two if necessary.
 
         Raises:
-            OfframpError: the group ends inside a dimension that it does not divide.
+            OfframpError: the group ends within a dimension that it does not divide.
         """
         product = 1
         for k, d in enumerate(self.dimensions):
@@ -276,7 +276,7 @@ class Network:
         return self
 
     def up_to(self, npus: int) -> tuple[int, ...]:
-        """The first dimensions that hold ``npus`` NPUs together, for model parallelism.
+        """The first dimensions with ``npus`` NPUs together, for model parallelism.
 
         Raises:
             OfframpError: no number of first dimensions has this product.

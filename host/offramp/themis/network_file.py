@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks from files: the ``dimensions`` of a cluster file, ASTRA-sim's networks (1 and 2), and SimAI's topologies.
 
-A cluster file may have nothing but dimensions, from the innermost out::
+A cluster file may consist of dimensions alone, from the innermost outwards::
 
     name: pod
     dimensions:
@@ -28,7 +28,7 @@ def load_network(name: str) -> Network:
     """A network of the paper by its name, or one from a file.
 
     Raises:
-        OfframpError: no such network, or a fault in the file, with the field that is wrong.
+        OfframpError: there is no such network, or the file has an error; the message names the field.
     """
     path = Path(name)
     if name in NAMED or not (path.suffix or path.exists()):
@@ -48,7 +48,7 @@ def network_of(cluster: Cluster) -> Network:
     """The network that the ranks of a cluster fill.
 
     Raises:
-        OfframpError: the cluster says no dimensions, or one that no algorithm runs on.
+        OfframpError: the cluster has no dimensions, or one without an algorithm.
     """
     where = cluster.origin or cluster.name
     if not cluster.dimensions:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deterministic simulation that every NPU runs to know in which order each dimension works (paper section 4.6.2).
+"""The deterministic simulation that gives every NPU the order of work on each dimension (paper section 4.6.2).
 
 One representative NPU with a server for each dimension: regular topologies with their own algorithm on each dimension
-see no congestion (section 5.1). Time is an integer number of picoseconds, so that all NPUs break ties alike.
+have no congestion (section 5.1). Time is an integer number of picoseconds, so that all NPUs break ties alike.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from offramp_base.errors import OfframpError
 
 
 class Policy(StrEnum):
-    """Which of the chunks that are available on a dimension goes first (section 4.3); ties by arrival, then number."""
+    """Priority among the chunks that are available on a dimension (section 4.3); ties by arrival, then number."""
 
     FIFO = "fifo"
     SCF = "scf"
-    """Smallest chunk first, by the bytes that it sends: by service time."""
+    """Smallest chunk first, by the bytes that it sends, that is, by service time."""
     SCF_SIZE = "scf-size"
     """Smallest chunk first, by its size before the stage: the text taken literally."""
 
 
 class Operation(NamedTuple):
-    """One stage of one chunk as it ran, in picoseconds: ``[start, end)`` keeps the dimension busy.
+    """One stage of one chunk as it ran, in picoseconds; ``[start, end)`` occupies the dimension.
 
-    ``place`` counts the chunk's stages; ``ready``: the chunk was available; ``done``: its next stage may start.
+    ``place``: index of the chunk's stage; ``ready``: time at which the chunk was available; ``done``: time at which its
+    next stage may start.
     """
 
     dim: int
@@ -44,12 +45,12 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What ran when.
+    """Operations of a simulation and their times.
 
     Attributes:
-        operations: by start, then dimension.
-        dims: how many dimensions there are.
-        finish_ps: when the last operation was done.
+        operations: operations by start, then dimension.
+        dims: number of dimensions.
+        finish_ps: time at which the last operation was done.
     """
 
     operations: tuple[Operation, ...]
@@ -57,7 +58,7 @@ class Timeline:
     finish_ps: int
 
     def orders(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For every dimension its operations (chunk, stage) in order: what the executor enforces."""
+        """For every dimension, its operations (chunk, stage) in the order that the executor enforces."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(self.dims)]
         for op in self.operations:
             found[op.dim].append((op.chunk, op.place))
@@ -65,7 +66,7 @@ class Timeline:
 
 
 Key = Callable[[int, int, Stage], Any]
-"""Rank of (chunk, stage number, stage) among what is available on its dimension; the lowest goes first."""
+"""Rank of (chunk, stage number, stage) among the available ones of its dimension; the lowest goes first."""
 
 Finish = Callable[[int, int, int], int]
 """End of (dimension, start, nominal duration), all in picoseconds, on dimensions whose speed changes."""
@@ -92,14 +93,14 @@ def execute(
     Args:
         chunks: the stages of every chunk, in order.
         dims: number of dimensions.
-        policy: which chunk goes first.
-        release: when each chunk may start, in picoseconds; 0 by default.
-        finish: ends of transfers where speeds change.
+        policy: priority of chunks.
+        release: earliest start of each chunk, in picoseconds; 0 by default.
+        finish: computes ends of transfers if speeds change.
         in_turn: ``policy`` numbers the operations of each dimension from 0, and none runs before its turn.
-        at_once: operations of a dimension that run beside each other, each as if it were alone.
+        at_once: concurrent operations of a dimension, each as fast as if it were alone.
 
     Raises:
-        OfframpError: operations are left that can never run.
+        OfframpError: some operations can never run.
     """
     # One function: the parts of the loop over events would share all of its state.
     key = _KEYS[policy] if isinstance(policy, Policy) else policy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: what every NPU derives for the collectives of a moment, and can compare with its peers (paper section 4.6)."""
+"""Plans, which every NPU derives for concurrent collectives and can compare with its peers (paper section 4.6)."""
 
 from __future__ import annotations
 
@@ -20,45 +20,46 @@ from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
 CHUNKS = 64
-"""Per collective, for every scheduler (section 5.3)."""
+"""Chunks per collective, for every scheduler (section 5.3)."""
 
 
 class Scheduler(StrEnum):
-    """Table 3's schedulers that can be executed, and ours."""
+    """Executable schedulers: those of table 3, and this project's own."""
 
     BASELINE = "baseline"
     THEMIS_FIFO = "themis+fifo"
     THEMIS_SCF = "themis+scf"
     THEMIS_SCF_SIZE = "themis+scf-size"
     BALANCED = "balanced"
-    """Beyond the paper: :mod:`offramp.themis.balance`."""
+    """A scheduler beyond the paper: :mod:`offramp.themis.balance`."""
 
 
 PAPER_SCHEDULERS = (Scheduler.BASELINE, Scheduler.THEMIS_FIFO, Scheduler.THEMIS_SCF)
 
 MakeCandidate = Callable[[Network, tuple[Demand, ...], int, "themis.Options | None", int], Candidate]
-"""Schedules and a timeline for demands on a network, from the number of chunks of each, options, and the bytes of which
-chunks are multiples."""
+"""Makes schedules and a timeline for demands on a network, given the number of chunks of each, options, and the bytes
+of which chunks are multiples."""
 
 SCHEDULERS: Final[Registry[MakeCandidate]] = Registry("scheduler", "offramp.collective_schedulers")
 
 
 def schedulers() -> list[str]:
-    """Names of all schedulers: the paper's and ours, then those of other packages."""
+    """Names of all schedulers: the paper's and this project's, then those of other packages."""
     ours = [each.value for each in Scheduler]
     return [*ours, *(name for name in SCHEDULERS.names() if name not in ours)]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Chunks with their orders, and when the coarse simulation runs each operation.
+    """Chunks with their orders, and the coarse simulation's time of each operation.
 
     Attributes:
-        network: the whole of it.
-        demands: what is carried out.
-        scheduler: who made it.
+        network: the whole network.
+        demands: the collectives.
+        scheduler: name of the scheduler that made it.
         schedules: one for each demand.
-        timeline: chunks are counted through all demands; the order on each dimension is what NPUs enforce.
+        timeline: simulated operations; chunks are numbered through all demands, and NPUs enforce the order on each
+            dimension.
     """
 
     network: Network
@@ -69,7 +70,7 @@ class Plan:
 
     @property
     def finish_ps(self) -> int:
-        """Predicted time until all is done."""
+        """Predicted time until everything is done, in picoseconds."""
         return self.timeline.finish_ps
 
     def stages(self) -> list[list[Stage]]:
@@ -77,11 +78,11 @@ class Plan:
         return [chunk for schedule in self.schedules for chunk in schedule.stages()]
 
     def orders(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For every dimension its operations (chunk, stage) in the order that all NPUs keep."""
+        """For every dimension, its operations (chunk, stage) in the order that all NPUs keep."""
         return self.timeline.orders()
 
     def as_json(self) -> dict[str, Any]:
-        """What NPUs have to agree on, ready for JSON."""
+        """What NPUs have to agree on, as a value for JSON."""
         return {
             "scheduler": str(self.scheduler),
             "sizes": [d.size for d in self.network.dimensions],
@@ -97,7 +98,7 @@ class Plan:
         }
 
     def digest(self) -> bytes:
-        """32 bytes that differ where two NPUs would act differently."""
+        """Digest of 32 bytes that differs if two NPUs would act differently."""
         return hashlib.sha256(json.dumps(self.as_json(), separators=(",", ":")).encode()).digest()
 
 
@@ -114,7 +115,7 @@ def make_plan(
     The paper's schedulers reset the loads for every collective (algorithm 1, line 2); queues are shared.
 
     Raises:
-        OfframpError: nothing to do, or bad input.
+        OfframpError: there is nothing to do, or the input is invalid.
     """
     demands = tuple(demands)
     if not any(demand.size for demand in demands):
@@ -149,7 +150,7 @@ SCHEDULERS.register(Scheduler.BALANCED.value)(balanced)
 
 
 def replay(plan: Plan, **changes: Any) -> Timeline:
-    """The plan's chunks in the plan's order on each dimension, with other arguments of ``execute``.
+    """Run the plan's chunks in the plan's order on each dimension, with other arguments of ``execute``.
 
     An operation that is available before its turn waits.
     """

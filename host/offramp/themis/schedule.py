@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks, the order in which each visits the dimensions, and the stages that follow from it (paper section 2.3)."""
+"""Chunks, the order in which each visits the dimensions, and the resulting stages (paper section 2.3)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Stage(NamedTuple):
     """One operation of a chunk on one dimension.
 
     Attributes:
-        dim: where.
-        stage: what.
+        dim: index of the dimension.
+        stage: the operation.
         size: bytes on each NPU before it.
         sent: bytes that an NPU sends.
-        busy_ps: how long it keeps the dimension busy at nominal speed, n·B.
-        delay_ps: from the end of the transfer until its last byte has arrived, A.
+        busy_ps: time for which it occupies the dimension at nominal speed, n·B.
+        delay_ps: time from the end of the transfer until its last byte has arrived, A.
     """
 
     dim: int
@@ -38,10 +38,10 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a collective with the orders that it was given.
+    """A part of a collective with its orders.
 
     Attributes:
-        size: bytes: of an all-gather the gathered output, of anything else what each NPU holds before.
+        size: bytes: for an all-gather the gathered output, otherwise what each NPU holds before.
         reduce: order of the reduce-scatter stages, or of an all-to-all's.
         gather: order of the all-gather stages.
     """
@@ -53,7 +53,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What every chunk of a collective does, the same on each NPU."""
+    """Chunks of a collective with their orders, the same on each NPU."""
 
     network: Network
     collective: Collective
@@ -69,14 +69,14 @@ class Schedule:
 
 
 def active(network: Network) -> Order:
-    """The dimensions that have anybody to talk to."""
+    """The dimensions with more than one NPU."""
     return tuple(k for k, d in enumerate(network.dimensions) if d.size > 1)
 
 
 def split(size: int, chunks: int, unit: int = 1) -> list[int]:
-    """Splitter (section 4.1): ``size`` bytes in ``chunks`` parts of whole units that differ by one unit at most.
+    """Splitter (section 4.1): split ``size`` bytes into ``chunks`` parts of whole units that differ by at most one.
 
-    Fewer parts where there are fewer units; a remainder below a unit goes with the last part.
+    There are fewer parts if there are fewer units; a remainder below a unit goes with the last part.
 
     Raises:
         OfframpError: ``size`` is negative, or ``chunks`` or ``unit`` below 1.
@@ -102,13 +102,13 @@ def baseline_order(network: Network, stage: Collective) -> Order:
 
 
 def stages(network: Network, collective: Collective, chunk: Chunk) -> list[Stage]:
-    """What a chunk does, one stage after the other.
+    """Stages of a chunk in order.
 
-    Where an all-reduce turns on an in-network dimension, its last reduce-scatter and first all-gather are one pass; so
-    they are where the baseline's order is carried out by messages.
+    If an all-reduce turns on an in-network dimension, its last reduce-scatter and first all-gather are one pass, and
+    likewise if the baseline's order is run with messages.
 
     Raises:
-        OfframpError: an order that is not a permutation of the dimensions with more than one NPU.
+        OfframpError: an order is not a permutation of the dimensions with more than one NPU.
     """
     dims = active(network)
     parts: list[tuple[Collective, Order]] = []
@@ -147,7 +147,7 @@ def _turns_at_once(network: Network, order: Order) -> bool:
 
 
 def chunk_for(collective: Collective, size: float, order: Order) -> Chunk:
-    """A chunk that visits the dimensions in ``order``, and gathers in the reverse of the order it reduced in."""
+    """A chunk that visits the dimensions in ``order``, and gathers in the reverse order."""
     if collective is Collective.ALL_REDUCE:
         return Chunk(size, order, order[::-1])
     return Chunk(size, gather=order) if collective is Collective.ALL_GATHER else Chunk(size, order)
@@ -157,7 +157,7 @@ def all_orders(network: Network) -> list[Order]:
     """Every order of the dimensions, baseline first: D! of them (section 4.1).
 
     Raises:
-        OfframpError: more than seven dimensions, whose orders nobody enumerates.
+        OfframpError: there are more than seven dimensions, with too many orders to enumerate.
     """
     dims = active(network)
     if len(dims) > 7:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ASTRA-sim's system files: how collectives are cut into chunks and messages, and by which algorithms.
+"""ASTRA-sim's system files: the division of collectives into chunks and messages, and their algorithms.
 
-Version 2 has JSON, version 1 lines of ``key: value`` with the items of a list joined by ``_``; both have the same keys.
+Version 2 uses JSON, version 1 lines of ``key: value`` with the items of a list joined by ``_``; both have the same
+keys.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _IMPLEMENTATIONS: Final = (
     "all-to-all-implementation",
 )
 _WHOLE: Final = {"preferred-dataset-splits": 1, "active-chunks-per-dimension": 1, "endpoint-delay": 0}
-"""Numbers, and the least that each may be."""
+"""Integer keys, and the least value of each."""
 _MOST: Final = 10**9
 _FLAGS: Final = ("roofline-enabled", "replay-only")
 _UNUSED: Final = frozenset(
@@ -50,17 +51,19 @@ _UNUSED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What a file says; by default messages that nothing but the network delays.
+    """Contents of a system file; by default, messages are delayed by the network alone.
 
     Attributes:
-        chunks: of a collective.
-        endpoint_ns: before each message, and after the last.
-        memory_bps: bits per second at which arrived data is added; infinity without a limit.
-        at_once: chunks that a dimension works on beside each other.
-        algorithms: for all-reduce, reduce-scatter, all-gather and all-to-all, of each dimension; None: the usual ones.
-        hierarchical: an all-reduce is reduce-scatters, an all-reduce in the last dimension, and all-gathers.
-        peak_flops: operations per second of a roofline over the memory; None: computation takes what a trace says.
-        replay_only: communication takes what a trace says, too.
+        chunks: number of chunks of a collective.
+        endpoint_ns: delay before each message, and after the last.
+        memory_bps: bits per second at which received data is added; infinity means no limit.
+        at_once: chunks that a dimension processes concurrently.
+        algorithms: algorithms for all-reduce, reduce-scatter, all-gather and all-to-all, of each dimension; None: the
+            usual ones.
+        hierarchical: whether an all-reduce consists of reduce-scatters, an all-reduce in the last dimension, and
+            all-gathers.
+        peak_flops: operations per second of a roofline over the memory; None: computation takes the time in the trace.
+        replay_only: whether communication takes the time in the trace, too.
     """
 
     chunks: int = 1
@@ -73,9 +76,9 @@ class System:
     replay_only: bool = False
 
     def computation_ns(self, recorded_ns: int, operations: int, moved: int) -> int:
-        """Whole nanoseconds of computation, of which a trace says its time, its operations and the bytes it moves.
+        """Whole nanoseconds of computation, given a trace's time, operations and bytes moved.
 
-        What was recorded as less than a microsecond takes 1 ns, what has neither time nor operations takes none.
+        A recorded time below a microsecond becomes 1 ns; without time and operations it is 0.
         """
         if not recorded_ns and not operations:
             return 0
@@ -84,13 +87,13 @@ class System:
         return math.floor(max(operations / self.peak_flops, moved * 8 / self.memory_bps) * 1e9)
 
     def on(self, network: Network) -> Network:
-        """The network with this system's messages on it.
+        """The network with this system's messages.
 
-        Of a ring's bandwidth a message has one link of two; where it is bidirectional, halves of a chunk have one each.
-        Of a fully connected dimension's a message has the link to its receiver.
+        On a ring a message uses one link of two; if the ring is bidirectional, the halves of a chunk have one each. In
+        a fully connected dimension a message uses the link to its receiver.
 
         Raises:
-            OfframpError: the file is for another number of dimensions, or says what is not modelled here.
+            OfframpError: the file is for another number of dimensions, or has settings that are not modelled here.
         """
         dims = network.dimensions
         named = [_for_each(key, names, network) for key, names in zip(_IMPLEMENTATIONS, self.algorithms, strict=True)]
@@ -112,7 +115,7 @@ class System:
 
 
 def _for_each(key: str, names: tuple[str, ...] | None, network: Network) -> tuple[str | None, ...]:
-    """The algorithm of each dimension; of all as if they were one (``oneRing``) where there is only one."""
+    """The algorithm of each dimension; one for all dimensions together (``oneRing``) only if there is a single one."""
     count = len(network.dimensions)
     if names is None:
         return (None,) * count

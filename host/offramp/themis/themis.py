@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis' algorithm 1: for every chunk the order of dimensions that puts most on the least loaded one (section 4.2)."""
+"""Themis' algorithm 1: each chunk gets the order of dimensions that puts most on the least loaded one (section 4.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 
 
 class InitialLoad(StrEnum):
-    """What a dimension's load starts from: the fixed delay A of which stages (section 4.4 leaves it open)."""
+    """Initial load of a dimension: the fixed delay A of which stages (section 4.4 leaves it open)."""
 
     COLLECTIVE = "collective"
     STAGE = "stage"
@@ -39,7 +39,7 @@ class Options:
 
 
 Maker = Callable[[Network, Collective, Sequence[float]], Schedule]
-"""Gives chunks of these sizes their orders."""
+"""Makes orders for chunks of these sizes."""
 
 
 class Tracker:
@@ -59,7 +59,7 @@ class Tracker:
         return cls([d.fixed_ps(stage) for d in network.dimensions])
 
     def add(self, loads: Sequence[int]) -> None:
-        """Put a chunk's loads on the dimensions."""
+        """Add a chunk's loads to the dimensions."""
         for k, load in enumerate(loads):
             self.loads[k] += load
 
@@ -70,9 +70,10 @@ def chunk_loads(network: Network, stage: Collective, order: Order, size: float, 
     Args:
         network: the dimensions.
         stage: reduce-scatter, all-gather or all-to-all.
-        order: in which they are visited.
-        size: of the chunk, as :class:`~offramp.themis.schedule.Chunk` counts it.
-        turns: this is the reducing half of an all-reduce: a last in-network dimension counts half of its one pass.
+        order: order in which they are visited.
+        size: size of the chunk, as defined by :class:`~offramp.themis.schedule.Chunk`.
+        turns: whether this is the reducing half of an all-reduce, for which a last in-network dimension counts half of
+            its single pass.
     """
     loads = [0] * len(network.dimensions)
     held = shard(network, size) if stage is Collective.ALL_GATHER else float(size)
@@ -116,8 +117,8 @@ def schedule(
 
     Args:
         network: the dimensions that take part.
-        collective: what to schedule.
-        sizes: of the chunks.
+        collective: the collective to schedule.
+        sizes: sizes of the chunks in bytes.
         options: parameters.
         tracker: loads to start from, changed in place; by default the dimensions' fixed delays.
     """

@@ -25,13 +25,13 @@ PAPER = {
         _network("4D-Ring_FC_Ring_SW", (_R, 4, 3000, 20), (_F, 8, 1400, 700), (_R, 4, 1200, 700), (_S, 8, 800, 1700)),
     )
 }
-"""Table 2: 1024 NPUs each."""
+"""Topologies of table 2, with 1024 NPUs each."""
 
 CURRENT = _network("current", (_S, 16, 1200, 700), (_S, 64, 100, 1700))
-"""Figure 4: like a DGX-2; sizes and latencies are those of 2D-SW_SW, of which the text gives none."""
+"""Topology of figure 4, like a DGX-2; sizes and latencies, which the text omits, are those of 2D-SW_SW."""
 
 EXAMPLE = Network("example", (Dimension(_S, 4, 512e9), Dimension(_S, 4, 256e9)))
-"""Figures 5 and 7: 4 x 4, the first dimension twice as fast."""
+"""Topology of figures 5 and 7: 4 x 4, the first dimension twice as fast."""
 
 NAMED = {**PAPER, CURRENT.name: CURRENT, EXAMPLE.name: EXAMPLE}
 
@@ -40,7 +40,7 @@ def network_named(name: str) -> Network:
     """A network of the paper.
 
     Raises:
-        OfframpError: there is none of this name.
+        OfframpError: there is none with this name.
     """
     if name not in NAMED:
         raise OfframpError(f"network '{name}': expected a file or one of {', '.join(NAMED)}")

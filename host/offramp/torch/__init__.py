@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.distributed`` over the offloads: ``init_process_group("offramp")``.
 
-``import torch`` loads this module by PyTorch's entry point (``torch.backends``), so nothing is imported here that is
-not there anyway; what carries out collectives is imported with the first process group.
+``import torch`` loads this module through PyTorch's entry point (``torch.backends``), so it imports only what is loaded
+anyway; the code that runs collectives is imported with the first process group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["autoload", "counters", "dump", "last_collectives", "priority"]
 
 
 def autoload() -> None:
-    """Register the backend; whatever goes wrong is a warning, for ``import torch`` is not ours to break."""
+    """Register the backend; any failure is only a warning, since it must not break ``import torch``."""
     try:
         from offramp.torch.registration import register
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before an offloaded collective starts, all ranks compare what they are about to do: one gather of 64 bytes."""
+"""Agreement before an offloaded collective: all ranks compare what they are about to do in one gather of 64 bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT: Final = 512
 
 
 def described(kind: str, form: str, dtype: str, shape: Sequence[int], reduce: str, peer: int) -> str:
-    """A collective in words, equal on ranks that agree."""
+    """Description of a collective, equal on ranks that agree."""
     size = "" if kind in UNEVEN else f" {tuple(shape)}"
     return (
         f"{reduce + ' ' if reduce else ''}{kind}{size} of {dtype}"
@@ -31,10 +31,10 @@ def described(kind: str, form: str, dtype: str, shape: Sequence[int], reduce: st
 
 
 def compare(group: dist.ProcessGroup, number: int, what: str) -> None:
-    """Whether all ranks are about to do the same; who differs is asked only where a digest does.
+    """Check that all ranks are about to do the same; descriptions are exchanged only if a digest differs.
 
     Raises:
-        OfframpError: they are not: the same line on every rank.
+        OfframpError: they are not; the message is the same on every rank.
     """
     digest = hashlib.blake2b(f"{number} {what}".encode(), digest_size=8 * _WORDS).digest()
     if len(set(_gathered(group, digest))) == 1:
@@ -47,7 +47,7 @@ def compare(group: dist.ProcessGroup, number: int, what: str) -> None:
 
 
 def settle(group: dist.ProcessGroup, fault: str) -> str:
-    """The first fault that a rank has, and whose it is; empty where all ranks have none."""
+    """The first fault of any rank, and the rank; empty if no rank has one."""
     return next((f"rank {rank}: {text}" for rank, text in enumerate(_texts(group, fault)) if text), "")
 
 

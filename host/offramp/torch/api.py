@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that a program may make to the backend; none of them is needed to use it."""
+"""The backend's interface for programs; none of it is needed to use the backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["counters", "dump", "last_collectives", "priority"]
 
 
 def counters(group: dist.ProcessGroup | None = None) -> dict[str, dict[str, dict[str, int]]]:
-    """Calls, bytes and failures of a group's collectives that are over, by who carried them out and kind.
+    """Calls, bytes and failures of a group's finished collectives, by who ran them and kind.
 
     Raises:
         OfframpError: the group has another backend.
@@ -26,7 +26,7 @@ def counters(group: dist.ProcessGroup | None = None) -> dict[str, dict[str, dict
 
 
 def last_collectives(group: dist.ProcessGroup | None = None) -> list[dict[str, Any]]:
-    """The last collectives of a group, the oldest first.
+    """The latest collectives of a group, the oldest first.
 
     Raises:
         OfframpError: the group has another backend.
@@ -35,7 +35,7 @@ def last_collectives(group: dist.ProcessGroup | None = None) -> list[dict[str, A
 
 
 def dump(folder: str | Path, reason: str = "asked for") -> list[Path]:
-    """Write the last collectives of all groups of this process into a folder, a file for each.
+    """Write the latest collectives of all groups of this process into a folder, one file per group.
 
     Raises:
         OfframpError: a file cannot be written.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend's C++, compiled once for each PyTorch and kept in the user's cache.
+"""The backend's C++, compiled once for each PyTorch version and kept in the user's cache.
 
-One file, one call of the compiler: ``torch.utils.cpp_extension`` would want ninja and setuptools for it.
+One file is compiled with one call of the compiler, for which ``torch.utils.cpp_extension`` would require ninja and
+setuptools.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from offramp_base.private_folder import check_owned, make_private, user_cache
 
 NAME: Final = "offramp_c10d"
 LIMIT_S: Final = 900
-"""A machine that is busy needs minutes."""
+"""Seconds that the compiler may take; on a busy machine it needs minutes."""
 _SOURCES: Final = Path(__file__).parent / "native"
 _LIBRARIES: Final = ("c10", "torch_cpu", "torch", "torch_python")
 _log = logging.getLogger("offramp.torch")
@@ -35,7 +36,7 @@ def load() -> Any:
     """The extension, compiled now unless it is in the cache.
 
     Raises:
-        OfframpError: no compiler or headers, or the compiler refuses; or the cache is not this user's alone.
+        OfframpError: compiler or headers are missing, the compiler fails, or the cache is writable by others.
     """
     if NAME in sys.modules:
         return sys.modules[NAME]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group's backend: gloo (and NCCL where there is one), within what sends collectives to offloads."""
+"""A group's backend: gloo (and NCCL where available), wrapped by the part that sends collectives to offloads."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from offramp.torch.types import NAME, OPERATIONS
 from offramp_base.errors import OfframpError
 
 c10d: Any = distributed_c10d
-"""Its stubs lack NCCL's backend where PyTorch has none."""
+"""The module as Any: its stubs lack NCCL's backend where PyTorch has none."""
 WITHOUT_COMPILER: Final = "OFFRAMP_TORCH_PYTHON"
-"""Set it to anything to have the backend in Python although there is a compiler."""
+"""Environment variable: if set, the backend runs in Python even if there is a compiler."""
 _log = logging.getLogger("offramp.torch")
 
 
 @cache
 def network(rank: int) -> NetworkSettings | None:
-    """The settings of this process; that there are none is said once, by rank 0."""
+    """The settings of this process; if there are none, rank 0 reports it once."""
     settings = NetworkSettings.from_environment()
     if settings is None and rank == 0:
         _log.warning("%s names no network: the backend offramp is gloo", VARIABLE)
@@ -41,7 +41,7 @@ def network(rank: int) -> NetworkSettings | None:
 
 @cache
 def extension() -> Any:
-    """The compiled backend; None, said once, where it cannot be made."""
+    """The compiled backend; None, reported once, if it cannot be built."""
     if os.environ.get(WITHOUT_COMPILER):
         return None
     try:
@@ -52,10 +52,10 @@ def extension() -> Any:
 
 
 def create(options: Any) -> Any:
-    """The backend of a new group, as ``torch.distributed`` asks for it.
+    """Create the backend of a new group for ``torch.distributed``.
 
     Raises:
-        OfframpError: a fault in the settings.
+        OfframpError: the settings are invalid.
     """
     seconds = options.timeout
     timeout = seconds if isinstance(seconds, timedelta) else timedelta(seconds=float(seconds))
@@ -105,7 +105,7 @@ def _rank(options: Any) -> int:
 
 
 def _nccl(options: Any, timeout: timedelta) -> Any:
-    """NCCL's backend where PyTorch has NCCL and each rank a GPU of its own."""
+    """NCCL's backend if PyTorch has NCCL and each rank has its own GPU; else None."""
     if not (torch.cuda.is_available() and dist.is_nccl_available()):
         return None
     if torch.cuda.device_count() < _local_ranks(options.group_size):
@@ -121,6 +121,6 @@ def _nccl(options: Any, timeout: timedelta) -> Any:
 
 
 def _local_ranks(size: int) -> int:
-    """Ranks of this machine: as the launcher says, else all of a group of ``size``."""
+    """Number of ranks on this machine as reported by the launcher, else all of a group of ``size``."""
     said = os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or ""
     return int(said) if said.isdecimal() else size

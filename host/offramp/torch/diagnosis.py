@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a failed collective: which rank is missing, which did something else.
+"""Diagnosis of a failed collective: which ranks are missing, and which did something else.
 
-A rank that sees a failure writes what it was doing into the group's store and reads what the others wrote. Nothing is
-written, nor anything compared, while all goes well.
+A rank that sees a failure writes what it was doing to the group's store and reads what the others wrote. Nothing is
+written or compared while all goes well.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from offramp.torch.place import Place
 
 GRACE_S: Final = 1.0
-"""How long a rank waits for others that fail at the same time."""
+"""Seconds for which a rank waits for others that fail at the same time."""
 _MOST: Final = 2048
 
 
 def diagnose(place: Place, record: Any, what: str) -> str:
-    """One line: the collective, this rank, what the others were doing, and ``what`` the library below said."""
+    """One line: the collective, this rank, what the others were doing, and the library's message ``what``."""
     head = f"{record.kind} {record.number} on rank {place.rank} of group {place.name}"
     doing = said(record)
     try:
@@ -41,7 +41,7 @@ def diagnose(place: Place, record: Any, what: str) -> str:
 
 
 def said(record: Any) -> str:
-    """A record in the words that ranks compare."""
+    """A record in the words with which ranks compare."""
     return described(
         record.kind,
         record.form,
@@ -53,7 +53,7 @@ def said(record: Any) -> str:
 
 
 def _others(place: Place, mine: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """What the ranks wrote that have failed too, by rank."""
+    """Records that other failed ranks wrote, by rank."""
     place.store.set(_key(place.rank), json.dumps(mine))
     found: dict[int, dict[str, Any]] = {}
     end = time.monotonic() + min(GRACE_S, place.timeout.total_seconds())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides for a group: which offload takes a collective, and what is said when one has failed."""
+"""The dispatcher of a group: it chooses the offload for a collective, and explains failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger("offramp.torch")
 CLOSE_S: Final = 10.0
 ABORTED: Final = "aborted"
 every: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
-"""Those of all groups of this process."""
+"""Dispatchers of all groups of this process."""
 
 
 class Dispatcher:
@@ -39,8 +39,8 @@ class Dispatcher:
 
     Args:
         place: the group.
-        settings: of the network; None: gloo carries out everything.
-        wrap: makes the backend of a part of the ranks (:func:`offramp.torch.create.wrapped`).
+        settings: settings of the network; None: gloo runs everything.
+        wrap: makes the backend of a subset of the ranks (:func:`offramp.torch.create.wrapped`).
     """
 
     def __init__(self, place: Place, settings: NetworkSettings | None, wrap: Callable[..., Any] | None = None) -> None:
@@ -56,7 +56,7 @@ class Dispatcher:
         every.add(self)
 
     def least(self, kind: str) -> int | None:
-        """Bytes of a collective from which on :meth:`take` wants to hear of it; None: never."""
+        """Bytes from which on a collective should be passed to :meth:`take`; None: never."""
         if self._verify and kind not in ("send", "recv"):
             return 0
         if self.settings is None or kind not in KINDS or not any(kind in o.kinds for _, o in self._offloads):
@@ -64,10 +64,10 @@ class Dispatcher:
         return 0 if kind in UNEVEN else self.settings.least
 
     def take(self, work: Any) -> str:
-        """Start a collective by an offload and name it, or leave it to gloo: an empty name.
+        """Start a collective by an offload and return its name, or leave it to gloo: an empty name.
 
         Raises:
-            DistBackendError: ranks differ, where every collective is compared.
+            DistBackendError: ranks differ, if every collective is compared.
         """
         about, tensors = work.about, [*work.inputs, *work.outputs]
         self.desc = work.group
@@ -106,7 +106,7 @@ class Dispatcher:
         return next((o for word, o in self._offloads if word in request.group and o.takes(request)), None)
 
     def explain(self, number: int, what: str) -> str:
-        """The line for a collective that has failed, by its id in the record; writes a dump."""
+        """Explanation of a failed collective, given its id in the record; writes a dump."""
         record = next((r for r in self.recorder.entries() if r.id == number), None)
         if record is None or what == ABORTED:
             return what
@@ -115,7 +115,7 @@ class Dispatcher:
         return line
 
     def dump(self, reason: str, stack: Sequence[str] = ()) -> None:
-        """Write the last collectives where the settings name a folder; a file that cannot be written is said."""
+        """Write the latest collectives if the settings name a folder; a file that cannot be written is reported."""
         if self.settings is not None and self.settings.dump is not None:
             try:
                 write_dump(self.settings.dump, self, reason, stack)
@@ -123,18 +123,18 @@ class Dispatcher:
                 _log.warning("%s", error)
 
     def split(self, store: Any, inner: Any, cuda: Any, name: str) -> Any:
-        """The backend of a part of this group's ranks."""
+        """The backend of a subset of this group's ranks."""
         assert self._wrap is not None
         ranks = [self.place.ranks[r] for r in inner.options.global_ranks_in_group] or list(range(inner.size()))
         return self._wrap(inner, cuda, store, ranks, name, self.place.timeout, self.settings)
 
     def abort(self) -> None:
-        """End what waits, at once."""
+        """Abort whatever waits, at once."""
         self.dump("aborted")
         self._close(drain=False)
 
     def shutdown(self) -> None:
-        """End the thread and the offloads after what they have begun."""
+        """End the thread and the offloads once they have finished what they began."""
         self._close(drain=True)
 
     def _close(self, *, drain: bool) -> None:

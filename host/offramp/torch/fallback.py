@@ -2,7 +2,7 @@
 """The backend without a compiler: a process group in Python over gloo's backend.
 
 PyTorch 2.13 lets Python override all_reduce, all_gather into lists, broadcast, barrier, reduce_scatter of lists, send,
-recv and all_to_all_single; those are recorded and offered to offloads. The rest goes to gloo unseen.
+recv and all_to_all_single; those are recorded and offered to offloads. The rest goes directly to gloo.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 @dataclass
 class _Record:
-    """A record like the compiled backend's."""
+    """A record with the fields of the compiled backend's."""
 
     id: int
     number: int
@@ -89,7 +89,7 @@ class _Recorder:
 
 @dataclass
 class _Work:
-    """What a dispatcher is asked to take, as the compiled backend's; its future ends with it."""
+    """Work that a dispatcher is asked to take, like the compiled backend's; its future completes with it."""
 
     about: _Record
     outputs: list[torch.Tensor]
@@ -101,7 +101,7 @@ class _Work:
     future: torch.futures.Future[list[torch.Tensor]] = field(default_factory=torch.futures.Future)
 
     def complete(self, error: str = "") -> None:
-        """End the work, once."""
+        """Complete it, once."""
         if self.future.done():
             return
         self.recorder.end(self.about, error)
@@ -112,7 +112,7 @@ class _Work:
 
 
 class PythonGroup(dist.ProcessGroup):
-    """Offers what Python may override to the dispatcher, and is gloo for the rest."""
+    """Offers the collectives that Python may override to the dispatcher, and uses gloo for the rest."""
 
     def __init__(self, inner: Any, cuda: Any, dispatcher: Dispatcher) -> None:
         # With a store it would be no object that Python may override; the stubs know no other.
@@ -202,11 +202,11 @@ class PythonGroup(dist.ProcessGroup):
         return self._run(("barrier", ""), [], [], lambda to: to.barrier(opts))
 
     def abort(self) -> None:
-        """End what offloads have not begun."""
+        """Abort what offloads have not begun."""
         self._dispatcher.abort()
 
     def shutdown(self) -> None:
-        """End the offloads after what they have begun."""
+        """End the offloads once they have finished what they began."""
         self._dispatcher.shutdown()
 
     def _run(

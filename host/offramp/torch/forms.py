@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of PyTorch's collectives (one tensor, lists, several at once) as the few that an offload knows."""
+"""PyTorch's forms of collectives (one tensor, lists, several at once), mapped to the few that offloads support."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def start(offload: Offload, call: Call, ranks: int) -> Future[None]:
-    """Start a collective; it is over, and its outputs are written, when the future is.
+    """Start a collective; when the future completes, it is over and its outputs are written.
 
     Raises:
-        OfframpError: what the offload says.
+        OfframpError: the offload fails or declines.
     """
     return _FORMS[call.request.kind](offload, call, ranks)
 
 
 def _all_reduce(offload: Offload, call: Call, ranks: int) -> Future[None]:
-    """Tensors of one call as one: coalesced ones travel together."""
+    """Sum the tensors of one call as one: coalesced tensors are sent together."""
     tensors = call.outputs
     together = torch.cat([t.reshape(-1) for t in tensors]) if len(tensors) > 1 else _flat(tensors[0])
 
@@ -106,7 +106,7 @@ _FORMS: dict[str, Callable[[Offload, Call, int], Future[None]]] = {
     "recv": _recv,
 }
 KINDS = tuple(_FORMS)
-"""What an offload may take."""
+"""Kinds of collectives that an offload may take."""
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

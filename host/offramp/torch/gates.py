@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch keeps for backends of certain names or classes, opened for groups of this one.
+"""PyTorch functions reserved for backends of certain names or classes, opened for groups of this backend.
 
-PyTorch 2.13 asks in four places whether a group is gloo's or NCCL's, not whether it can do a thing. They are
+In four places, PyTorch 2.13 checks whether a group is gloo's or NCCL's rather than what it can do. These functions are
 replaced by ones that serve groups of this backend and call the original for all others.
 """
 
@@ -16,11 +16,11 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 c10d: Any = distributed_c10d
-"""Its stubs lack what the gates stand on."""
+"""The module as Any: its stubs lack what is replaced here."""
 
 
 def is_ours(group: Any) -> bool:
-    """Whether a group (None: the default one) has this backend for main memory and this rank is in it."""
+    """Whether a group (None: the default one) uses this backend for main memory, with this rank as a member."""
     if not dist.is_initialized():
         return False
     found = group if group is not None else dist.group.WORLD
@@ -78,10 +78,10 @@ def _split_group(
     group_desc: str | None = None,
     backend: str | None = None,
 ) -> Any:
-    """As ``torch.distributed.split_group``, which wants an accelerator; the groups are new ones among their ranks.
+    """Replacement for ``torch.distributed.split_group``, which requires an accelerator; makes new groups of the ranks.
 
     Raises:
-        ValueError: there is nothing to split into, or a group is empty or names a rank twice.
+        ValueError: there are no groups to split into, or a group is empty or names a rank twice.
     """
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last collectives of a group as data: for a dump when one fails, and for people."""
+"""The latest collectives of a group as data: for a dump after a failure, and for users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = "offramp.torch.collectives/1"
 
 
 def rows(recorder: Any) -> list[dict[str, Any]]:
-    """The last collectives, the oldest first; ``seconds`` is null of what is not over."""
+    """The latest collectives, the oldest first; ``seconds`` is null for those not finished."""
     return [
         {
             "number": r.number,
@@ -40,7 +40,7 @@ def rows(recorder: Any) -> list[dict[str, Any]]:
 
 
 def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
-    """Calls, bytes and failures of what is over, by who carried it out and kind."""
+    """Calls, bytes and failures of finished collectives, by who ran them and kind."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for (route, kind), total in recorder.totals().items():
         found.setdefault(route, {})[kind] = {"calls": total.calls, "bytes": total.bytes, "failed": total.failed}
@@ -48,7 +48,7 @@ def totals(recorder: Any) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> dict[str, Any]:
-    """A group's last collectives with who and why; ``stack``: where the program is, the innermost call first."""
+    """A group's latest collectives, with rank and reason; ``stack``: the program's stack, the innermost call first."""
     place = dispatcher.place
     return {
         "schema": SCHEMA,
@@ -65,10 +65,10 @@ def dumped(dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> di
 
 
 def write_dump(folder: Path, dispatcher: Dispatcher, reason: str, stack: Sequence[str] = ()) -> Path:
-    """Write ``GROUP-rankN.json`` into a folder; what was there is replaced.
+    """Write ``GROUP-rankN.json`` into a folder, replacing an older file.
 
     Raises:
-        OfframpError: it cannot be written.
+        OfframpError: the file cannot be written.
     """
     name = "".join(c if c.isalnum() else "-" for c in dispatcher.place.name) or "default"
     path = folder / f"{name}-rank{dispatcher.place.rank}.json"

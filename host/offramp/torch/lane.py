@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that starts a group's offloaded collectives, one after the other as the program called them."""
+"""The thread that starts a group's offloaded collectives one after the other, in the order of the program's calls."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ _log = logging.getLogger("offramp.torch")
 
 
 class Lane:
-    """Carries out collectives by offloads, all of them agreed upon before they start.
+    """Runs collectives by offloads, after all ranks have agreed on them.
 
-    An offload is opened by all ranks together when it is first used. Where one of them cannot, or declines a
-    collective, gloo carries it out, on a group of the lane's own so that the program's order is not touched.
+    An offload is opened by all ranks together when it is first used. If one of them cannot, or declines a collective,
+    gloo runs it, on a separate group of the lane so that the program's order is unaffected.
     """
 
     def __init__(self, place: Place, rename: Callable[[int, str], None], *, agreed: bool) -> None:
-        """Args: as they are named.
+        """Start the thread of a group.
 
-        place: the group.
-        rename: says of a record, by its id, who carries the collective out after all.
-        agreed: whether collectives have been compared before they come here.
+        Args:
+            place: the group.
+            rename: records, by a record's id, who runs the collective in the end.
+            agreed: whether collectives have been compared already.
         """
         self._place, self._rename, self._agreed = place, rename, agreed
         self._open: dict[Offload, str] = {}
@@ -47,11 +48,11 @@ class Lane:
         self._thread.start()
 
     def put(self, offload: Offload, call: Call, work: Any) -> None:
-        """Carry a collective out after those before it; ``work.complete`` is called when it is over."""
+        """Queue a collective behind those before it; ``work.complete`` is called when it is over."""
         self._calls.put((offload, call, work))
 
     def close(self, timeout_s: float, *, drain: bool) -> None:
-        """End the thread and let go of the offloads, after what waits (``drain``) or failing it."""
+        """End the thread and release the offloads, after finishing (``drain``) or failing what waits."""
         self._closing = not drain
         self._calls.put(None)
         if threading.current_thread() is not self._thread:
@@ -109,7 +110,7 @@ class Lane:
             return None
 
     def _opened(self, offload: Offload) -> str:
-        """Open an offload on all ranks; why it cannot be used, the same on every rank, or nothing."""
+        """Open an offload on all ranks; returns why it cannot be used, the same on every rank, or an empty text."""
         fault = ""
         try:
             offload.open(self._place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carries out collectives in gloo's place, and where it is found by name.
+"""The interface of offloads, which run collectives in place of gloo, and their registry.
 
 An offload is one class in one file, registered by a decorator or an entry point of ``offramp.offloads``::
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from offramp.torch.settings import NetworkSettings
 
 Result = torch.Tensor | Future[torch.Tensor]
-"""A tensor, or one that will be."""
+"""A tensor, or a future of one."""
 
 
 class DeclinedError(OfframpError):
-    """This collective is better done by gloo; every rank declines it alike, before any result is written."""
+    """The collective is better left to gloo; every rank declines it alike, before any result is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What of a collective all ranks have in common, by which an offload decides.
+    """Properties of a collective that all ranks share, by which an offload decides.
 
     Attributes:
         kind: ``all_reduce``, ``reduce_scatter``, ``all_gather``, ``all_to_all``, ``broadcast``, ``send``, …
-        form: ``single``, ``list``, ``coalesced``, ``lists``, ``sparse`` or ``any``: how its tensors lie.
-        dtype: of the tensors.
-        reduce: ``SUM``, ``MAX``, …; empty where nothing is reduced.
-        bytes: that this rank gives.
-        group: its description; of a mesh's dimension ``mesh_NAME``.
-        ranks: of the group.
-        backward: whether a backward pass calls it, as it does for gradients.
+        form: ``single``, ``list``, ``coalesced``, ``lists``, ``sparse`` or ``any``: how its tensors are given.
+        dtype: type of the tensors.
+        reduce: ``SUM``, ``MAX``, …; empty if nothing is reduced.
+        bytes: bytes that this rank contributes.
+        group: description of the group; ``mesh_NAME`` for a mesh's dimension.
+        ranks: number of ranks of the group.
+        backward: whether it is called in a backward pass, as for gradients.
     """
 
     kind: str
@@ -62,16 +62,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A collective that an offload carries out.
+    """A collective for an offload to run.
 
     Attributes:
-        request: what it is.
-        number: of the collective in its group.
-        outputs, inputs: tensors, lists one after the other.
-        output_splits, input_splits: rows by rank, empty for even ones; of a send or receive the second is the tag.
-        peer: root, source or destination in the group.
-        position: among the collectives of its kind in this backward or forward pass.
-        factors: its priority, where there are any.
+        request: its properties.
+        number: number of the collective in its group.
+        outputs, inputs: tensors, with lists concatenated.
+        output_splits, input_splits: rows by rank, empty for even splits; for a send or receive the second is the tag.
+        peer: rank of the root, source or destination in the group.
+        position: index among the collectives of its kind in this backward or forward pass.
+        factors: its priority factors, if any.
     """
 
     request: Request
@@ -86,19 +86,18 @@ class Call:
 
 
 class Offload:
-    """Carries out collectives of one group, started one after the other in the same order on every rank.
+    """Runs collectives of one group, started one after the other in the same order on every rank.
 
     The methods named after kinds get flat contiguous tensors in main memory and return the result, or a future of it;
-    sends and receives a future, for one may wait for the other.
-    They raise :class:`DeclinedError` where gloo should do it after all, on every rank alike, and any other
-    :class:`OfframpError` where the collective has failed.
+    sends and receives return a future, since one may wait for the other. They raise :class:`DeclinedError` if gloo
+    should run it after all, on every rank alike, and any other :class:`OfframpError` if the collective has failed.
 
     Args:
-        settings: of the network.
+        settings: settings of the network.
 
     Attributes:
-        kinds: that it has methods for.
-        name: that users call it by.
+        kinds: kinds of collectives for which it has methods.
+        name: its name for users.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
@@ -110,7 +109,7 @@ class Offload:
         self.settings = settings
 
     def takes(self, request: Request) -> bool:
-        """Whether it carries this out; decided before :meth:`open`, alike on every rank."""
+        """Whether it runs this collective; decided before :meth:`open`, alike on every rank."""
         return (
             request.kind in self.kinds
             and request.form != "sparse"
@@ -120,17 +119,17 @@ class Offload:
         )
 
     def open(self, place: Place) -> None:
-        """Connect with the other ranks, which call this too.
+        """Connect with the other ranks, which make the same call.
 
         Raises:
-            OfframpError: it cannot be used: all ranks then go on without it.
+            OfframpError: it cannot be used; all ranks then continue without it.
         """
 
     def close(self) -> None:
-        """Let go of what :meth:`open` made; called once, whether or not it was opened."""
+        """Release what :meth:`open` created; called once, whether or not it was opened."""
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
-        """The sum of ``values``, ``(n,)``, over the ranks."""
+        """Sum ``values``, ``(n,)``, over the ranks."""
         raise NotImplementedError
 
     def reduce_scatter(self, values: torch.Tensor, call: Call) -> Result:
@@ -138,11 +137,11 @@ class Offload:
         raise NotImplementedError
 
     def all_gather(self, values: torch.Tensor, call: Call) -> Result:
-        """``values``, ``(n,)``, of all ranks: ``(ranks, n)``."""
+        """Gather ``values``, ``(n,)``, of all ranks as ``(ranks, n)``."""
         raise NotImplementedError
 
     def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
-        """Rows of ``values`` to each rank by ``call.input_splits``, into ``output`` by ``call.output_splits``."""
+        """Send rows of ``values`` to ranks by ``call.input_splits``; receive ``output`` by ``call.output_splits``."""
         raise NotImplementedError
 
     def send(self, values: torch.Tensor, call: Call) -> Result:
@@ -150,17 +149,17 @@ class Offload:
         raise NotImplementedError
 
     def recv(self, output: torch.Tensor, call: Call) -> Result:
-        """Into ``output`` from ``call.peer``."""
+        """Receive ``output`` from ``call.peer``."""
         raise NotImplementedError
 
 
 class Gloo(Offload):
-    """None: gloo carries it out, by way of main memory where that is needed."""
+    """The offload that leaves a collective to gloo, staged through main memory if necessary."""
 
     name = "gloo"
 
     def takes(self, request: Request) -> bool:  # noqa: ARG002
-        """Whether gloo takes the request: it takes any."""
+        """Accept everything."""
         return True
 
 
@@ -168,7 +167,7 @@ OFFLOADS: Final[Registry[type[Offload]]] = Registry("offload", "offramp.offloads
 
 
 def made(settings: NetworkSettings) -> list[tuple[str, Offload]]:
-    """The offloads of the settings, each with the word that a group's description must have (empty: all groups).
+    """The offloads of the settings, each with the word that a group's description must contain (empty: all groups).
 
     Raises:
         OfframpError: there is no such offload.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective that an offload has declined, carried out by gloo."""
+"""A collective meant for an offload, run by gloo instead."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def start(group: dist.ProcessGroup, call: Call) -> Future[None]:
-    """Carry a call out over a gloo group of the same ranks.
+    """Run a call over a gloo group of the same ranks.
 
     Raises:
-        OfframpError: gloo knows no such collective.
-        RuntimeError: gloo's own failures, here or from the future.
+        OfframpError: gloo does not support the collective.
+        RuntimeError: gloo fails, here or in the future.
     """
     work, over = _started(group, call), Future[None]()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps on a signal, also while a rank waits in C++, where Python's own handlers would run only afterwards.
 
-``faulthandler`` writes from within its handler, in C, where the program is; a thread reads that out of a pipe and
-dumps it with the last collectives.
+``faulthandler`` writes the program's stack from within its C handler; a thread reads it from a pipe and dumps it with
+the latest collectives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offramp.torch.dispatcher import every
 
 SIGNAL: Final = signal.SIGUSR1
 _QUIET_S: Final = 0.05
-"""After which a stack is complete, which comes in many small writes."""
+"""Seconds of silence after which a stack, which arrives in many small writes, is complete."""
 _MOST: Final = 1 << 16
 _log = logging.getLogger("offramp.torch")
 
@@ -29,7 +29,7 @@ _log = logging.getLogger("offramp.torch")
 def dump_on_signal() -> None:
     """Dump all groups whose settings name a folder whenever this process gets :data:`SIGNAL`.
 
-    A program that has a handler of its own keeps it.
+    A program's own handler is kept.
     """
     if signal.getsignal(SIGNAL) is not signal.SIG_DFL:
         _log.warning("%s has a handler already: it writes no dump", SIGNAL.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which microbatch a pipeline of ``torch.distributed.pipelining`` works on, from the methods that carry out a chunk."""
+"""The microbatch on which a pipeline of ``torch.distributed.pipelining`` works, from the methods that run a chunk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODULE: Final = "torch.distributed.pipelining.stage"
 
 
 def watch_pipelines() -> None:
-    """Have stages tell their microbatch from now on, if the program has imported pipelines; twice does no harm."""
+    """Make stages report their microbatch from now on, if the program uses pipelines; a second call does nothing."""
     module = sys.modules.get(_MODULE)
     stage: Any = getattr(module, "_PipelineStageBase", None)
     for name in _METHODS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a group's offloads are: its ranks, its store, and gloo groups beside it that nobody else uses."""
+"""The surroundings of a group's offloads: its ranks, its store, and gloo groups reserved for them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 c10d: Any = distributed_c10d
-"""Its stubs lack what groups are made of."""
+"""The module as Any: its stubs lack what groups are made of."""
 
 
 @dataclass
 class Place:
-    """A group as an offload sees it.
+    """A group from an offload's view.
 
     Attributes:
-        rank, size: of this process in the group, and how many there are.
-        ranks: of the default group, by rank of this one.
-        name: of the group, one of its own.
-        store: that all ranks of the group share.
-        timeout: of its collectives.
+        rank, size: rank of this process in the group, and number of ranks.
+        ranks: ranks in the default group, by rank in this one.
+        name: unique name of the group.
+        store: store that all ranks of the group share.
+        timeout: timeout of its collectives.
     """
 
     rank: int
@@ -44,9 +44,9 @@ class Place:
         return made
 
     def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup | None:
-        """A gloo group of some ranks of this one, made once for each label; None where this rank is not among them.
+        """A gloo group of some ranks of this one, created once per label; None if this rank is not among them.
 
-        Only its members make it, which ``torch.distributed.new_group`` does not allow.
+        Only its members create it, which ``torch.distributed.new_group`` does not allow.
         """
         if self.rank not in ranks:
             return None
@@ -72,7 +72,7 @@ class Place:
         return made
 
     def close(self) -> None:
-        """Let go of the groups; ``destroy_process_group`` may have been faster."""
+        """Release the groups, unless ``destroy_process_group`` already has."""
         for made in self._groups.values():
             name = c10d._world.pg_names.pop(made, None)
             for known in (c10d._world.pg_map, c10d._world.pg_group_ranks, c10d._world.pg_backend_config):

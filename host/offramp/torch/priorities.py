@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Microbatch, type and layer of a collective, found where the program does not say them.
+"""Microbatch, type and layer of a collective, inferred if the program does not give them.
 
-The type follows from the group's description (a mesh calls its dimensions' groups ``mesh_NAME``) or from what kind of
-collective it is. Layers follow from the order: backward passes call from the last layer to the first, which is what
-DistributedDataParallel's buckets and FSDP2's gradients do, forward passes from the first to the last. Pipelines tell
-the microbatch by the methods that carry out a chunk (:mod:`offramp.torch.pipelines`).
+The type follows from the group's description (a mesh calls its dimensions' groups ``mesh_NAME``) or from the kind of
+the collective. Layers follow from the order: backward passes go from the last layer to the first, as
+DistributedDataParallel's buckets and FSDP2's gradients do, forward passes from the first to the last. Pipelines reveal
+the microbatch by the methods that run a chunk (:mod:`offramp.torch.pipelines`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _said = threading.local()
 
 @contextmanager
 def priority(factors: Factors) -> Iterator[None]:
-    """Collectives that this thread starts inside have these factors, whatever would be found."""
+    """Give collectives that this thread starts within the block these factors, instead of inferred ones."""
     before = getattr(_said, "factors", None)
     _said.factors = factors
     try:
@@ -46,7 +46,7 @@ def priority(factors: Factors) -> Iterator[None]:
 
 @contextmanager
 def chunk(micro_batch: int, stage: int) -> Iterator[None]:
-    """What this thread does inside is of one microbatch and stage of a pipeline."""
+    """Attribute what this thread does within the block to one microbatch and stage of a pipeline."""
     before = getattr(_said, "chunk", None)
     _said.chunk = (micro_batch, stage)
     try:
@@ -56,7 +56,7 @@ def chunk(micro_batch: int, stage: int) -> Iterator[None]:
 
 
 def type_of(request: Request) -> CType:
-    """The type of a collective, by its group's description, else by its kind."""
+    """Type of a collective, from its group's description, else from its kind."""
     words = re.findall(r"[a-z]+", request.group.lower())
     for ctype, known in _WORDS.items():
         if any(word in known for word in words):
@@ -66,12 +66,12 @@ def type_of(request: Request) -> CType:
 
 @dataclass
 class _Pass:
-    """A backward pass, or what lies between two.
+    """A backward pass, or the time between two.
 
     Attributes:
-        number: PyTorch's of the backward pass, -1 outside of one.
+        number: PyTorch's number of the backward pass, -1 outside of one.
         seen: collectives of each kind so far.
-        last: as many as the pass of the same sort before had.
+        last: number of each kind in the previous pass of the same sort.
     """
 
     number: int = -1
@@ -80,7 +80,7 @@ class _Pass:
     backward: int = 0
 
     def at(self, kind: str) -> tuple[int, int, bool]:
-        """Place of a new collective among those of its kind, how many there will be, and whether it is backward."""
+        """Index of a new collective among those of its kind, their expected number, and whether it is backward."""
         number = torch._C._current_graph_task_id()
         if number != self.number:
             self.last[self.number >= 0] = self.seen
@@ -92,7 +92,7 @@ class _Pass:
 
 
 class Positions:
-    """Finds the factors of one group's collectives, as they are called."""
+    """Infers the factors of one group's collectives, in the order of calls."""
 
     def __init__(self, settings: NetworkSettings | None) -> None:
         self._micro_batches = settings.micro_batches if settings else None
@@ -100,7 +100,7 @@ class Positions:
         self._pass = _Pass()
 
     def of(self, request: Request) -> tuple[int, Factors | None]:
-        """Place among the pass's collectives of this kind; factors, where the settings have microbatches."""
+        """Index among the pass's collectives of this kind; and the factors, if the settings have microbatches."""
         place, many, backward = self._pass.at(request.kind)
         return place, self._factors(request, place, many, backward=backward)
 

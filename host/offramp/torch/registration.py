@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend's name, told to ``torch.distributed`` once."""
+"""Registration of the backend's name with ``torch.distributed``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def register() -> None:
-    """Make ``offramp`` a backend for tensors in main memory and on GPUs; twice does no harm."""
+    """Make ``offramp`` a backend for tensors in main memory and on GPUs; a second call does nothing."""
     import torch.distributed as dist
 
     from offramp.torch.types import NAME

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network is: one file, named by ``OFFRAMP_NETWORK``."""
+"""Settings of the network: one file, named by ``OFFRAMP_NETWORK``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ VARIABLE: Final = "OFFRAMP_NETWORK"
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """Which offloads there are, and when a collective goes to one; the same on every rank.
+    """The available offloads, and when a collective goes to one; the same on every rank.
 
     Attributes:
-        offloads: names, or ``group:name`` for groups whose description has the word; the first that takes a collective
-            gets it.
-        dimensions: of the default group, for Themis.
-        link: to this rank's port of the switch; ``{rank}`` and ``{port}`` stand for the rank of the default group and
-            for its port.
-        ports: of the switch, by rank of the default group.
+        offloads: names, or ``group:name`` for groups whose description contains the word; a collective goes to the
+            first that takes it.
+        dimensions: dimensions of the default group, for Themis.
+        link: link to this rank's port of the switch; ``{rank}`` and ``{port}`` stand for the rank in the default group
+            and for its port.
+        ports: ports of the switch, by rank in the default group.
     """
 
     offloads: Annotated[
@@ -70,10 +70,10 @@ class NetworkSettings:
 
     @classmethod
     def from_environment(cls) -> Self | None:
-        """What the file says that :data:`VARIABLE` names; None without it.
+        """Settings from the file that :data:`VARIABLE` names; None without it.
 
         Raises:
-            OfframpError: a fault in the file, with line and field.
+            OfframpError: the file is invalid; the message names line and field.
         """
         name = os.environ.get(VARIABLE, "")
         if not name:
@@ -87,7 +87,7 @@ class NetworkSettings:
             raise OfframpError(f"{place}: {error}") from None
 
     def _on(self, cluster: Path, folder: Path) -> Self:
-        """The settings with what a cluster file says about the network."""
+        """The settings completed with what a cluster file says about the network."""
         whole = read_cluster(folder / cluster)
         found: dict[str, Any] = {}
         if whole.dimensions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a GPU as pinned copies in main memory, for offloads and gloo, and their results back."""
+"""Pinned copies of GPU tensors in main memory, for offloads and gloo, and the return of their results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def wait_for_device(tensors: Sequence[torch.Tensor]) -> None:
-    """Until what the caller's stream has yet to write is there: another thread reads it."""
+    """Wait until pending writes of the caller's stream are done, since another thread reads the tensors."""
     wait_for(tensors[0].device)
 
 
 def staged(call: Call, copy: Callable[[torch.Tensor], torch.Tensor] | None = None) -> tuple[Call, Callable[[], None]]:
-    """A call whose tensors are in main memory, and what brings its results back; the same call where they are there.
+    """A call with its tensors in main memory, and a function that returns results; unchanged if they are there already.
 
     Args:
-        call: of tensors of one device.
-        copy: makes the copy of a tensor; by default a pinned one of what lies on a GPU.
+        call: a call with tensors on one device.
+        copy: makes the copy of a tensor; by default a pinned one of a GPU's tensor.
     """
     if copy is None:
         if not any(t.is_cuda for t in (*call.inputs, *call.outputs)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend's name, and those that PyTorch's C++ has for types and operations."""
+"""The backend's name, and PyTorch's C++ names for types and operations."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ DTYPES: Final = {
     "Byte": torch.uint8, "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64,
     "Bool": torch.bool, "ComplexFloat": torch.complex64, "ComplexDouble": torch.complex128,
 }  # fmt: skip
-"""PyTorch's types by the names that its C++ has for them."""
+"""PyTorch types by their names in C++."""
 
 OPERATIONS: Final = {
     0: "broadcast", 1: "all_reduce", 2: "all_reduce", 3: "reduce", 4: "all_gather", 5: "all_gather",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a sequence attends in a step: topology, reformed topology, or in full (specification 2.3, 2.5)."""
+"""A sequence's attention in a step: by topology, by reformed topology, or full (specification 2.3, 2.5)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def is_full_step(settings: TorchGtSettings, step: int, conditions_hold: bool | N
 
 
 class SequenceAttention:
-    """The attention of one sequence; call it in every layer of a step.
+    """The attention of one sequence, called in every layer of a step.
 
     Attributes:
         is_full: whether the step uses full attention.
     """
 
     def __init__(self, share: Sequence, settings: TorchGtSettings, device: torch.device | None = None) -> None:
-        """``device``: where the rank computes; main memory by default."""
+        """``device``: device on which the rank computes; by default main memory."""
         self._sequence, self._settings, self._device = share, settings, device
         self._holds = share.conditions.hold if share.conditions else None
         self._reformed: tuple[float | None, PatternTensors] | None = None
@@ -45,14 +45,14 @@ class SequenceAttention:
         self.is_full = False
 
     def begin(self, step: int, beta: float | None) -> None:
-        """Decide for training step ``step``; ``beta``: see :meth:`declare`."""
+        """Choose the attention of training step ``step``; ``beta``: see :meth:`declare`."""
         self._choose(is_full_step(self._settings, step, self._holds), beta)
 
     def declare(self, beta: float | None) -> None:
-        """Decide for an evaluation: what the policy uses in the steps between periodic full ones, or in full.
+        """Choose the attention of an evaluation: that of the steps between periodic full ones, or full attention.
 
         Args:
-            beta: threshold of density, or an integer step of the tuner's ladder, or None: no reformation.
+            beta: threshold of the density, or an integer step of the tuner's ladder, or None for no reformation.
         """
         periodic = self._settings.interleaves and self._settings.interleave == "periodic"
         declared = not periodic and is_full_step(self._settings, 0, self._holds)
@@ -64,16 +64,16 @@ class SequenceAttention:
 
     @property
     def pairs(self) -> int:
-        """Attended in one layer and head."""
+        """Number of attended pairs in one layer and head."""
         return self._sequence.real**2 if self._pattern is None else self._pattern.pairs
 
     @property
     def density(self) -> float:
-        """β_G of the sequence."""
+        """β_G, the density of the sequence."""
         return self._clusters.density
 
     def __call__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: torch.Tensor | None) -> torch.Tensor:
-        """``(heads, tokens, d)`` of this rank's heads."""
+        """Attention of this rank's heads, ``(heads, tokens, d)``."""
         if self._pattern is None:
             return dense_attention(q, k, v, table, self._buckets, self._sequence.real)
         return sparse_attention(q, k, v, table, self._pattern)
@@ -111,7 +111,7 @@ class SequenceAttention:
 
     @cached_property
     def _buckets(self) -> torch.Tensor | None:
-        """``(real, real)`` entries of the bias table, where there is one: what full attention costs a Graphormer."""
+        """``(real, real)`` entries of the bias table, if any; they make full attention expensive for Graphormer."""
         if not self._settings.biased:
             return None
         tokens = np.arange(self._sequence.real)

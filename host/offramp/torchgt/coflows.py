@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from offramp.torchgt.settings import TorchGtSettings
 
 _ENDS: Final = 0.5
-"""Share of a layer's computation before and after its attention; that is guessed, the sum is measured."""
+"""Fraction of a layer's computation before and after its attention; assumed, only the sum is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What decides the exchanges of a step.
+    """Parameters that determine the exchanges of a step.
 
     Attributes:
-        tokens: of the sequence, padding included.
-        element, weight: bytes of a number in an all-to-all, and of one of a weight's gradient.
-        layer_parameters, other_parameters: of one layer, and of all outside layers.
-        seconds: of computation in the step, of a rank.
+        tokens: tokens of the sequence, including padding.
+        element, weight: bytes of a number in an all-to-all, and in a weight's gradient.
+        layer_parameters, other_parameters: number of parameters of one layer, and outside of all layers.
+        seconds: computation time of a rank in the step.
     """
 
     ranks: int
@@ -56,15 +56,15 @@ class Step:
 
     @property
     def part(self) -> float:
-        """Bytes from one rank to another for one of Q, K, V and the output."""
+        """Bytes from one rank to another for one of Q, K, V or the output."""
         return self.tokens // self.ranks * (self.hidden // self.ranks) * float(self.element)
 
 
 def step_dag(step: Step) -> Dag:
-    """Computation and coflows of one step on ranks that are workers of one stage.
+    """Computation and coflows of one step; the ranks are workers of one stage.
 
-    All-to-alls count as expert parallelism's, which move tokens too: Hermod puts them before the sums of weight
-    gradients (type DP), of which a layer's starts while the layers before it are computed backward.
+    All-to-alls count as those of expert parallelism, which also move tokens: Hermod gives them priority over the sums
+    of weight gradients (type DP); a layer's sum starts while earlier layers compute their backward pass.
     """
     return _Writer(step).write()
 
@@ -108,7 +108,7 @@ class _Writer:
         self._last = [self._coflow(role, CType.EP, layer, flows, self._last)]
 
     def _sum(self, layer: int, parameters: int) -> None:
-        """A ring's reduce-scatter and all-gather, beside what follows."""
+        """Add a ring's reduce-scatter and all-gather, concurrent with what follows."""
         ranks = self._step.ranks
         if ranks == 1:
             return
@@ -122,7 +122,7 @@ class _Writer:
 
 
 def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
-    """A plan as ``offramp hermod plan --json`` writes it, with the DSCP and queue of every coflow of the step."""
+    """A plan in the format of ``offramp hermod plan --json``, with the DSCP and queue of every coflow of the step."""
     codec = Codec(1, step.layers)
     plan = plan_queues(codec, queues)
     coflows = []
@@ -146,7 +146,7 @@ def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
 
 
 def export_step(step: Step, folder: Path) -> list[Path]:
-    """Write ``trace.RANK.et`` for each rank, as ``offramp simulate hermod`` and other simulators read it.
+    """Write ``trace.RANK.et`` for each rank, for ``offramp simulate hermod`` and other simulators.
 
     Raises:
         OfframpError: the folder or a file cannot be written.

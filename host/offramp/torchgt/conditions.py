@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the topology pattern may stand for full attention: conditions C1 to C3 (specification 2.3)."""
+"""Conditions C1 to C3, under which the topology pattern may replace full attention (specification 2.3)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from offramp.graph.csr import IntArray, entries_of, induced, rows_of
 from offramp_base.wire.objects import sendable
 
 _ENDS: Final = 2
-"""Ends of a path: a graph with more vertices of degree one than this has no Hamiltonian path."""
+"""Number of ends of a path: a graph with more vertices of degree one has no Hamiltonian path."""
 
 
 @sendable
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What holds for an attention graph.
+    """The conditions that an attention graph satisfies.
 
     Attributes:
         self_loops: C1: every token attends to itself.
         path: C2: a Hamiltonian path was found; a graph may have one that the search misses.
-        reach: C3: within L layers every token hears of every other.
+        reach: C3: within L layers, information from every token reaches every other.
     """
 
     self_loops: bool
@@ -32,12 +32,12 @@ class Conditions:
 
     @property
     def hold(self) -> bool:
-        """Whether all three do."""
+        """Whether all three conditions hold."""
         return self.self_loops and self.path and self.reach
 
 
 def check(indptr: IntArray, indices: IntArray, layers: int, seed: int = 0) -> Conditions:
-    """The conditions for a symmetric attention graph whose self-loops are stored, under ``layers`` layers."""
+    """Check the conditions for a symmetric attention graph with stored self-loops and ``layers`` layers."""
     loops = rows_of(indptr) == indices
     indptr, indices = _without_loops(indptr, indices)
     return Conditions(
@@ -50,7 +50,7 @@ def check(indptr: IntArray, indices: IntArray, layers: int, seed: int = 0) -> Co
 def check_components(
     indptr: IntArray, indices: IntArray, members: list[IntArray], layers: int, seed: int = 0
 ) -> Conditions:
-    """The conditions for several graphs in one sequence: what holds for each, of ascending ``members``."""
+    """Check the conditions for several graphs in one sequence: those that hold for each, of ascending ``members``."""
     found = [check(*induced(indptr, indices, part), layers, seed) for part in members]
     return Conditions(*(all(getattr(c, name) for c in found) for name in ("self_loops", "path", "reach")))
 
@@ -63,11 +63,10 @@ def _without_loops(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntAr
 
 
 def hamiltonian_path(indptr: IntArray, indices: IntArray, seed: int = 0, tries: int = 4) -> IntArray | None:
-    """A path through all vertices of a simple graph, or None where the search finds none.
+    """A path through all vertices of a simple graph, or None if the search finds none.
 
-    A path grows at its end towards neighbours with few free neighbours of their own; where it is stuck, Pósa's
-    rotations turn a piece of it round to get another end. There are ``tries`` beginnings, each with at most 8 n
-    rotations.
+    A path grows at its end towards neighbours with few free neighbours of their own; if it is stuck, Pósa's rotations
+    reverse a piece of it to get another end. There are ``tries`` starts, each with at most 8 n rotations.
     """
     n = len(indptr) - 1
     degrees = np.diff(indptr)
@@ -86,7 +85,7 @@ def hamiltonian_path(indptr: IntArray, indices: IntArray, seed: int = 0, tries: 
 
 
 class _Search:
-    """One path that grows and turns."""
+    """A path that is extended and rotated."""
 
     def __init__(self, neighbours: list[list[int]], start: int) -> None:
         self._neighbours = neighbours
@@ -151,7 +150,7 @@ def diameter_at_most(indptr: IntArray, indices: IntArray, limit: int) -> bool:
 
 
 def distances_from(indptr: IntArray, indices: IntArray, start: int) -> IntArray:
-    """``(n,)`` steps from ``start``; -1 where it does not reach."""
+    """``(n,)`` distances in steps from ``start``; -1 for unreachable vertices."""
     levels = np.full(len(indptr) - 1, -1)
     frontier, level = np.array([start]), 0
     while len(frontier):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full attention of a sequence that is one graph (eq. 2.3), by PyTorch's own kernel."""
+"""Full attention of a sequence that is a single graph (eq. 2.3), by PyTorch's own kernel."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def dense_attention(
     buckets: torch.Tensor | None,
     real: int,
 ) -> torch.Tensor:
-    """Every one of the first ``real`` tokens attends to all of them; the others, which are padding, give 0.
+    """Attention of each of the first ``real`` tokens to all of them; the padding tokens behind give 0.
 
-    ``q``, ``k``, ``v`` and what comes back are ``(heads, tokens, d)``; ``table`` is the ``(entries, heads)`` bias, if
+    ``q``, ``k``, ``v`` and the result are ``(heads, tokens, d)``; ``table`` is the ``(entries, heads)`` bias, if
     any, and ``buckets`` ``(real, real)`` has the entry of each pair.
     """
     bias = None if table is None or buckets is None else functional.embedding(buckets, table).permute(2, 0, 1)[None]

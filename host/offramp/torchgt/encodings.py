@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from offramp.graph.csr import IntArray, distinct, rows_of
 
 DEGREES = 64
-"""Rows of a table of degrees; larger degrees share the last."""
+"""Rows of a table of degrees; larger degrees share the last one."""
 
 
 def near_pairs(indptr: IntArray, indices: IntArray, limit: int, tokens: int) -> tuple[IntArray, IntArray]:
@@ -37,7 +37,7 @@ def near_pairs(indptr: IntArray, indices: IntArray, limit: int, tokens: int) -> 
 
 
 def laplacian_positions(indptr: IntArray, indices: IntArray, count: int, seed: int) -> npt.NDArray[np.float32]:
-    """``(n, count)``: eigenvectors of the normalised Laplacian after the first, scaled to unit mean square.
+    """``(n, count)`` eigenvectors of the normalised Laplacian after the first, scaled to unit mean square.
 
     Signs are fixed (the largest entry is positive); a graph with fewer vertices has zeros in the last columns.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight gradients summed over ranks, each layer's as soon as it is there."""
+"""Sums of weight gradients over ranks, each layer's as soon as it is available."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class GradientSums:
-    """Sums of a layer's gradients run while the layers before it are computed; the rest follow at the end.
+    """Sums of a layer's gradients that run while earlier layers are computed; the rest follow at the end.
 
     Backward visits layers in the same order on every rank, so sums start in one order everywhere.
 
     Attributes:
-        seconds: of the last :meth:`finish`.
+        seconds: duration of the last :meth:`finish`.
     """
 
     def __init__(self, group: Group, model: GraphTransformer) -> None:
@@ -43,7 +43,7 @@ class GradientSums:
             self._sum.start(self._layers[number])
 
     def finish(self) -> None:
-        """All gradients are sums."""
+        """Wait until all gradients are summed."""
         start = time.perf_counter()
         self._sum.start(self._others)
         self._sum.finish()

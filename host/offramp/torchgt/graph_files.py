@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of graphs from files: OGB's graph property data sets as they are downloaded, and sets of PyTorch Geometric.
+"""Sets of graphs from files: OGB's graph property data sets as downloaded, and sets of PyTorch Geometric.
 
-Features of edges are left out: TorchGT's models have none.
+Edge features are left out, since TorchGT's models use none.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
 
 MOST_VALUES: Final = 128
-"""Different integers of a feature up to which it is a kind, such as an atom's element, and gets a column for each."""
+"""Most distinct integers of a feature that count as categories, such as an atom's element, with a column each."""
 _LABELS: Final = "raw/graph-label.csv.gz"
 _SPLITS: Final = ("train", "valid", "test")
 
 
 def read_set(spec: str, split: str | None, seed: int) -> GraphSet | None:
-    """The set in the folder ``spec``, or of ``pyg:CLASS[/NAME]``; None where that is a graph, or something else.
+    """The set in the folder ``spec``, or in ``pyg:CLASS[/NAME]``; None if that is a single graph, or something else.
 
     Raises:
-        OfframpError: a malformed file, several targets for a graph, or sizes that do not go together.
+        OfframpError: a file is malformed, a graph has several targets, or sizes are inconsistent.
     """
     if spec.startswith("pyg:"):
         dataset = open_pyg(spec)
@@ -102,7 +102,7 @@ def _assembled(
     split: str | npt.NDArray[np.bool_],
     seed: int,
 ) -> GraphSet:
-    """A set; ``split`` is a rule or the masks. Integers are classes, other numbers a regression, NaN no target."""
+    """Build a set; ``split`` is a rule or the masks. Integers are classes, others a regression; NaN is no target."""
     count, total = len(vertices), int(vertices.sum())
     if len(features) != total:
         raise OfframpError(f"{name}: expected features of {total} vertices, got {len(features)}")
@@ -123,7 +123,7 @@ def _assembled(
 
 
 def _encoded(features: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Columns of few integers as one column for each of their values; others with mean 0 and deviation 1."""
+    """Columns of few integers become one column per value; others are scaled to mean 0 and deviation 1."""
     parts = []
     for column in features.T:
         values = np.unique(column)

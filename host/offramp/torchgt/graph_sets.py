@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded sets of graphs in the sizes of ZINC and MalNet, which no dependency ships (table 4.3)."""
+"""Seeded sets of graphs of the sizes of ZINC and MalNet, which no dependency ships (table 4.3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VALENCE: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class GraphSet:
-    """Graphs side by side; fields as of :class:`offramp.torchgt.task.Task`."""
+    """Graphs side by side; the fields are those of :class:`offramp.torchgt.task.Task`."""
 
     indptr: IntArray
     indices: IntArray
@@ -41,10 +41,10 @@ Sample = tuple[int, IntArray, IntArray, IntArray, float]
 
 
 def generate_set(spec: str, split: str | None, seed: int) -> GraphSet:
-    """The set that ``NAME:field=value,…`` describes, NAME one of :data:`SETS`.
+    """Generate the set that ``NAME:field=value,…`` describes, with NAME one of :data:`SETS`.
 
     Raises:
-        OfframpError: unknown set or field, or a value out of range.
+        OfframpError: the set or a field is unknown, or a value is out of range.
     """
     name, _, text = spec.partition(":")
     sample = SETS[name]
@@ -68,9 +68,10 @@ RANGES: Final = {"count": (5, 10**6), "nodes": (16, 10**6), "rings": (0, 10**6),
 
 
 def molecules(rng: np.random.Generator, _place: int, nodes: int = 23, rings: int = 2) -> Sample:
-    """A random tree of degree at most 4 and some edges that close rings: as many vertices and edges as in ZINC.
+    """A random tree of degree at most 4 and some edges that close rings, with as many vertices and edges as in ZINC.
 
-    Its target is the mean distance of two vertices (Wiener's index over the number of pairs): a question of all pairs.
+    Its target is the mean distance between two vertices (Wiener's index over the number of pairs), which depends on all
+    pairs.
     """
     n = max(4, round(rng.normal(nodes, nodes / 5)))
     degrees, ends = np.zeros(n, np.int64), []
@@ -87,9 +88,9 @@ def molecules(rng: np.random.Generator, _place: int, nodes: int = 23, rings: int
 
 
 def families(rng: np.random.Generator, place: int, nodes: int = 400, k: int = 5) -> Sample:
-    """Graphs of up to five families (as MalNet's five types), which degrees alone do not tell apart.
+    """Graphs of up to five families (like MalNet's five types), which degrees alone cannot distinguish.
 
-    Preferential attachment, R-MAT, communities, a ring of neighbours with short cuts, and uniform random edges.
+    Preferential attachment, R-MAT, communities, a ring of neighbours with shortcuts, and uniform random edges.
     """
     family = place % k
     n = max(16, round(rng.normal(nodes, nodes / 8)))
@@ -113,7 +114,7 @@ SETS: Final[dict[str, Callable[..., Sample]]] = {"molecules": molecules, "famili
 
 
 def scaled(targets: npt.NDArray[np.float64], train: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Targets whose mean over the graphs that train is 0 and whose deviation is 1."""
+    """Targets scaled to mean 0 and deviation 1 over the training graphs."""
     own = targets[train]
     mean, deviation = (float(own.mean()), float(own.std())) if len(own) else (0.0, 1.0)
     return (targets - mean) / max(deviation, 1e-9)

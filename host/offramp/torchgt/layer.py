@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TorchGT's attention as a layer for any model of PyTorch: each vertex attends to its in-neighbours.
+"""TorchGT's attention as a layer for any PyTorch model: each vertex attends to its in-neighbours.
 
     edges = Edges(data.edge_index, data.num_nodes)
     layer = EdgeAttention(64, heads=8)
     out = layer(x, edges)
 
-Without the rest of TorchGT: no sequences, no ranks, no reformation. On GPUs it is a Triton kernel.
+It works without the rest of TorchGT: no sequences, no ranks, no reformation. On GPUs it is a Triton kernel.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 class Edges:
-    """The edges of a graph as attention reads them; made once, used by every layer and step.
+    """The edges of a graph for attention; made once, used by every layer and step.
 
     Args:
-        edge_index: ``(2, e)`` sources and targets, as PyG has them; a target attends to its sources. No pair twice.
-        vertices: n.
-        kinds: ``(e,)`` kind of each edge, for layers with a bias by kind; None where all are alike.
+        edge_index: ``(2, e)`` sources and targets, as in PyG; a target attends to its sources. Pairs are distinct.
+        vertices: number of vertices, n.
+        kinds: ``(e,)`` kind of each edge, for layers with a bias by kind; None if all are alike.
 
     Raises:
-        OfframpError: ends that are no vertices, another number of kinds, or a pair that comes twice.
+        OfframpError: an end is not a vertex, the number of kinds differs, or a pair occurs twice.
     """
 
     def __init__(self, edge_index: torch.Tensor, vertices: int, kinds: torch.Tensor | None = None) -> None:
@@ -58,14 +58,14 @@ class Edges:
         self._on: dict[torch.device, PatternTensors] = {}
 
     def on(self, device: torch.device) -> PatternTensors:
-        """The edges on a device, where they stay."""
+        """The edges on a device, where they are cached."""
         if device not in self._on:
             self._on[device] = PatternTensors(self._pattern, device)
         return self._on[device]
 
     @cached_property
     def isolated(self) -> int:
-        """Vertices that attend to no vertex, and get zeros."""
+        """Number of vertices that attend to none, and get zeros."""
         return int((np.diff(self._pattern.indptr) == 0).sum())
 
 
@@ -74,8 +74,8 @@ class EdgeAttention(nn.Module):
 
     Args:
         hidden: width of the vertices' states, in and out.
-        heads: a divisor of it.
-        kinds: of edges, each with a learned bias for each head; 0: no bias.
+        heads: number of heads, a divisor of ``hidden``.
+        kinds: number of kinds of edges, each with a learned bias for each head; 0: no bias.
 
     Raises:
         OfframpError: ``hidden`` is not a multiple of ``heads``.
@@ -94,7 +94,7 @@ class EdgeAttention(nn.Module):
         """The vertices' ``(n, hidden)`` states after attention.
 
         Raises:
-            OfframpError: edges of another number of vertices, or of more kinds than there are biases.
+            OfframpError: the edges have another number of vertices, or more kinds than there are biases.
         """
         if len(x) != edges.vertices:
             raise OfframpError(f"x: expected {edges.vertices} rows, one for each vertex, got {len(x)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether full attention fits: it takes the square of what a sequence does."""
+"""Whether full attention fits in memory: it grows with the square of a sequence's length."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from offramp_base.errors import OfframpError
 from offramp_base.memory import available_bytes
 
 LONG: Final = 4096
-"""Vertices up to which ``--interleave auto`` has full steps: some seconds of a core, a few GB with bias."""
+"""Most vertices with full steps under ``--interleave auto``: some seconds of a core, a few GB with bias."""
 
 _BUCKET: Final = 8
 _NUMBERS: Final = 3.5
-"""Numbers for each pair and head at the peak of a step: bias, scores, weights and their gradients (measured: 3.3)."""
+"""Numbers per pair and head at the peak of a step: bias, scores, weights and their gradients (measured: 3.3)."""
 
 
 def resolved(settings: TorchGtSettings, vertices: int) -> TorchGtSettings:
@@ -27,7 +27,7 @@ def resolved(settings: TorchGtSettings, vertices: int) -> TorchGtSettings:
 
 
 def full_bytes(settings: TorchGtSettings, tokens: int) -> int:
-    """What full attention of a sequence takes on a rank at its peak; without bias it is computed in pieces.
+    """Peak bytes of full attention of a sequence on a rank; without bias it is computed piecewise.
 
     With bias a rank keeps an entry of the table for each pair, and scores for each pair and head.
     """
@@ -36,15 +36,15 @@ def full_bytes(settings: TorchGtSettings, tokens: int) -> int:
 
 
 def check_full(settings: TorchGtSettings, tokens: int, available: int | None = None) -> None:
-    """Refuse full attention that memory cannot hold, before hours go into what comes first.
+    """Refuse full attention that does not fit in memory, before hours are spent on what comes first.
 
     Args:
-        settings: resolved.
-        tokens: of the longest sequence.
-        available: bytes; None: what this machine has.
+        settings: the resolved settings.
+        tokens: tokens of the longest sequence.
+        available: available bytes; None: those of this machine.
 
     Raises:
-        OfframpError: says what it takes, and what would do.
+        OfframpError: it does not fit; the message says how much it takes, and what would fit.
     """
     comes = settings.interleaves and settings.interleave in ("periodic", "conditions")
     if not (comes or settings.attention == "full" or settings.evaluate == "full"):

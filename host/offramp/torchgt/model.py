@@ -55,11 +55,11 @@ class Layer(nn.Module):
 
 
 class GraphTransformer(nn.Module):
-    """Tokens to scores; the same weights on every rank.
+    """Maps tokens to scores, with the same weights on every rank.
 
     Attributes:
-        dropout: its ``step`` is set before each step.
-        bias: ``(entries, heads)`` by distance, shared by all layers (eq. 2.5); None for GT.
+        dropout: dropout whose ``step`` is set before each step.
+        bias: ``(entries, heads)`` bias by distance, shared by all layers (eq. 2.5); None for GT.
     """
 
     def __init__(self, settings: TorchGtSettings, features: int, outputs: int) -> None:
@@ -84,14 +84,14 @@ class GraphTransformer(nn.Module):
         self._initialise(settings.seed)
 
     def compile_dense(self) -> None:
-        """Compile what lies between the exchanges of a layer (:meth:`torch.nn.Module.compile`); names stay."""
+        """Compile the parts of a layer between its exchanges (:meth:`torch.nn.Module.compile`); names are unchanged."""
         for layer in self.layers:
             for name in ("project", "out", "feed"):
                 getattr(layer, name).compile()
 
     @torch.no_grad()
     def _initialise(self, seed: int) -> None:
-        """Weights from the seed alone: the same on every rank, whatever else draws random numbers."""
+        """Initialise weights from the seed alone, the same on every rank, whatever else draws random numbers."""
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():
             if parameter.ndim > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster-aware graph parallelism: tokens of one rank become heads of one rank, and back (specification 2.4)."""
+"""Cluster-aware graph parallelism: some tokens on a rank become some heads on a rank, and back (specification 2.4)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class AllToAll:
     """One all-to-all of a rank.
 
     Attributes:
-        heads: whether heads were scattered and the sequence gathered; otherwise the other way round.
-        backward: whether gradients travelled.
-        sent: bytes that left for other ranks.
+        heads: whether heads were scattered and the sequence gathered, or vice versa.
+        backward: whether gradients were sent.
+        sent: bytes sent to other ranks.
     """
 
     heads: bool
@@ -33,32 +33,32 @@ class AllToAll:
 
 
 class SequenceParallel:
-    """The all-to-alls of a rank, counted.
+    """The all-to-alls of a rank, with counts.
 
     Attributes:
-        exchanges: of the step, in their order.
+        exchanges: all-to-alls of the step, in order.
         timers: seconds under ``communication``.
     """
 
     def __init__(self, group: Group, wire: torch.dtype | None = None) -> None:
-        """``wire``: type of the numbers that travel; what a rank keeps is rounded too, so that ranks do not matter."""
+        """``wire``: type of the numbers sent; those that a rank keeps are rounded too, so that ranks do not matter."""
         self.group = group
         self._wire = wire
         self.exchanges: list[AllToAll] = []
         self.timers = Timers()
 
     def begin_step(self) -> None:
-        """Forget the exchanges and times of the step before."""
+        """Clear the exchanges and times of the previous step."""
         self.exchanges.clear()
         self.timers.reset()
 
     def to_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """``(tokens/P, kinds, heads, d)`` to ``(kinds, heads/P, tokens, d)``; differentiable."""
+        """Map ``(tokens/P, kinds, heads, d)`` to ``(kinds, heads/P, tokens, d)``; differentiable."""
         result: torch.Tensor = _ToHeads.apply(x, self)  # type: ignore[no-untyped-call]
         return result
 
     def to_tokens(self, x: torch.Tensor) -> torch.Tensor:
-        """``(kinds, heads/P, tokens, d)`` to ``(tokens/P, kinds, heads, d)``; differentiable."""
+        """Map ``(kinds, heads/P, tokens, d)`` to ``(tokens/P, kinds, heads, d)``; differentiable."""
         result: torch.Tensor = _ToTokens.apply(x, self)  # type: ignore[no-untyped-call]
         return result
 
@@ -77,7 +77,7 @@ class SequenceParallel:
         return received.permute(3, 1, 0, 2, 4).reshape(tokens // ranks, kinds, ranks * heads, d)
 
     def _all_to_all(self, parts: torch.Tensor, *, heads: bool, backward: bool) -> torch.Tensor:
-        """``parts[r]`` for rank r against what each rank has for this one."""
+        """Exchange ``parts[r]`` for rank r against each rank's part for this one."""
         group, dtype = self.group, parts.dtype
         parts = parts.to(self._wire or dtype).contiguous()
         sent = sum(part.nbytes for rank, part in enumerate(parts) if rank != group.rank)
@@ -111,10 +111,10 @@ class _ToTokens(torch.autograd.Function):
 
 
 def layer_bytes(tokens: int, hidden: int, ranks: int, element: int = 4) -> int:
-    """What a rank sends in one layer's forward all-to-alls: 4·S·d·(P-1)/P² elements; backward as much again.
+    """Bytes that a rank sends in one layer's forward all-to-alls, 4·S·d·(P-1)/P² elements; backward as much again.
 
     Raises:
-        OfframpError: ranks do not divide the tokens or the hidden width.
+        OfframpError: the number of ranks does not divide the tokens or the hidden width.
     """
     for name, whole in (("tokens", tokens), ("hidden", hidden)):
         if whole % ranks:

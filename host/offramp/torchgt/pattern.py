@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tokens attend to which: scattered pairs, and dense blocks beside them (specification 2.3, 2.5)."""
+"""Patterns of attention between tokens: scattered pairs, and dense blocks (specification 2.3, 2.5)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def _no_blocks() -> IntArray:
 @sendable
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """The pairs over which an attention softmax runs; no pair is in it twice.
+    """The pairs over which an attention softmax runs, each contained once.
 
     Attributes:
         tokens: length of the sequence.
-        indptr, indices: CSR of the scattered pairs, columns ascending.
-        buckets: ``(pairs,)`` entry of the bias table for each; empty where the model has no bias.
-        block: side of the dense blocks.
+        indptr, indices: CSR of the scattered pairs, with ascending columns.
+        buckets: ``(pairs,)`` entry of the bias table for each; empty if the model has no bias.
+        block: side length of the dense blocks.
         corners: ``(blocks, 2)`` first row and column of each, ascending.
         block_buckets: ``(blocks, block, block)``, as ``buckets``.
     """
@@ -43,22 +43,22 @@ class Pattern:
 
     @property
     def pairs(self) -> int:
-        """Attended pairs, those in blocks included."""
+        """Number of attended pairs, including those in blocks."""
         return len(self.indices) + len(self.corners) * self.block**2
 
     @property
     def rows(self) -> IntArray:
-        """Row of each scattered pair."""
+        """``(pairs,)`` row of each scattered pair."""
         return rows_of(self.indptr)
 
     @property
     def nbytes(self) -> int:
-        """What the arrays take, in memory and when they are handed to another rank."""
+        """Bytes of the arrays, in memory and when they are sent to another rank."""
         arrays = (self.indptr, self.indices, self.buckets, self.corners, self.block_buckets)
         return sum(array.nbytes for array in arrays)
 
     def dense(self) -> npt.NDArray[np.bool_]:
-        """``(tokens, tokens)``: whether each pair is in it."""
+        """``(tokens, tokens)`` whether each pair is in the pattern."""
         mask = np.zeros((self.tokens, self.tokens), np.bool_)
         mask[self.rows, self.indices] = True
         for row, column in self.corners.tolist():
@@ -72,7 +72,7 @@ def pair_keys(tokens: int, rows: IntArray, columns: IntArray) -> IntArray:
 
 
 def pattern_of(tokens: int, keys: IntArray, bucket_of: BucketOf) -> Pattern:
-    """The pattern of pairs given by :func:`pair_keys`, in any order and any number of times."""
+    """The pattern of pairs given by :func:`pair_keys`, in any order, possibly repeated."""
     keys = distinct(keys.copy())
     rows, columns = np.divmod(keys, tokens)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=tokens))])
@@ -89,7 +89,7 @@ class BucketOf:
 
     Attributes:
         tokens: length of the sequence.
-        limit: the largest distance that is told apart.
+        limit: the largest distance that is distinguished.
         first_global: tokens from here on are global ones or padding.
         near: ascending keys of all pairs at distance 1 to ``limit``, and the distances; None: no bias.
     """
@@ -115,5 +115,5 @@ class BucketOf:
 
     @staticmethod
     def entries(limit: int) -> int:
-        """Rows of the bias table."""
+        """Number of rows of the bias table."""
         return limit + 3

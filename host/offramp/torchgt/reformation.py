@@ -35,7 +35,7 @@ class Clusters:
 
     @classmethod
     def of(cls, pattern: Pattern, bounds: IntArray) -> Clusters:
-        """The blocks that hold the scattered pairs of ``pattern``."""
+        """The clusters of ``pattern`` with its scattered pairs."""
         k, sizes = len(bounds) - 1, np.diff(bounds)
         cluster = _cluster(pattern, bounds)
         pairs = np.bincount(cluster[cluster >= 0], minlength=k * k).reshape(k, k)
@@ -43,16 +43,16 @@ class Clusters:
 
     @property
     def density(self) -> float:
-        """β_G: of the whole, without global tokens and padding."""
+        """β_G, the density of the whole, without global tokens and padding."""
         return float(self.pairs.sum() / max(1, self.cells.sum()))
 
     @property
     def ladder(self) -> tuple[float, ...]:
-        """Thresholds that the tuner moves on."""
+        """The tuner's ladder of thresholds."""
         return ladder(self.density)
 
     def transferred(self, beta: float, block: int) -> IntArray:
-        """Flat numbers of the clusters below ``beta``; empty ones and those narrower than a block stay."""
+        """Flat indices of the clusters below ``beta``; empty ones and those narrower than a block stay."""
         wide = np.diff(self.bounds) >= block
         # Compared without dividing: a full cluster is not below 1, whatever its size.
         low = (self.pairs < beta * self.cells) & (self.pairs > 0) & np.outer(wide, wide)
@@ -60,7 +60,7 @@ class Clusters:
 
 
 def _cluster(pattern: Pattern, bounds: IntArray) -> IntArray:
-    """``(pairs,)`` flat number of each pair's cluster; -1 for pairs with a token beyond all."""
+    """``(pairs,)`` flat index of each pair's cluster; -1 for pairs with a token beyond all."""
     k = len(bounds) - 1
     of_token = np.searchsorted(bounds, np.arange(pattern.tokens), side="right") - 1
     row, column = of_token[pattern.rows], of_token[pattern.indices]
@@ -79,18 +79,18 @@ def reform(
 ) -> Pattern:
     """The pattern with the pairs of sparse clusters compacted into ``block`` x ``block`` blocks.
 
-    A cluster of z pairs gets ⌊z/block²⌋ + 1 blocks on the grid of its own corner, no two alike: where most of its pairs
-    are, or at random as in the authors' code. Its other pairs are dropped, save self-loops (C1) and those in the strips
-    that are narrower than a block. Pairs of global tokens stay.
+    A cluster of z pairs gets ⌊z/block²⌋ + 1 distinct blocks on the grid that starts at its corner: where most of its
+    pairs are, or at random as in the authors' code. Its other pairs are dropped, except self-loops (C1) and those in
+    strips that are narrower than a block. Pairs of global tokens stay.
 
     Args:
-        pattern: without blocks.
+        pattern: a pattern without blocks.
         bounds: see :class:`Clusters`.
-        beta: threshold of density; 0 transfers nothing, 1 all that is not full.
+        beta: threshold of the density; 0 transfers nothing, 1 everything that is not full.
         bucket_of: gives the bias of new pairs.
-        block: side of a block.
+        block: side length of a block.
         placement: one of :data:`PLACEMENTS`.
-        seed: of random places.
+        seed: seed of random placement.
     """
     if placement not in PLACEMENTS:
         raise SettingsError("placement", f"expected one of {', '.join(PLACEMENTS)}", placement)
@@ -140,7 +140,7 @@ def _densest(tile: IntArray, widest: int, block: int) -> IntArray:
 
 
 def _random(tile: IntArray, tiles_along: IntArray, block: int, seed: int) -> IntArray:
-    """Tiles drawn without replacement, as many in each cluster: a pair that counts twice would weigh double."""
+    """Tiles drawn without replacement, as many in each cluster, since a pair counted twice would weigh double."""
     k, widest = len(tiles_along), int(tiles_along.max())
     rng = np.random.default_rng(seed)
     found = []
@@ -152,7 +152,7 @@ def _random(tile: IntArray, tiles_along: IntArray, block: int, seed: int) -> Int
 
 
 def _corners(tiles: IntArray, bounds: IntArray, widest: int, block: int) -> IntArray:
-    """First row and column of each tile, ascending."""
+    """First row and column of each tile, in ascending order."""
     k = len(bounds) - 1
     cluster, row_tile, column_tile = tiles // widest**2, tiles // widest % widest, tiles % widest
     corners = np.stack([bounds[cluster // k] + row_tile * block, bounds[cluster % k] + column_tile * block], 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TorchGT run yields."""
+"""Results of a TorchGT run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch(EpochRecord):
-    """One epoch; scores are those of the weights after it, seconds those of the slowest rank.
+    """One epoch; scores are those of the weights after it, times those of the slowest rank.
 
     Attributes:
-        train_score, val_score, test_score: share that is right, or mean absolute error.
-        seconds: of the steps, without the evaluation after them.
-        communication_seconds: in all-to-alls; ``reduction_seconds``: waiting for sums of gradients.
-        sent_bytes: of all ranks' all-to-alls.
-        pairs: attended, in one layer and head, all steps together.
-        full_steps: of the ``steps`` with full attention.
-        beta: threshold of density; None without reformation.
+        train_score, val_score, test_score: fraction of correct predictions, or mean absolute error.
+        seconds: duration of the steps, without the evaluation after them.
+        communication_seconds: time in all-to-alls; ``reduction_seconds``: time waiting for sums of gradients.
+        sent_bytes: bytes of all ranks' all-to-alls.
+        pairs: attended pairs in one layer and head, over all steps.
+        full_steps: number of the ``steps`` with full attention.
+        beta: threshold of the density; None without reformation.
     """
 
     train_score: float
@@ -41,7 +41,7 @@ class Epoch(EpochRecord):
     beta: float | None
 
     def progress(self) -> list[str]:
-        """The score, where the time went, and what attention was like."""
+        """The score, the times, and the kind of attention."""
         spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
         return [
             f"validation {self.val_score:.4f}",
@@ -58,11 +58,11 @@ class TorchGtResult(RunResult[Epoch]):
 
     Attributes:
         metric: ``accuracy`` or ``mae``.
-        preparation_seconds: before the training: orders and patterns.
-        pattern_bytes: handed to the other ranks before the first step.
-        tokens: of each sequence, padding included.
+        preparation_seconds: time for orders and patterns before the training.
+        pattern_bytes: bytes sent to the other ranks before the first step.
+        tokens: tokens of each sequence, including padding.
         exchanges: each rank's all-to-alls in the last step.
-        weights: at the end.
+        weights: weights at the end.
     """
 
     metric: str
@@ -77,7 +77,7 @@ class TorchGtResult(RunResult[Epoch]):
         return {"metric": self.metric, "test_score": self.epochs[-1].test_score}
 
     def totals(self) -> dict[str, Any]:
-        """Bytes, tokens and the time before the training."""
+        """Bytes, tokens and the preparation time."""
         return {
             "preparation_seconds": self.preparation_seconds,
             "sent_bytes": sum(epoch.sent_bytes for epoch in self.epochs),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole TorchGT run: prepare sequences, start the ranks, gather what they did."""
+"""A complete TorchGT run: prepare sequences, start the ranks, gather their results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def train_rank(
 
 
 def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda _: None) -> TorchGtResult | None:
-    """Train, in one process for each rank on this machine, or in those that torchrun or srun started.
+    """Train, in one local process per rank, or in those that torchrun or srun started.
 
     Returns:
         The result; None in processes of torchrun or srun other than rank 0.
@@ -65,13 +65,13 @@ def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that is done once, before the first step.
+    """Everything prepared once, before the first step.
 
     Attributes:
         jobs: one for each rank.
-        tokens: of each sequence.
-        pattern_bytes: that the other ranks are handed.
-        seconds: that it took.
+        tokens: tokens of each sequence.
+        pattern_bytes: bytes that the other ranks receive.
+        seconds: time that the preparation took.
     """
 
     task: Task
@@ -82,7 +82,7 @@ class Prepared:
     seconds: float
 
     def result(self, done: RankResult[Epoch, list[AllToAll]], weights: Weights) -> TorchGtResult:
-        """What rank 0 brought back, with what was prepared."""
+        """The result of a run, from rank 0's result and what was prepared."""
         task = self.task
         facts = {"vertices": task.vertices, "edges": task.edges, "graphs": task.graphs, "classes": task.classes}
         return TorchGtResult(
@@ -122,10 +122,11 @@ def _snapshot(settings: TorchGtSettings, features: int, classes: int, known: dic
 
 
 def prepare(settings: TorchGtSettings) -> Prepared:
-    """Load the task, order and pattern its sequences, and cut them into the ranks' shares.
+    """Load the task, order its sequences and make their patterns, and cut them into the ranks' shares.
 
     Raises:
-        OfframpError: nothing to train on, fewer vertices than ranks, or too little memory for full attention.
+        OfframpError: there is nothing to train on, there are fewer vertices than ranks, or too little memory for full
+            attention.
     """
     start = time.perf_counter()
     task = load_task(settings)

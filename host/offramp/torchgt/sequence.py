@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 @sendable
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """Vertices in clustered order, then a global token for each graph, then padding to a multiple of the ranks.
+    """Vertices in clustered order, then a global token per graph, then padding to a multiple of the number of ranks.
 
-    Everything but the patterns has a row for each token, and a rank gets its stretch of these.
+    Everything but the patterns has a row for each token, of which a rank gets its contiguous part.
 
     Attributes:
-        ids: token's name for dropout: its vertex, or a number beyond all vertices.
+        ids: id of each token for dropout: its vertex, or a number beyond all vertices.
         vertex: whether the token is a vertex.
-        features, degrees, positions: of vertices; zero elsewhere.
-        targets: of vertices or of global tokens.
+        features, degrees, positions: those of vertices; zero elsewhere.
+        targets: targets of vertices or of global tokens.
         masks: ``(3, tokens)``: training, validation, test; padding is in none.
         pattern: topology, self-loops and global tokens' pairs; padding attends to itself.
-        real: tokens that are no padding.
+        real: number of tokens without padding.
         bounds: first token of each cluster, and the end of the last.
-        bucket_of: bias of any pair.
+        bucket_of: gives the bias of any pair.
         all_pairs: full attention inside each graph, in a sequence of several graphs.
-        conditions: C1 to C3, where the policy asks.
+        conditions: C1 to C3, if the policy needs them.
     """
 
     ids: IntArray
@@ -61,7 +61,7 @@ class Sequence:
 
     @property
     def tokens(self) -> int:
-        """Number of tokens, padding included."""
+        """Number of tokens, including padding."""
         return self.pattern.tokens
 
     def share(self, rank: int, ranks: int) -> Sequence:
@@ -77,7 +77,7 @@ class Sequence:
 
 
 class Tokens:
-    """One rank's share as tensors of the device that it computes on."""
+    """One rank's share as tensors on its device."""
 
     def __init__(
         self, share: Sequence, dtype: torch.dtype, *, regression: bool, device: torch.device | None = None
@@ -92,14 +92,14 @@ class Tokens:
 
 
 def sequences(task: Task, settings: TorchGtSettings) -> Iterator[Sequence]:
-    """All sequences of an epoch, in the order of the steps: the same in every epoch."""
+    """All sequences of an epoch in the order of the steps, the same in every epoch."""
     rng = np.random.default_rng(settings.seed)
     for members in _members(task, settings, rng):
         yield _Builder(task, settings, np.sort(members)).build()
 
 
 def _members(task: Task, settings: TorchGtSettings, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Vertices of each sequence: S at random, or those of some graphs of one part of the split."""
+    """Vertices of each sequence: S random ones, or those of some graphs of one part of the split."""
     if task.graph_of is None:
         length = min(settings.sequence or task.vertices, task.vertices)
         shuffled = rng.permutation(task.vertices) if length < task.vertices else np.arange(task.vertices)
@@ -112,7 +112,7 @@ def _members(task: Task, settings: TorchGtSettings, rng: np.random.Generator) ->
 
 
 class _Builder:
-    """One sequence from its vertices."""
+    """Builds a sequence from its vertices."""
 
     def __init__(self, task: Task, settings: TorchGtSettings, members: IntArray) -> None:
         self._task, self._settings = task, settings
@@ -128,7 +128,7 @@ class _Builder:
 
     @cached_property
     def _edges(self) -> tuple[IntArray, IntArray]:
-        """CSR of the induced graph, in the order of ``members``: before clustering."""
+        """CSR of the induced graph, in the order of ``members``, that is, before clustering."""
         return induced(self._task.indptr, self._task.indices, self._members)
 
     def _clustered(self) -> tuple[IntArray, IntArray]:
@@ -178,14 +178,14 @@ class _Builder:
         return [pair_keys(self._tokens, one, other), pair_keys(self._tokens, other, one)]
 
     def _paths(self) -> list[IntArray]:
-        """A path through the vertices of each graph in their order: C2 by construction."""
+        """A path through the vertices of each graph in their order, which satisfies C2 by construction."""
         by_graph = np.argsort(self._graph_of, kind="stable")
         one, other = by_graph[:-1], by_graph[1:]
         together = self._graph_of[one] == self._graph_of[other]
         return self._both_ways(one[together], other[together])
 
     def _graph_members(self) -> list[IntArray]:
-        """Tokens of each graph, its global token included."""
+        """Tokens of each graph, including its global token."""
         has_global = self._real > self._count
         return [
             np.concatenate([np.flatnonzero(self._graph_of == g), [self._count + g] if has_global else []]).astype(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides a TorchGT run; a run can be repeated from these alone."""
+"""All settings that determine a TorchGT run; a run can be repeated from these alone."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _SETS: Final = "molecules:count=200, families:count=100,nodes=400, pyg:CLASS/NAM
 
 
 class Transformer(NamedTuple):
-    """A graph transformer: its size, and how it knows where tokens are.
+    """A graph transformer: its size, and its encoding of positions.
 
     Attributes:
-        biased: whether attention has a bias by distance and layers normalise first, as Graphormer's; otherwise
-            positions are Laplacian eigenvectors, as GT's.
+        biased: whether attention has a bias by distance and layers normalise first, as in Graphormer; otherwise
+            positions are Laplacian eigenvectors, as in GT.
     """
 
     layers: int
@@ -50,13 +50,13 @@ class Transformer(NamedTuple):
 
 
 TRANSFORMERS: Final[Registry[Transformer]] = Registry("graph transformer", "offramp.graph_transformers")
-"""Graph transformers by name; a package outside brings one as an entry point of this group."""
+"""Graph transformers by name; an external package adds one as an entry point of this group."""
 PAPER: Final = {
     "graphormer": Transformer(4, 64, 8),
     "graphormer-large": Transformer(12, 768, 32),
     "gt": Transformer(4, 128, 8, biased=False),
 }
-"""GPH_Slim, GPH_Large and GT with the sizes of table 4.4."""
+"""GPH_Slim, GPH_Large and GT with the sizes from table 4.4."""
 for _name, _size in PAPER.items():
     TRANSFORMERS.register(_name)(_size)
 
@@ -69,8 +69,8 @@ class TorchGtSettings(GraphSettings):
     Workers share the tokens of a sequence, and the heads in attention. ``graph`` may be a set of graphs
     (:mod:`offramp.torchgt.graph_sets`, :mod:`offramp.torchgt.graph_files`). With ``interleave`` auto, full attention
     comes periodically in short sequences and is avoided by constructed edges in long ones. Weights are written to
-    ``checkpoint`` every ``checkpoint_every`` epochs and after the last one; a run resumes from ``resume`` as
-    if it had not ended.
+    ``checkpoint`` at regular intervals and after the last epoch; a run resumes from ``resume``, step for step as if it
+    had not ended.
     """
 
     graph: Annotated[
@@ -139,7 +139,7 @@ class TorchGtSettings(GraphSettings):
     resume: Resume = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Refuse settings that cannot be run.
 
         Raises:
             SettingsError: names the field and what it takes.
@@ -157,7 +157,7 @@ class TorchGtSettings(GraphSettings):
 
     @property
     def size(self) -> Transformer:
-        """The model, with the layers, hidden width and heads that were asked for."""
+        """The model, with the requested layers, hidden width and heads."""
         usual = TRANSFORMERS.get(self.model)
         return usual._replace(
             layers=self.layers or usual.layers, hidden=self.hidden or usual.hidden, heads=self.heads or usual.heads
@@ -165,30 +165,30 @@ class TorchGtSettings(GraphSettings):
 
     @property
     def batch(self) -> int:
-        """Graphs in a sequence."""
+        """Number of graphs in a sequence."""
         return self.graphs or (1 if self.attention == "reformed" else _BATCH)
 
     @property
     def element(self) -> int:
-        """Bytes of a number that travels."""
+        """Bytes of a number when it is sent."""
         return ELEMENT[self.dtype] if self.wire == "dtype" else 2
 
     @property
     def biased(self) -> bool:
-        """Whether attention has a bias by distance: Graphormer's."""
+        """Whether attention has a bias by distance, as in Graphormer."""
         return self.size.biased
 
     @property
     def interleaves(self) -> bool:
-        """Whether full attention may come in between."""
+        """Whether full attention may be interleaved."""
         return self.attention in ("interleaved", "reformed")
 
     @property
     def fixed_beta(self) -> float | None:
-        """The threshold; None where the tuner moves it.
+        """The threshold; None if the tuner moves it.
 
         Raises:
-            SettingsError: neither ``auto`` nor a number from 0 to 1.
+            SettingsError: the value is neither ``auto`` nor a number from 0 to 1.
         """
         if self.beta == AUTO:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is learned: labels of the vertices of one graph, or a label or a number for each graph of a set."""
+"""Learning tasks: labels of the vertices of one graph, or a label or number for each graph of a set."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Task:
     """One graph, or a set of graphs side by side.
 
     Attributes:
-        name: what reports call it.
+        name: its name in reports.
         indptr, indices: CSR of all vertices, both directions of every edge.
         features: ``(n, F)`` float32.
         graph_of: ``(n,)`` ascending graph of each vertex in a set; None: one graph whose vertices have the targets.
-        targets: ``(n,)`` of vertices or ``(graphs,)``; classes, or numbers where ``classes`` is 0.
+        targets: ``(n,)`` targets of vertices, or ``(graphs,)``; classes, or numbers if ``classes`` is 0.
         masks: ``(3, n)`` or ``(3, graphs)``: training, validation, test.
-        classes: of the targets; 0: a regression.
-        positions: ``(n, k)`` Laplacian eigenvectors, where the model takes them.
+        classes: number of classes; 0: a regression.
+        positions: ``(n, k)`` Laplacian eigenvectors, if the model uses them.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Task:
 
     @property
     def vertices(self) -> int:
-        """Vertices of all graphs together."""
+        """Number of vertices of all graphs."""
         return len(self.indptr) - 1
 
     @property
     def edges(self) -> int:
-        """Undirected edges of all graphs together."""
+        """Number of undirected edges of all graphs."""
         return len(self.indices) // 2
 
     @property
@@ -63,7 +63,7 @@ class Task:
 
     @property
     def metric(self) -> str:
-        """What scores are: shares that are right, or the mean absolute error."""
+        """Meaning of scores: fraction of correct predictions, or mean absolute error."""
         return "accuracy" if self.classes else "mae"
 
 
@@ -71,7 +71,7 @@ def load_task(settings: TorchGtSettings) -> Task:
     """The graph or the set that the settings name.
 
     Raises:
-        OfframpError: nothing of that name, or a malformed file.
+        OfframpError: there is nothing of that name, or a file is malformed.
     """
     made = read_set(settings.graph, settings.split, settings.seed)
     if settings.graph.partition(":")[0] in SETS:
@@ -95,7 +95,7 @@ def load_task(settings: TorchGtSettings) -> Task:
 def _positions(
     indptr: IntArray, indices: IntArray, graph_of: IntArray | None, count: int, seed: int
 ) -> npt.NDArray[np.float32]:
-    """Eigenvectors of each graph by itself."""
+    """Eigenvectors of each graph separately."""
     if graph_of is None:
         return laplacian_positions(indptr, indices, count, seed)
     ends = np.concatenate([[0], np.cumsum(np.bincount(graph_of))])

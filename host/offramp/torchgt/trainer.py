@@ -34,11 +34,11 @@ class RankJob:
     """One rank's part of a run.
 
     Attributes:
-        shares: its tokens of each sequence.
-        counts: tokens of each sequence that train, over all ranks.
+        shares: its share of each sequence.
+        counts: training tokens of each sequence, over all ranks.
         features, classes: widths of the task; 0 classes: a regression.
-        facts: of the run, for its checkpoints.
-        snapshot: to resume from.
+        facts: facts about the run, for its checkpoints.
+        snapshot: checkpoint from which to resume.
     """
 
     settings: TorchGtSettings
@@ -51,12 +51,12 @@ class RankJob:
 
 
 class Trainer(EpochLoop[Epoch]):
-    """One rank, in step with the others.
+    """Training of one rank, in step with the others.
 
     Attributes:
-        model: the same weights on every rank.
+        model: the model, with the same weights on every rank.
         parallel: its all-to-alls.
-        last_step: those of the last step; evaluations do not count.
+        last_step: all-to-alls of the last step, without evaluations.
     """
 
     def __init__(self, job: RankJob, group: Group) -> None:
@@ -93,7 +93,7 @@ class Trainer(EpochLoop[Epoch]):
             self._tuner.observe([loss], [seconds])  # the same numbers on all ranks: no broadcast
 
     def keep(self, number: int) -> None:
-        """Write the checkpoint, where one is due."""
+        """Write the checkpoint if one is due."""
         settings, last = self._settings, number == self.epochs
         if (
             settings.checkpoint is not None
@@ -103,7 +103,7 @@ class Trainer(EpochLoop[Epoch]):
             save(Path(settings.checkpoint), Snapshot.of(number, self.model, self._adam, self._history), self._job.facts)
 
     def epoch(self, number: int) -> Epoch:
-        """A step for each sequence that trains, and an evaluation."""
+        """Make a step for each training sequence, and evaluate."""
         beta = self._beta()
         loss, communication, reduction, sent, pairs, full = 0.0, 0.0, 0.0, 0, 0, 0
         start = time.perf_counter()
@@ -140,7 +140,7 @@ class Trainer(EpochLoop[Epoch]):
         )
 
     def step(self, place: int, beta: float | None) -> float:
-        """Forward, backward and an update on one sequence; this rank's share of the loss."""
+        """Forward, backward and an update on one sequence; returns this rank's share of the loss."""
         self.model.train()
         self.parallel.begin_step()
         self.model.dropout.step = self._steps
@@ -158,7 +158,7 @@ class Trainer(EpochLoop[Epoch]):
 
     @torch.no_grad()
     def evaluate(self, beta: float | None) -> list[float]:
-        """Training, validation and test score over all sequences, under the declared pattern, without dropout."""
+        """Training, validation and test score over all sequences, with the declared pattern and without dropout."""
         self.model.eval()
         sums = torch.zeros(2, 3, dtype=torch.float64)
         for place, tokens in enumerate(self._tokens):
@@ -181,7 +181,7 @@ class Trainer(EpochLoop[Epoch]):
         return scores.to(self.model.token.dtype)
 
     def _loss(self, scores: torch.Tensor, place: int) -> torch.Tensor:
-        """This rank's share of the mean over all training tokens of the sequence: ranks must not matter."""
+        """This rank's share of the mean over all training tokens of the sequence, for any number of ranks."""
         tokens = self._tokens[place]
         train = tokens.masks[0]
         if self._job.classes:
@@ -191,7 +191,7 @@ class Trainer(EpochLoop[Epoch]):
         return total / self._job.counts[place]
 
     def _beta(self) -> float | int | None:
-        """A threshold, or the tuner's step on each sequence's own ladder, or None without reformation."""
+        """A threshold, the tuner's step on each sequence's own ladder, or None without reformation."""
         if self._settings.attention != "reformed":
             return None
         return self._settings.fixed_beta if self._tuner is None else self._tuner.step

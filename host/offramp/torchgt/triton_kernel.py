@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention over a pattern as Triton kernels, for GPUs; the oracle are PyTorch's operations in the module ``kernel``.
+"""Attention over a pattern as Triton kernels for GPUs; the oracle is PyTorch's operations in the module ``kernel``.
 
-A program takes one token of one head: it reads the keys and values that the token attends to, piece by piece, under a
-softmax that is corrected as it goes (Dao et al. 2022), and no score is ever written to memory. Backward makes the
-weights again from the logarithm of their sum; gradients of keys and values go by the transposed pattern, so that no two
-programs write to the same place and results do not depend on their order.
+A program handles one token of one head: it reads the keys and values that the token attends to, piece by piece, with an
+online softmax (Dao et al. 2022), and never writes scores to memory. Backward recomputes the weights from the logarithm
+of their sum; gradients of keys and values use the transposed pattern, so that no two programs write to the same place
+and results do not depend on their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp.torchgt.triton_pattern import Items, TritonPattern
 
 _LEAST, _MOST = 16, 64
-"""Pairs that a program looks at together."""
+"""Least and most pairs that a program handles at a time."""
 
 
 @triton.jit
@@ -139,14 +139,14 @@ def _backward_columns(
 class TritonAttention(torch.autograd.Function):
     """:func:`offramp.torchgt.kernel.sparse_attention` on a GPU.
 
-    Tensors ``(heads, tokens, d)`` are float64, float32, bfloat16 or float16; those of 16 bits are added up in float32.
+    Tensors ``(heads, tokens, d)`` are float64, float32, bfloat16 or float16; 16-bit numbers are summed in float32.
     """
 
     @staticmethod
     def forward(
         ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: torch.Tensor | None, pattern: TritonPattern
     ) -> torch.Tensor:
-        """The tokens' mixed values."""
+        """The tokens' attention-weighted values."""
         q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
         table = None if table is None else table.contiguous()
         wide = torch.float64 if q.dtype == torch.float64 else torch.float32
@@ -216,7 +216,7 @@ def _launch(
     saved: tuple[torch.Tensor, ...],
     into: tuple[torch.Tensor | None, ...],
 ) -> None:
-    """A program for each item and head."""
+    """Launch a program for each item and head."""
     q, _, v, table = given
     assert q is not None
     assert v is not None

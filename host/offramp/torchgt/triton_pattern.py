@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern as the Triton kernels read it: pairs by row, and rows that are too long for one program in pieces."""
+"""A pattern for the Triton kernels: pairs by row, with rows that are too long for one program cut into pieces."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from offramp.torchgt.pattern import Pattern
 
 LONGEST: Final = 1024
-"""Pairs of a row that one program takes; a global token's row has as many as there are tokens."""
+"""Most pairs of a row that one program handles; a global token's row has as many as there are tokens."""
 
 
 class Items:
-    """What the programs of a launch take: a stretch of pairs of one row each.
+    """Items of a launch, one per program: a range of pairs of one row each.
 
     Attributes:
-        count: n.
+        count: number of items, n.
         rows, starts, stops: ``(n,)`` row, first pair and end of each.
-        mean: pairs of an item.
+        mean: mean number of pairs of an item.
         of: ``(r,)`` rows that these items are pieces of, ascending.
     """
 
@@ -42,23 +42,23 @@ class Items:
         self._places = torch.from_numpy(first[:, None] + np.minimum(pieces, counts[:, None] - 1)).to(device)
 
     def spread(self, parts: torch.Tensor) -> torch.Tensor:
-        """``(heads, n, d)`` of the pieces to ``(heads, r, most, d)`` of the rows, with zeros where there is none."""
+        """Spread ``(heads, n, d)`` of the pieces to ``(heads, r, most, d)`` of the rows, padded with zeros."""
         return parts[:, self._places] * self._there[..., None]
 
     def log_sums(self, sums: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """From ``(heads, n)`` logarithms of sums those of whole rows ``(heads, r)``, and each piece's share of them."""
+        """From logarithms of pieces' sums ``(heads, n)`` those of whole rows ``(heads, r)``, and each piece's share."""
         each = torch.where(self._there, sums[:, self._places], -torch.inf)
         whole = each.logsumexp(2)
         return whole, (each - whole[..., None]).exp()
 
 
 class TritonPattern:
-    """The pairs of a pattern, those of its blocks among them: columns side by side are read together anyway.
+    """The pairs of a pattern, including those of its blocks, whose adjacent columns are read together anyway.
 
     Attributes:
         pairs: ``(pairs,)`` column and entry of the bias table of each.
-        rows: every row; those longer than :data:`LONGEST` without pairs.
-        long_rows: these in pieces; None where there are none.
+        rows: all rows; those longer than :data:`LONGEST` have no pairs here.
+        long_rows: the long rows in pieces; None if there are none.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TritonPattern:
 
     @classmethod
     def of(cls, pattern: Pattern, device: torch.device) -> TritonPattern:
-        """Scattered pairs and those of blocks, by row and column."""
+        """Scattered pairs and those of blocks, sorted by row and column."""
         if not len(pattern.corners):
             return cls(pattern.indptr, pattern.indices, pattern.buckets, device)
         inside = np.arange(pattern.block)
@@ -97,7 +97,7 @@ class TritonPattern:
 
     @cached_property
     def transposed(self) -> TritonPattern:
-        """Pairs by column; made when backward first needs it."""
+        """The pairs by column, made when backward first needs them."""
         indptr, indices, buckets = self._csr
         order = np.argsort(indices, kind="stable")
         turned, rows = transposed(indptr, indices)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full-graph GNN training by several workers, with interchangeable ways of carrying boundary features."""
+"""Full-graph GNN training by several workers, with interchangeable transports of boundary features."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FPGA card that is the switch of a run, as its control plane sees it."""
+"""The FPGA card that acts as the switch of a run, from its control plane's view."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class CardFabric:
-    """One card for one run after another, as :class:`offramp.train.fabric.SwitchFabric` is a P4 switch.
+    """One card for consecutive runs, like :class:`offramp.train.fabric.SwitchFabric` for a P4 switch.
 
-    The card is held while it is asked something only.
+    The card is held only during requests.
 
     Args:
         name: ``fpga:udp=HOST`` or ``fpga:udp=HOST:PORT``.
         links: every worker's interface on the card's Ethernet.
-        timeout_s: how long the card may be silent, or another host's.
+        timeout_s: seconds for which the card may be silent, or held by another host.
     """
 
     def __init__(self, name: str, links: Sequence[str], timeout_s: float) -> None:
@@ -36,15 +36,15 @@ class CardFabric:
     def __exit__(self, *_: object) -> None: ...
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
-        """Forget the job before, and write the plans.
+        """Replace the card's job by these plans.
 
         Raises:
-            OfframpError: the card does not answer, has no such engine, or no room for a plan.
+            OfframpError: the card does not answer, lacks the engine, or has no room for a plan.
         """
         with_card(self._name, self._open, lambda control: control.load(plans), self._timeout_s)
 
     def totals(self) -> SwitchTotals:
-        """What the card counted since :meth:`load`; whose strangers' frames were it does not tell."""
+        """Counts of the card since :meth:`load`; it does not report who sent strangers' frames."""
         counters = with_card(self._name, self._open, lambda control: control.counters(), self._timeout_s)
         strangers = counters["stranger"]
         return SwitchTotals(

@@ -31,12 +31,12 @@ _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 @sendable
 @dataclass(frozen=True)
 class Snapshot:
-    """A run after some epochs.
+    """State of a run after some epochs.
 
     Attributes:
-        epoch: the last one that is done.
+        epoch: the last completed epoch.
         arrays: parameters, and Adam's two moments of each, in the order of the model's parameters.
-        history: ``(epoch, 2)`` loss and seconds of each epoch, which Sylvie's controller and TorchGT's tuner go by.
+        history: ``(epoch, 2)`` loss and seconds of each epoch, for Sylvie's controller and TorchGT's tuner.
     """
 
     epoch: int
@@ -47,7 +47,7 @@ class Snapshot:
     def of(
         cls, epoch: int, model: torch.nn.Module, adam: torch.optim.Adam, history: Sequence[tuple[float, float]]
     ) -> Snapshot:
-        """Take the state of a model and its optimiser, with what has happened."""
+        """Capture the state of a model and its optimiser, with the history."""
         arrays = []
         for parameter in model.parameters():
             state = adam.state[parameter]
@@ -55,7 +55,7 @@ class Snapshot:
         return cls(epoch, arrays, np.array(history, np.float64).reshape(-1, 2))
 
     def into(self, model: torch.nn.Module, adam: torch.optim.Adam, steps: int = 1) -> None:
-        """Give a model and its optimiser this state, of ``steps`` an epoch; they were made from the same settings."""
+        """Restore the state into a model and its optimiser made from the same settings, with ``steps`` per epoch."""
         arrays = iter(self.arrays)
         for parameter in model.parameters():
             with torch.no_grad():
@@ -65,7 +65,7 @@ class Snapshot:
 
 
 def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
-    """What must be equal for a run to resume from a checkpoint."""
+    """Facts that must be equal for a run to resume from a checkpoint."""
     names = (
         "model",
         "workers",
@@ -85,7 +85,7 @@ def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
 
 
 def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
-    """Write a checkpoint in one step: a run that is killed, or a machine that fails, leaves the one before.
+    """Write a checkpoint atomically: if the run is killed or the machine fails, the previous one remains.
 
     Raises:
         OfframpError: the file cannot be written.
@@ -99,15 +99,15 @@ def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
 
 
 def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> Snapshot:
-    """The checkpoint in a file.
+    """Read the checkpoint in a file.
 
     Args:
-        path: of the file.
-        known: :func:`facts` of the run that goes on.
-        shapes: of the model's parameters.
+        path: path of the file.
+        known: :func:`facts` of the run that resumes.
+        shapes: shapes of the model's parameters.
 
     Raises:
-        OfframpError: not a checkpoint, or of another run; names what differs.
+        OfframpError: this is not a checkpoint, or one of another run; the message names what differs.
     """
 
     def foreign(how: str = "") -> SettingsError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How boundary features are added up: as they are, or as integers under a scale that all workers agree on.
+"""Number formats in which boundary features are summed: unchanged, or as integers under an agreed scale.
 
 (switchgnn.md section 3.3.)
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ExchangeId(NamedTuple):
-    """An exchange's place in an epoch: the layer, from 1, and whether gradients travel."""
+    """Position of an exchange in an epoch: the layer, from 1, and whether gradients are sent."""
 
     layer: int
     backward: bool
@@ -32,24 +32,24 @@ class ExchangeId(NamedTuple):
 
 
 Add = Callable[[Any], Any]
-"""``(b, F)`` values of this worker, in the codec's numbers, to ``(b, F)`` sums over remote neighbours."""
+"""Maps ``(b, F)`` values of this worker, in the codec's numbers, to ``(b, F)`` sums over remote neighbours."""
 
 Saturated = Callable[[torch.Tensor, float], None]
-"""Told the features of this worker of which one on any worker was larger than the scale's bound, and the bound."""
+"""Called with this worker's features and the scale's bound if a feature on any worker exceeded the bound."""
 
 
 class SumCodec(ABC):
-    """The numbers in which an exchange of sums is carried out."""
+    """Number format of an exchange of sums."""
 
     @abstractmethod
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:
-        """``(b, F)`` features to ``(b, F)`` sums; all workers call it together.
+        """Map ``(b, F)`` features to ``(b, F)`` sums; all workers call it together.
 
         Args:
             y: float features of this worker's boundary vertices.
-            exchange_id: the exchange's place in the epoch.
-            add: carries out the exchange; it may be called again.
-            saturated: called where it is.
+            exchange_id: position of the exchange in the epoch.
+            add: performs the exchange; it may be called twice.
+            saturated: called if a value saturates.
 
         Raises:
             OfframpError: a value is not finite, or no scale fits it.
@@ -57,27 +57,27 @@ class SumCodec(ABC):
 
 
 class ExactCodec(SumCodec):
-    """Floating-point numbers as they are."""
+    """Floating-point numbers, unchanged."""
 
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
-        """Exchange the features as they are."""
+        """Exchange the features unchanged."""
         result: torch.Tensor = add(y)
         return result
 
 
 class FixedPointCodec(SumCodec):
-    """One power-of-two scale for each exchange, from the largest value that any worker sends.
+    """One power-of-two scale per exchange, from the largest value that any worker sends.
 
-    The same integers travel whether a switch or the hosts add them up, so both give the same bits.
+    The integers are the same whether a switch or the hosts sum them, so both give the same bits.
     """
 
     def __init__(self, group: Group, fan_in: int) -> None:
-        """Args: group: the workers; fan_in: most remote neighbours of any vertex of the graph."""
+        """Scale for ``group``'s exchanges; ``fan_in``: most remote neighbours of any vertex of the graph."""
         self._group = group
         self._fan_in = fan_in
 
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
-        """One exchange, under a scale that is agreed before it."""
+        """Make one exchange, under a scale agreed before it."""
         values, exponent = self.encode(y)
         return self.decode(add(values), exponent)
 
@@ -85,17 +85,17 @@ class FixedPointCodec(SumCodec):
         """``(b, F)`` float32 to int32 and the exponent of the scale agreed for this exchange.
 
         Raises:
-            OfframpError: a value is not finite, or saturates (never with a scale that was just agreed).
+            OfframpError: a value is not finite, or saturates (never with a freshly agreed scale).
         """
         return self._quantise(y, self._largest(y))
 
     @staticmethod
     def decode(sums: npt.NDArray[np.integer], exponent: int) -> torch.Tensor:
-        """``(b, F)`` integer sums back to float32."""
+        """Convert ``(b, F)`` integer sums back to float32."""
         return torch.from_numpy(fixed_point.dequantise(sums, exponent, np.float32))
 
     def _largest(self, y: torch.Tensor) -> float:
-        """Largest magnitude that any worker sends."""
+        """Largest magnitude of any worker's values."""
         largest = y.abs().max().double() if y.numel() else torch.tensor(0.0, dtype=torch.float64)
         return float(self._group.max(largest))
 
@@ -105,20 +105,20 @@ class FixedPointCodec(SumCodec):
 
 
 class CarriedCodec(FixedPointCodec):
-    """The scale of an exchange from the same one an epoch before, so that no worker waits before it sends.
+    """Reuses an exchange's scale from the previous epoch, so that no worker waits before it sends.
 
-    What has grown by more than ``HEADROOM`` saturates; all workers see that after the exchange and repeat it.
+    Values that have grown by more than ``HEADROOM`` saturate; all workers see this after the exchange and repeat it.
     """
 
     HEADROOM = 2.0
 
     def __init__(self, group: Group, fan_in: int) -> None:
-        """Args: group: the workers; fan_in: most remote neighbours of any vertex of the graph."""
+        """Scale for ``group``'s exchanges; ``fan_in``: most remote neighbours of any vertex of the graph."""
         super().__init__(group, fan_in)
         self._before: dict[ExchangeId, float] = {}
 
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:
-        """One exchange under the carried scale, and another under an agreed one where a value saturated."""
+        """Make one exchange under the carried scale, and another under an agreed one if a value saturated."""
         before = self._before.get(exchange_id)
         if before:
             bound = self.HEADROOM * before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and backward of one worker, whichever way rows or sums travel."""
+"""Forward and backward of one worker, independent of how rows or sums are sent."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Computation(Protocol):
-    """What a training step needs; all workers call it in the same order."""
+    """The computation of a training step; all workers call it in the same order."""
 
     def forward(self) -> torch.Tensor:
-        """Class scores ``(n, classes)`` of the own vertices."""
+        """Class scores ``(n, classes)`` of the worker's own vertices."""
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
-        """Gradients of ``loss``; ``reduce`` is called with parameters whose gradients are there."""
+        """Compute gradients of ``loss``; ``reduce`` is called with parameters whose gradients are complete."""
 
 
 class PlainComputation:
-    """One pass of autograd over all own vertices; a propagator brings the sums over remote neighbours."""
+    """One pass of autograd over all own vertices; a propagator delivers the sums over remote neighbours."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class PlainComputation:
         self._view = Neighbourhood(local, propagator.remote_sum, dtype, device)
 
     def forward(self) -> torch.Tensor:
-        """Class scores of the own vertices."""
+        """Class scores of the worker's own vertices."""
         scores: torch.Tensor = self._model(self._features, self._view)
         return scores
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
-        """All parameters at once."""
+        """Compute the gradients of all parameters at once."""
         self._model.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         reduce(list(self._model.parameters()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which codec a run's messages have, and what Sylvie's controller changes from epoch to epoch."""
+"""The codec of a run's messages, and what Sylvie's controller changes from epoch to epoch."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ def open_codec(settings: TrainSettings, plan: HaloPlan, rank: int) -> Coding:
 
 
 class AdaptiveControl:
-    """Width and mode of each epoch, the same on every worker: all observe the same loss and time.
+    """Width and mode of each epoch, the same on every worker, since all observe the same loss and time.
 
     Attributes:
-        history: what was observed: loss and seconds of each epoch.
+        history: observed loss and seconds of each epoch.
     """
 
     def __init__(self, mode: str, bits: int | None = UNCOMPRESSED, lag: int = DescentRule.lag) -> None:
-        """Args: as they are named.
+        """Create the control of a run.
 
-        mode: of :data:`offramp.sylvie.orchestrator.MODES`.
-        bits: of each epoch, None: as Sylvie decides.
-        lag: epochs over which rates of descent are compared.
+        Args:
+            mode: one of :data:`offramp.sylvie.orchestrator.MODES`.
+            bits: bits of each epoch; None: Sylvie decides.
+            lag: epochs over which rates of descent are compared.
         """
         control = Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode, lag=lag)
         self._orchestrator = Orchestrator(control)
@@ -47,7 +48,7 @@ class AdaptiveControl:
 
     @classmethod
     def of(cls, settings: TrainSettings) -> Self:
-        """The control that a run's codec and schedule ask for."""
+        """The control for a run's codec and schedule."""
         schedule = SCHEDULES.get(settings.schedule)
         if schedule is None:
             return cls(SYNC)
@@ -55,18 +56,18 @@ class AdaptiveControl:
         return cls(mode, CODECS.get(settings.codec).bits, settings.descent_lag)
 
     def govern(self, engine: HaloEngine, codec: Coding) -> None:
-        """Set what the first epoch runs with, and later what :meth:`observe` decides."""
+        """Apply the first epoch's settings, and from then on those that :meth:`observe` decides."""
         self._engine, self._codec = engine, codec
         self._apply()
 
     @property
     def used(self) -> tuple[int, bool]:
-        """Bits of the epoch that runs, and whether it takes stale rows."""
+        """Bits of the current epoch, and whether it uses stale rows."""
         decision = self._orchestrator.decision
         return self._bits or decision.base, decision.mode == ASYNC
 
     def observe(self, loss: float, seconds: float) -> None:
-        """Take in the loss of the whole graph and the slowest worker's time."""
+        """Record the loss of the whole graph and the slowest worker's time."""
         self._orchestrator.observe([loss], [seconds])
         self.history.append((loss, seconds))
         self._apply()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes messages to the sums that they belong to, through the switch and from worker to worker."""
+"""Delivery of messages to the sums to which they belong, through the switch and from worker to worker."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 
 class Exchanger(Protocol):
-    """The switch's side: :class:`offramp.switchgnn.worker.Worker`, or a model of it."""
+    """The switch's end of an exchange: :class:`offramp.switchgnn.worker.Worker`, or a model of it."""
 
     @property
     def stats(self) -> WorkerStats:
-        """What was sent and received so far."""
+        """Counts of what was sent and received so far."""
 
     @property
     def link(self) -> LinkStats:
-        """What this end of the link carried and lost so far."""
+        """Counts of what this end of the link carried and lost so far."""
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Sums of a plan's rows."""
 
 
 class SwitchExchange:
-    """One worker's way to the sums of an exchange of one width.
+    """One worker's exchanges of one width.
 
     Args:
-        exchanger: the worker's end of the switch.
+        exchanger: the worker's connection to the switch.
         group: the workers.
         part: its part of the exchange.
-        plan_index: position of the plan among those that the switch has.
+        plan_index: index of the plan among the switch's plans.
         plan: that plan.
-        hosts: counts what is sent from worker to worker.
+        hosts: counts of what is sent from worker to worker.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class SwitchExchange:
         self._in_order = np.array_equal(part.upload_rows, uploads) and np.array_equal(part.upload_messages, uploads)
 
     def messages(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """``(b, F)`` int32 values of the boundary vertices to ``(m, F)`` messages; no sum leaves int32."""
+        """Map ``(b, F)`` int32 values of the boundary vertices to ``(m, F)`` messages; no sum overflows int32."""
         if self.part.messages is None:
             return values.astype(np.int32, copy=False)
         return np.asarray(self.part.messages @ values.astype(np.int64)).astype(np.int32)
 
     def add(self, messages: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """``(m, F)`` messages to the ``(b, F)`` sums of the local boundary vertices.
+        """Map ``(m, F)`` messages to the ``(b, F)`` sums of the local boundary vertices.
 
         Raises:
             OfframpError: another worker or the switch cannot be reached.
@@ -98,7 +98,7 @@ class SwitchExchange:
         return sums
 
     def traffic(self) -> Traffic:
-        """What the worker's link has carried so far, both ways."""
+        """Traffic of the worker's link so far, both ways."""
         up, down = self._exchanger.stats.up, self._exchanger.stats.down
         return self.hosts + Traffic(
             up.payload_bytes,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of a run as its control plane sees it: load the plans before, read the counts after."""
+"""The switch of a run from its control plane's view: load the plans before, read the counts after."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PROGRAMS = {
     ("switch", "tna"): "switchgnn/tna.p4",
     ("strawman", "v1model"): "switchgnn/strawman_v1model.p4",
 }
-"""The P4 program behind each propagator that needs a switch, for each target that has one."""
+"""The P4 program behind each propagator that needs a switch, for each supported target."""
 
 
 @dataclass(frozen=True)
 class SwitchEndpoint:
-    """Where a switch is.
+    """Address and ports of a switch.
 
     Attributes:
-        address: of its P4Runtime server.
+        address: address of its P4Runtime server.
         ports: switch port number and host-side link of each worker, in rank order.
         compiled: P4Info and device configuration for a target that does not compile P4 itself (bmv2).
-        loaded: fingerprint of the plans that it has already; empty: none.
+        loaded: fingerprint of the plans already loaded; empty: none.
     """
 
     address: str
@@ -51,10 +51,10 @@ class SwitchEndpoint:
 
 
 def expect_loaded(fingerprint: str, plans: Sequence[Plan]) -> None:
-    """Refuse a switch that was given other plans.
+    """Refuse a switch that has other plans.
 
     Raises:
-        SettingsError: of the field ``loaded``.
+        SettingsError: names the field ``loaded``.
     """
     made = job_fingerprint(plans)
     if made != fingerprint:
@@ -62,10 +62,10 @@ def expect_loaded(fingerprint: str, plans: Sequence[Plan]) -> None:
 
 
 def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
-    """Links of all workers from ``LINK,LINK,…`` or ``PORT@LINK,…``; ports count from 1 where not given.
+    """Links of all workers from ``LINK,LINK,…`` or ``PORT@LINK,…``; ports count from 1 if not given.
 
     Raises:
-        OfframpError: not one link for each worker, or a port that is not a number.
+        OfframpError: there is not one link for each worker, or a port is not a number.
     """
     links = []
     for position, part in enumerate(filter(None, text.split(",")), 1):
@@ -80,7 +80,7 @@ def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
 
 
 class SwitchFabric:
-    """One switch for one run after another; a context manager that holds the P4Runtime session."""
+    """One switch for consecutive runs; a context manager that holds the P4Runtime session."""
 
     def __init__(self, endpoint: SwitchEndpoint, propagator: str, target: str = "v1model") -> None:
         self.endpoint = endpoint
@@ -102,11 +102,11 @@ class SwitchFabric:
 
     @property
     def links(self) -> list[str]:
-        """The host-side end of every worker's link, as :func:`offramp_base.transport.open_io` takes it."""
+        """The host-side end of every worker's link, an argument of :func:`offramp_base.transport.open_io`."""
         return [link for _, link in self.endpoint.ports]
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:
-        """Start the program afresh, with all its state zero, and write the plans.
+        """Restart the program, with all its state zero, and write the plans.
 
         Raises:
             OfframpError: the switch does not answer, or refuses the program or a plan.
@@ -119,7 +119,7 @@ class SwitchFabric:
         self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)
 
     def totals(self) -> SwitchTotals:
-        """What the switch counted since :meth:`load`."""
+        """Counts of the switch since :meth:`load`."""
         counters = self._control.counters()
         occupancy = self._control.occupancy()
         return SwitchTotals(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that settings of several training systems share."""
+"""Settings fields that several training systems share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Hidden = Annotated[int, Field("Width of the hidden layers", least=1)]
 Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
 LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
 Dropout = Annotated[float, Field("Dropout between layers", least=0, below=1)]
-Device = Annotated[str, Field("Where models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})]
+Device = Annotated[
+    str, Field("Device on which models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
+]
 Precision = Annotated[
     str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
 ]
@@ -34,4 +36,4 @@ Checkpoint = Annotated[
 ]
 CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
 Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
-Partition = Annotated[str, Field("How vertices are assigned to workers", choices=methods)]
+Partition = Annotated[str, Field("Assignment of vertices to workers", choices=methods)]

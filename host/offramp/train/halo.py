@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends which boundary features to whom when each goes once to every worker that needs it."""
+"""Senders and receivers of boundary features, when each goes once to every worker that needs it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @sendable
 @dataclass(frozen=True)
 class Halo:
-    """One worker's part of the exchange; ``b`` local boundary vertices, ``h`` features received.
+    """One worker's part of the exchange, with ``b`` local boundary vertices and ``h`` received features.
 
     Attributes:
         send_rows: ``(s,)`` int64 positions among the local boundary vertices, by receiver.
         send_counts: ``(workers,)`` int64 rows for each receiver.
         receive_counts: ``(workers,)`` int64 rows from each sender.
-        remote: ``(b, h)`` float32 CSR of ones: which received rows each boundary vertex adds up.
+        remote: ``(b, h)`` float32 CSR of ones: the received rows that each boundary vertex sums.
     """
 
     send_rows: npt.NDArray[np.int64]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker needs to know to train its share: made once, where the whole graph is."""
+"""What one worker needs to train its share; made once, where the whole graph is."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class WorkerJob:
     """One worker's share of a run.
 
     Attributes:
-        settings: of the run.
+        settings: settings of the run.
         local: its part of the graph.
         widths: input features, hidden widths, classes.
         counts: ``(3,)`` training, validation and test vertices of the whole graph.
         fan_in: most remote neighbours of any vertex of the whole graph.
-        halo: who sends what to whom, under ``p2p`` with plain schedule.
-        rows: the same, and the bins, with the other schedules.
-        received_features: ``(h, F)`` input features of the vertices whose messages come from others: they never change,
-            so they come with the job and not over the network.
-        exchanges: what travels through the switch, where there is one.
+        halo: its sends and receives under ``p2p`` with the plain schedule.
+        rows: its sends and receives, and the bins, with the other schedules.
+        received_features: ``(h, F)`` input features of the vertices whose messages come from others; they never change,
+            so they are part of the job instead of being sent.
+        exchanges: exchanges through the switch, if there is one.
         worker_exchanges: this worker's part of the exchanges of each width.
-        bits: of a value on the wire.
-        code_bits: of a code, where sums of codes travel; else 0.
+        bits: bits of a value on the wire.
+        code_bits: bits of a code, if sums of codes are sent; else 0.
         link: this worker's end of the link to the switch, as :func:`offramp_base.transport.open_io` takes it.
-        facts: of the run, for its checkpoints.
-        snapshot: to resume from.
+        facts: facts about the run, for its checkpoints.
+        snapshot: checkpoint from which to resume.
     """
 
     settings: TrainSettings
@@ -75,14 +75,14 @@ def layer_widths(graph: Graph, settings: TrainSettings) -> list[int]:
 def exchange_widths(settings: TrainSettings, widths: Sequence[int]) -> list[int]:
     """Width of the sums in each exchange of an epoch: forward through the layers, then backward.
 
-    Input features need no gradient, so a first layer that aggregates them as they are has no backward exchange.
+    Input features need no gradient, so a first layer that aggregates them unchanged has no backward exchange.
     """
     sums = make_model(settings, widths).sums()
     return [width for width, _ in sums] + [width for width, backward in reversed(sums) if backward]
 
 
 def keeps_first_sums(settings: TrainSettings, widths: Sequence[int]) -> bool:
-    """Whether the first exchange of an epoch takes place in the first epoch only."""
+    """Whether the first exchange of an epoch takes place only in the first epoch."""
     if settings.first_sums != KEPT or make_model(settings, widths).trains_first_message:
         return False
     return not (settings.through_switch and (settings.by_codes or parse_scheme(settings.scheme)[0].bits < LANE_BITS))

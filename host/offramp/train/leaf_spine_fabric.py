@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaf and spine switches of a run as their control plane sees them."""
+"""The leaf and spine switches of a run from their control plane's view."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class LeafSpineFabric:
-    """All switches of one run after another, as :class:`offramp.train.fabric.SwitchFabric` is one.
+    """All switches for consecutive runs, like :class:`offramp.train.fabric.SwitchFabric` for a single one.
 
     Args:
-        network: who is where.
+        network: location of workers and switches.
         leaves: P4Runtime address of each leaf.
         spines: P4Runtime address of each spine.
         links: the host-side end of every worker's link.
-        loaded: fingerprint of the plans that they have already; empty: none.
+        loaded: fingerprint of the plans already loaded; empty: none.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LeafSpineFabric:
         self._stack.close()
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
-        """As :meth:`SwitchFabric.load`: the same program everywhere, and to each switch its place and entries."""
+        """Load like :meth:`SwitchFabric.load`: the same program everywhere, and each switch's own place and entries."""
         if self._loaded:
             expect_loaded(self._loaded, plans)
             return
@@ -75,7 +75,7 @@ class LeafSpineFabric:
         return leaves + [f"spine {spine}" for spine in range(self._network.spines)]
 
     def totals(self) -> SwitchTotals:
-        """What all switches counted since :meth:`load`; the peak is that of the fullest."""
+        """Counts of all switches since :meth:`load`; the peak is that of the fullest switch."""
         controls = [SwitchGnnControl(session) for session in self._sessions]
         counters = [control.counters() for control in controls]
         peaks = [occupancy[1] for control in controls if (occupancy := control.occupancy())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run before any process starts: who owns what, what travels, and whether it fits."""
+"""A run before any process starts: ownership of vertices, planned exchanges, and a check of sizes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """The partition of a graph and what each exchange will carry.
+    """The partition of a graph and the plan of each exchange.
 
     Attributes:
         graph: the whole graph.
-        settings: of the run.
-        boundary: of the partition.
-        exchanges: what travels through the switch, where there is one.
-        snapshot: to resume from.
+        settings: settings of the run.
+        boundary: boundary of the partition.
+        exchanges: exchanges through the switch, if there is one.
+        snapshot: checkpoint from which to resume.
     """
 
     graph: Graph
@@ -55,7 +55,7 @@ class PlannedRun:
     snapshot: Snapshot | None = None
 
     def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
-        """Every worker's job, in rank order; ``links`` are their ways to the switch."""
+        """Every worker's job, in rank order; ``links`` are the workers' links to the switch."""
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
         by_halo_features = self.settings.by_halo_features
@@ -104,7 +104,7 @@ class PlannedRun:
         )
 
     def describe(self) -> dict[str, Any]:
-        """The settings, the size of the graph and of its boundary, and the software that runs."""
+        """The settings, the size of the graph and its boundary, and the versions of the software."""
         graph, boundary = self.graph, self.boundary
         return {
             **self.settings.as_dict(),
@@ -130,7 +130,7 @@ class PlannedRun:
 
 
 def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
-    """Partition the graph and plan its exchanges.
+    """Partition the graph and plan the exchanges.
 
     Raises:
         OfframpError: the settings do not fit the graph.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training run yields: one record for each epoch, one for each worker, and the totals."""
+"""Results of a training run: one record per epoch, one per worker, and the totals."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from offramp.workers.traffic import Traffic
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch(ScoredEpoch):
-    """One epoch; the scores are those of its forward pass, the seconds those of its slowest worker.
+    """One epoch; the scores are those of its forward pass, the times those of its slowest worker.
 
-    ``communication_seconds`` are the exchanges of boundary features, ``reduction_seconds`` the sum of the
-    weight gradients over workers. Messages between workers had ``bits`` a value at least, and those of the epoch before
-    were taken where ``stale``.
+    ``communication_seconds`` is the time of the exchanges of boundary features, ``reduction_seconds`` that of summing
+    weight gradients over workers. Messages between workers had at least ``bits`` per value, and if ``stale`` those of
+    the previous epoch were used.
     """
 
     communication_seconds: float
@@ -25,16 +25,17 @@ class Epoch(ScoredEpoch):
     stale: bool = False
 
     def progress(self) -> list[str]:
-        """Where the time went, after the rest."""
+        """The times, after the other progress."""
         spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
         return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
 
 
 @dataclass(frozen=True)
 class SwitchTotals:
-    """What the switch counted during the run: zero where none took part, None where it cannot tell.
+    """Counts of the switch during the run: zero if there was none, None if it cannot tell.
 
-    ``strangers`` are the frames that it dropped since what they named is not of the port that they came by; by port.
+    ``strangers`` are the frames, by port, that it dropped because what they named does not belong to the port on which
+    they came.
     """
 
     passes: int = 0
@@ -50,7 +51,7 @@ class TrainingResult(RunResult[Epoch]):
 
     Attributes:
         workers: traffic of each worker's link.
-        switch: what the switch counted.
+        switch: counts of the switch.
     """
 
     workers: list[Traffic] = field(default_factory=list)
@@ -58,12 +59,12 @@ class TrainingResult(RunResult[Epoch]):
 
     @property
     def test_accuracy(self) -> float:
-        """Share of test vertices classified right in the last epoch."""
+        """Fraction of test vertices classified correctly in the last epoch."""
         return self.epochs[-1].test_accuracy
 
     @property
     def traffic(self) -> Traffic:
-        """Totals over all workers' links."""
+        """Traffic summed over all workers' links."""
         return sum(self.workers, Traffic())
 
     def scores(self) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class TrainingResult(RunResult[Epoch]):
         return {"test_accuracy": self.test_accuracy}
 
     def totals(self) -> dict[str, Any]:
-        """Traffic of all workers and of the switch."""
+        """Traffic of all workers, and counts of the switch."""
         return {**_plain(self.traffic), **asdict(self.switch)}
 
     def parts(self) -> dict[str, Any]:

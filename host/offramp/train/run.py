@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole training run: partition, plan, load the switch, start the workers, gather what they did."""
+"""A complete training run: partition, plan, load the switch, start the workers, gather their results."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Fabric(Protocol):
         """The host-side end of every worker's link."""
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:
-        """Start the program afresh and write the plans."""
+        """Restart the program and write the plans."""
 
     def totals(self) -> SwitchTotals:
-        """What was counted since :meth:`load`."""
+        """Counts since :meth:`load`."""
 
 
 OpenFabric = Callable[[], AbstractContextManager[Fabric]]
-"""Gives the switches of a run for as long as the run takes."""
+"""Opens the switches of a run for its duration."""
 
 
 def train(
@@ -56,11 +56,11 @@ def train(
     open_fabric: OpenFabric | None = None,
     on_epoch: OnEpoch = lambda _: None,
 ) -> TrainingResult | None:
-    """Train on ``graph``, in one process for each worker on this machine, or in those that torchrun or srun started.
+    """Train on ``graph``, in one local process per worker, or in those that torchrun or srun started.
 
     Args:
-        graph: what ``settings.graph`` names.
-        settings: of the run.
+        graph: the graph that ``settings.graph`` names.
+        settings: settings of the run.
         open_fabric: opens the switch, for the propagators that need one; called once the run is planned.
         on_epoch: called after each epoch, in the process that returns the result.
 

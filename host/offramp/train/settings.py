@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides a training run; a run can be repeated from these alone."""
+"""All settings that determine a training run; a run can be repeated from these alone."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from offramp_base.settings.units import BYTES
 from offramp_base.wire.objects import sendable
 
 PLAIN: Final = "plain"
-"""The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
+"""The schedule that exchanges sums over neighbours layer by layer, and leaves the rest to autograd."""
 EXACT, FIXED = "fp32", "fixed"
-"""Codecs with which sums travel, too: as floating-point numbers, or as the integers that a switch would add."""
+"""Codecs for exchanges of sums: floating-point numbers, or the integers that a switch would add."""
 EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
-"""What becomes of sums over input features, which never change: brought once, or in each epoch."""
+"""Handling of sums over input features, which never change: exchanged once, or in each epoch."""
 AUTO_LANES: Final = "auto"
-"""Lanes of an aggregator: as many as make the fewest bytes."""
+"""Number of lanes of an aggregator chosen for the fewest bytes."""
 _SWITCH_ONLY = "goes with {propagator} switch only"
 
 
@@ -63,40 +63,38 @@ def codec_names() -> list[str]:
 class TrainSettings(GraphSettings):
     """Settings of a run.
 
-    ``partition`` and ``racks`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
+    ``partition`` and ``racks`` are as for :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
-    ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
+    ``target`` is the architecture of the switch's program, and its way of reaching all neighbours of a vertex.
 
-    ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
-    :data:`offramp.g3.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
-    default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes. Sylvie's
-    controller compares rates of descent ``descent_lag`` epochs apart. ``link_bps`` emulates network cards of that rate.
-    With ``priorities`` messages and sums of weight gradients are coflows of Hermod's end-host scheduler, by its order
-    or first come, first served.
+    ``schedule`` orders computation and communication: :data:`PLAIN`, or one of :data:`offramp.g3.schedule.SCHEDULES`,
+    which exchange neighbours' messages, each worker's in ``bins``: by default as many as suit the schedule, or of a
+    size such that two take at most ``bin_memory`` bytes. Sylvie's controller compares rates of descent ``descent_lag``
+    epochs apart. ``link_bps`` emulates network cards of that rate. With ``priorities``, messages and sums of weight
+    gradients are coflows of Hermod's end-host scheduler, in its order or first come, first served.
 
-    ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
-    add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
-    goes through a switch too, which adds codes that share a step for each sum. Of neighbours' messages a share of
-    ``sample`` travels (BNS-GCN).
+    ``codec`` is the format in which features are sent between workers under ``p2p``: unchanged, as the integers that a
+    switch would add, or as Sylvie's codes of a few bits, whose number is fixed or decided by its controller or AdaQP;
+    codes of a fixed number of bits also work through a switch, which adds codes that share a step for each sum. A
+    fraction ``sample`` of neighbours' messages is sent (BNS-GCN).
 
-    Sums over input features do not change from epoch to epoch. By ``first_sums`` workers keep them, whichever way they
-    came, unless codes with rounding of their own brought them; or they travel again each time.
+    Sums over input features do not change from epoch to epoch. By ``first_sums``, workers keep them, however they were
+    exchanged, unless as codes with fresh rounding; or they are exchanged again in each epoch.
 
     A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan``
-    is a file that holds the plan of all its exchanges.
-    ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
-    where a value has outgrown it.
+    is a file with the plan of all its exchanges. ``scale`` of these integers is agreed before each exchange, or carried
+    over from the previous epoch, with a repetition if a value has outgrown it.
 
     ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switchgnn.scheme`); ``auto``
     lets the planner choose by predicted time, under the rates in the file ``rates``.
 
-    A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
-    probabilities for each packet on a worker's link to the switch, in both directions.
+    A worker that receives nothing new requests what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication``
+    are probabilities for each packet on a worker's link to the switch, in both directions.
 
-    Weights are written to the file ``checkpoint`` every ``checkpoint_every`` epochs and after the last one; a
-    run resumes from the file ``resume``.
+    Weights are written to the file ``checkpoint`` at regular intervals and after the last epoch; a run resumes from the
+    file ``resume``.
 
-    With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
+    With more than one of ``racks``, each has a leaf switch, connected by ``spines``.
     """
 
     propagator: Annotated[
@@ -112,7 +110,7 @@ class TrainSettings(GraphSettings):
     partition: Annotated[
         str,
         Field(
-            "Who gets which vertices; a file with the worker of each vertex, one per line (METIS's format), or",
+            "Assignment of vertices: a file with the worker of each vertex, one per line (METIS's format), or",
             choices=methods,
             besides=names_file,
         ),
@@ -151,7 +149,7 @@ class TrainSettings(GraphSettings):
         DescentRule.lag
     )
     bin_memory: Annotated[
-        int | None, Field("Memory that two bins of a worker may take, in place of bins: 8MB", least=1, unit=BYTES)
+        int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
     ] = None
     priorities: Annotated[
         str | None,
@@ -228,7 +226,7 @@ class TrainSettings(GraphSettings):
     resume: Resume = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Refuse settings that cannot be run.
 
         Raises:
             SettingsError: names the field and what it takes.
@@ -240,9 +238,9 @@ class TrainSettings(GraphSettings):
         self._check_rows()
 
     def by(self, propagator: str) -> Self:
-        """The settings by another propagator, to compare with; no weights are written or resumed from.
+        """The same training with another propagator, for comparison; weights are neither written nor resumed.
 
-        What goes with this run's propagator only has its default.
+        Settings that apply only to this run's propagator get their defaults.
         """
         defaults = {each.name: each.default for each in fields(self)}
         changes: dict[str, Any] = {"propagator": propagator, "checkpoint": None, "resume": None}
@@ -330,7 +328,7 @@ class TrainSettings(GraphSettings):
 
     @property
     def lanes_to_try(self) -> tuple[int, ...]:
-        """Lanes that aggregators may have, ascending; slices of a chunk-major scheme are narrow to save memory."""
+        """Lanes that aggregators may have, ascending; chunk-major schemes use narrow slices to save memory."""
         if self.lanes != AUTO_LANES:
             return (int(self.lanes),)
         scheme, free = parse_scheme(self.scheme)
@@ -338,14 +336,14 @@ class TrainSettings(GraphSettings):
 
     @property
     def by_codes(self) -> bool:
-        """Whether Sylvie's codes of a few bits are added in the switch."""
+        """Whether the switch sums Sylvie's codes of a few bits."""
         if self.propagator != "switch" or self.by_halo_features or self.codec == FIXED:
             return False
         return CODECS.get(self.codec).summable
 
     @property
     def by_halo_features(self) -> bool:
-        """Whether neighbours' states travel, not their sums."""
+        """Whether neighbours' states are sent, not their sums."""
         return self.schedule != PLAIN
 
     @property
@@ -362,7 +360,7 @@ class TrainSettings(GraphSettings):
 
     @property
     def network(self) -> LeafSpine | None:
-        """Where the workers are among leaves; None where there is one switch."""
+        """Location of the workers in a leaf-spine network; None for a single switch."""
         return even_racks(self.workers, self.racks, self.spines) if self.racks > 1 else None
 
     def _check_scheme(self) -> None:
@@ -382,7 +380,7 @@ class TrainSettings(GraphSettings):
 
     @property
     def processes(self) -> int:
-        """Workers that really run: ``local`` holds the whole graph in one."""
+        """Number of worker processes: ``local`` keeps the whole graph in one."""
         return 1 if PROPAGATORS.get(self.propagator).alone else self.workers
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch's plans for all layers of a model: widths that take the same blocks share a plan."""
+"""The switch's plans for all layers of a model; widths with the same blocks share a plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @sendable
 @dataclass(frozen=True)
 class SwitchPlans:
-    """Plans with disjoint block ids, which one carries features of a width, and under which scheme."""
+    """Plans with disjoint block ids, and the plan and scheme for features of each width."""
 
     plans: list[Plan]
     plan_of_width: dict[int, int]
@@ -41,16 +41,16 @@ class SwitchPlans:
 
     @property
     def names(self) -> dict[int, str]:
-        """The scheme of each width, in words."""
+        """Name of each width's scheme."""
         return {width: str(made.scheme) for width, made in self.schemes.items()}
 
 
 def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
     """Plans for exchanges of features of the given widths within the settings' switch memory.
 
-    The strawman's are one block each: it allocates aggregators as contributions come (section 10). Where the settings
-    leave it open, aggregators have as many lanes as make the fewest bytes for all widths together, with ``auto`` the
-    least predicted time.
+    The strawman's plans have one block each: it allocates aggregators as contributions arrive (section 10). If the
+    settings leave it open, the number of lanes per aggregator minimises the bytes for all widths together or, with
+    ``auto``, the predicted time.
 
     Raises:
         OfframpError: the memory is too small, a width too large, or the settings' plan file is of another graph,
@@ -85,13 +85,13 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
 
 
 def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
-    """Partial sums of codes, in the narrowest fields that hold the largest one."""
+    """The scheme with partial sums of codes, in the narrowest fields that hold the largest sum."""
     largest = int(boundary.r.max(initial=1)) * ((1 << code_bits) - 1)
     return replace(scheme, pairwise=True, code_bits=code_bits, bits=next(b for b in FIELDS if largest < 1 << b))
 
 
 def _joined(made: Sequence[SchemePlan]) -> SwitchPlans:
-    """One plan for those that have the same one, with Block_ids that follow each other."""
+    """One plan for exchanges that have the same one, with consecutive Block_ids."""
     plans: list[Plan] = []
     index_of: dict[tuple[int, ...], int] = {}
     plan_of_width: dict[int, int] = {}

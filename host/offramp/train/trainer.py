@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training loop of one worker; the same code whatever carries the features and whenever they travel."""
+"""The training loop of one worker, the same however and whenever features are exchanged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Trainer(EpochLoop[Epoch]):
         channel: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Args: channel: of :func:`~offramp.train.propagators.open_channel`; clock: seconds, for epochs."""
+        """``channel`` of :func:`~offramp.train.propagators.open_channel`; ``clock``: seconds, for epochs."""
         self._clock = clock
         settings = job.settings
         self._settings = settings
@@ -85,13 +85,13 @@ class Trainer(EpochLoop[Epoch]):
                 self._control.observe(loss, seconds)
 
     def keep(self, number: int) -> None:
-        """Write the checkpoint, where one is due."""
+        """Write the checkpoint if one is due."""
         path, last = self._settings.checkpoint, number == self._settings.epochs
         if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
             save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
 
     def epoch(self, number: int) -> Epoch:
-        """One forward and backward pass over the whole graph, and one step of the weights."""
+        """Make one forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
         self._channel.begin_epoch()
         start = self._clock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker's part of an exchange under a scheme: its messages, which way each goes, what comes back."""
+"""One worker's part of an exchange under a scheme: its messages, the way of each, and what is received."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 @sendable
 @dataclass(frozen=True, eq=False)
 class WorkerExchange:
-    """One worker's part; ``b`` local boundary vertices, ``m`` messages, ``n`` rows of the switch's exchange.
+    """One worker's part, with ``b`` local boundary vertices, ``m`` messages and ``n`` rows of the switch's exchange.
 
     A message is a boundary vertex's feature or, pairwise, the partial sum for a remote vertex; pairwise messages are
     sorted by receiver.
 
     Attributes:
-        messages: ``(m, b)`` int64 CSR of ones: the boundary vertices that each message adds up; None: each is one.
-        rows: n.
-        upload_rows, upload_messages: which rows are uploaded, and the message in each.
-        sum_rows, sum_vertices: which rows bring sums, and the local boundary vertex of each.
+        messages: ``(m, b)`` int64 CSR of ones: the boundary vertices that each message sums; None: each message is one
+            vertex.
+        rows: number of rows, n.
+        upload_rows, upload_messages: rows that are uploaded, and the message in each.
+        sum_rows, sum_vertices: rows that contain sums, and the local boundary vertex of each.
         send_messages: messages for other workers, by receiver; a message may go to several.
-        send_counts, receive_counts: ``(workers,)`` of them for, and from, each worker.
+        send_counts, receive_counts: ``(workers,)`` numbers of messages to, and from, each worker.
         received: ``(b, received)`` int64 CSR of ones: which received messages each boundary vertex adds.
-        terms: ``(b,)`` messages that each boundary vertex's sum is made of, whichever way they come.
+        terms: ``(b,)`` number of messages in each boundary vertex's sum, whichever way they take.
         by_hosts: whether any worker sends to another one.
-        peers: pairwise: who makes and who gets partial sums.
+        peers: pairwise: senders and receivers of partial sums.
     """
 
     messages: sp.csr_matrix | None
@@ -58,12 +59,12 @@ class WorkerExchange:
 @sendable
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """Between which workers one worker's partial sums travel, whichever way they go.
+    """Senders and receivers of one worker's partial sums, whichever way they take.
 
     Attributes:
         to: ``(workers,)`` messages for each owner, in the order of the messages.
-        counts: ``(workers,)`` messages that come from each worker.
-        vertices: local boundary vertex of each message that comes, by sender.
+        counts: ``(workers,)`` number of messages from each worker.
+        vertices: local boundary vertex of each received message, by sender.
     """
 
     to: IntArray
@@ -133,7 +134,7 @@ def plan_worker_exchange(made: SchemePlan, worker: int) -> WorkerExchange:
 
 
 def _sorted(pairs: IntArray, worker: IntArray) -> IntArray:
-    """Both ends order a stream by vertex id, so no index travels: ``copies`` are sorted by it."""
+    """Pairs sorted by vertex id at both ends, like ``copies``, so that no index is sent."""
     return pairs[np.argsort(worker[pairs], kind="stable")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's end of its link to a switch: frames that are made here, or the agent of a smartNIC that makes them."""
+"""A worker's end of its link to a switch: frames built here, or by the agent of a smartNIC."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def open_worker(
     faults: Faults | None = None,
     seed: int = 0,
 ) -> AnyWorker:
-    """The worker ``rank``; ``stack`` closes it.
+    """Open the worker ``rank``; ``stack`` closes it.
 
-    On Unix sockets and in shared memory it is machine code where a compiler can be had.
+    On Unix sockets and in shared memory it is machine code if a compiler is available.
 
     Args:
-        rank: of the worker.
-        plans: those that the switch has, in the same order for every worker.
-        link: as :func:`offramp_base.transport.open_io` takes it, or ``nic:`` and what the agent is called.
-        stack: of the caller.
-        timeout_s: how long nothing new may arrive before an exchange fails.
+        rank: rank of the worker.
+        plans: the switch's plans, in the same order for every worker.
+        link: an argument of :func:`offramp_base.transport.open_io`, or ``nic:`` and the agent's socket and port.
+        stack: exit stack of the caller.
+        timeout_s: seconds without anything new after which an exchange fails.
         window: frames sent before the link is read again.
         gap_s: pause after each window.
-        recovery: what to do about loss.
-        racks: the leaf of each worker; empty where there is one switch.
-        faults: that the link is given on purpose, both ways.
-        seed: of the faults.
+        recovery: settings for the recovery from loss.
+        racks: leaf of each worker; empty if there is a single switch.
+        faults: faults injected into the link, both ways.
+        seed: seed of the faults.
 
     Raises:
         OfframpError: the link cannot be opened.
@@ -79,7 +79,7 @@ def _on_link(
     faults: Faults,
     seed: int,
 ) -> Worker | CompiledWorker:
-    """A worker whose frames are made in this process."""
+    """A worker whose frames are built in this process."""
     from offramp.nic.compiled_worker import CompiledWorker
     from offramp.nic.worker_library import available
     from offramp.switchgnn.rate import RateControl

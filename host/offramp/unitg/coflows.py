@@ -13,41 +13,42 @@ from offramp.unitg.schedule import Op
 
 
 def codec_of(stages: int, microbatches: int) -> Codec:
-    """Priorities of a pipeline: a layer of the codec is a stage.
+    """Codec of a pipeline's priorities: a layer of the codec is a stage.
 
     Raises:
-        OfframpError: no stage or no microbatch.
+        OfframpError: there is no stage or no microbatch.
     """
     return Codec(microbatches, stages)
 
 
 def transfer_factors(op: Op, sender: int) -> Factors:
-    """Priority factors of what a stage sends its neighbour when ``op`` is done."""
+    """Priority factors of a stage's message to its neighbour after ``op``."""
     return Factors(op.microbatch, CType.PP, sender)
 
 
 def gradient_factors(microbatches: int, stage: int) -> Factors:
-    """Priority factors of the language model's gradients that a stage's device sends: below everything else."""
+    """Priority factors of the language model's gradients from a stage's device: below everything else."""
     return Factors(microbatches - 1, CType.DP, stage)
 
 
 def gated_plan(
     stages: int, microbatches: int, hosts: Mapping[int, int], ports: Sequence[int], queues: int = 8
 ) -> SwitchPlan:
-    """What a switch is told: Hermod's queues, and the gates' roles of each DSCP.
+    """Plan for a switch: Hermod's queues, and the gates' roles of each DSCP.
 
-    The first microbatch closes a gate, the last opens one, with one microbatch the same packets do both; the language
+    The first microbatch closes a gate and the last opens it; with one microbatch the same packets do both. The language
     model's gradients are held.
 
     Args:
-        stages: of the pipeline.
-        microbatches: of an iteration, up to as many as have priorities of their own.
+        stages: stages of the pipeline.
+        microbatches: microbatches of an iteration, up to the number with distinct priorities.
         hosts: ports of the stages' MAC addresses.
-        ports: all of the switch.
-        queues: of each port.
+        ports: all ports of the switch.
+        queues: queues of each port.
 
     Raises:
-        OfframpError: no stage or microbatch, too few queues, or a host at a port that the switch has not.
+        OfframpError: there is no stage or microbatch, there are too few queues, or a host is at a port that the switch
+            lacks.
     """
     codec = codec_of(stages, microbatches)
     made = plan_queues(codec, queues)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the language model's embeddings reach the graph neural network, and the table they wait in (section 3.5)."""
+"""When the graph neural network gets the language model's embeddings, and the table that stores them (section 3.5)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 LADDER: Final = (0.3, 0.2, 0.1, 0.02)
-"""Intervals between synchronisations, of the epochs of the graph neural network."""
+"""Intervals between synchronisations, as fractions of the graph neural network's epochs."""
 MEMORY: Final = 0.8
 PATIENCE: Final = 20
 
@@ -17,7 +17,7 @@ PATIENCE: Final = 20
 class Collaborator:
     """The interval, from a running average of the loss: F_j = 0.8 F_(j-1) + 0.2 L_j.
 
-    Twenty epochs in a row in which F falls shorten it by a step of the ladder; it never grows.
+    Twenty consecutive epochs in which F falls shorten it by a step of the ladder; it never grows.
     """
 
     def __init__(self, epochs: int) -> None:
@@ -29,11 +29,11 @@ class Collaborator:
 
     @property
     def interval(self) -> int:
-        """Epochs between two synchronisations now."""
+        """The present number of epochs between two synchronisations."""
         return self.intervals[self._at]
 
     def observe(self, loss: float) -> None:
-        """The loss of an epoch."""
+        """Record the loss of an epoch."""
         before = self._average
         self._average = loss if before is None else MEMORY * before + (1 - MEMORY) * loss
         self._falls = self._falls + 1 if before is not None and self._average < before else 0
@@ -42,7 +42,7 @@ class Collaborator:
             self._falls = 0
 
     def due(self, epoch: int) -> bool:
-        """Whether embeddings are fetched before epoch ``epoch`` (from 1), counted from when they last were."""
+        """Whether embeddings are fetched before epoch ``epoch`` (from 1), given when they last were."""
         if epoch - 1 - self._last < self.interval:
             return False
         self._last = epoch - 1
@@ -53,7 +53,7 @@ class EmbeddingTable:
     """The newest embedding of each vertex; rows are written and read whole.
 
     Attributes:
-        width: of an embedding.
+        width: width of an embedding.
     """
 
     def __init__(self, vertices: int, width: int) -> None:
@@ -63,16 +63,16 @@ class EmbeddingTable:
         self._lock = threading.Lock()
 
     def put(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
-        """Embeddings ``(b, width)`` of vertices ``(b,)``."""
+        """Store embeddings ``(b, width)`` of vertices ``(b,)``."""
         with self._lock:
             self._rows[ids] = rows
             self._encoded[ids] = True
 
     def features(self, numeric: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """Rows ``(n, width)`` that the graph neural network gets, and how many are embeddings.
+        """Rows ``(n, width)`` for the graph neural network, and how many of them are embeddings.
 
-        A vertex that was never encoded keeps its ``numeric`` features. Embeddings are brought to the mean length of
-        those, so that a change of rows does not change the scale.
+        A vertex that was never encoded keeps its ``numeric`` features. Embeddings are scaled to the mean length of
+        those, so that replacing rows does not change the scale.
         """
         with self._lock:
             rows, encoded = self._rows.clone(), self._encoded.clone()

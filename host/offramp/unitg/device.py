@@ -12,16 +12,16 @@ _QUANTUM_S = 0.001
 
 
 class Device:
-    """Who works beside another on an emulated device progresses half as fast, as on one that is shared."""
+    """On an emulated device, concurrent pieces of work run at half speed each, as on a shared one."""
 
     def __init__(self, settle: Callable[[], None] = lambda: None) -> None:
-        """``settle`` waits for what this thread has launched, where launching is not doing."""
+        """``settle`` waits for what this thread has launched, if launching is asynchronous."""
         self._busy, self._settle = 0, settle
         self._lock = threading.Lock()
 
     @contextmanager
     def work(self, seconds: float = 0.0) -> Iterator[None]:
-        """A piece of work that takes at least ``seconds`` of the device for itself; 0: as long as it takes."""
+        """A piece of work that takes at least ``seconds`` of exclusive use of the device; 0: as long as it takes."""
         self.begin()
         start = time.perf_counter()
         try:
@@ -30,12 +30,12 @@ class Device:
             self.end(start, seconds)
 
     def begin(self) -> None:
-        """Note the time at which work begins."""
+        """Record the time at which work begins."""
         with self._lock:
             self._busy += 1
 
     def end(self, start: float, seconds: float) -> None:
-        """Work that began at ``start`` of :func:`time.perf_counter` is done once it had ``seconds`` of the device."""
+        """Finish work begun at ``start`` of :func:`time.perf_counter` once it has had ``seconds`` of the device."""
         try:
             self._settle()
             now = time.perf_counter()

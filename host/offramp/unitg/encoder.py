@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An encoder of Hugging Face in place of the small language model, with the same exits (specification, section 3.4).
+"""A Hugging Face encoder in place of the small language model, with the same exits (specification, section 3.4).
 
 It is read from a folder that ``save_pretrained`` wrote, with its tokenizer; nothing is downloaded, weights are
-safetensors, and no code of the folder is run. Its own dropout stays off, so that a run repeats.
+safetensors, and no code from the folder is run. Its own dropout stays off, so that a run is repeatable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offramp_base.settings.error import SettingsError
 
 
 def tokenise(folder: str, texts: list[str], length: int) -> tuple[Tokens, int, int]:
-    """``(n, length)`` tokens, padded; the size of the vocabulary; the token of padding.
+    """``(n, length)`` padded tokens; the size of the vocabulary; the padding token.
 
     Raises:
         SettingsError: the folder has no tokenizer, or one without padding.
@@ -52,22 +52,22 @@ def _read(kind: str, folder: str, **options: Any) -> Any:
 
 
 class Encoder(nn.Module):
-    """Embeddings of texts by exit, and class scores of these, as :class:`~offramp.unitg.language_model.LanguageModel`.
+    """Embeddings of texts by exit, and their class scores, like :class:`~offramp.unitg.language_model.LanguageModel`.
 
     Attributes:
-        model: Hugging Face's.
+        model: the Hugging Face model.
         depths: layers until each exit.
 
     Args:
-        folder: of the encoder.
-        tokens: ``(n, length)`` of all texts.
-        pad: token of padding.
+        folder: folder of the encoder.
+        tokens: ``(n, length)`` tokens of all texts.
+        pad: the padding token.
         out: width of the embeddings.
-        classes: of the vertices.
-        seed: of the exits; the encoder's weights are the folder's.
+        classes: number of classes of the vertices.
+        seed: seed of the exits; the encoder's weights come from the folder.
 
     Raises:
-        SettingsError: no encoder is in the folder, one whose layers cannot be found, or one for other or shorter texts.
+        SettingsError: the folder has no encoder, its layers cannot be found, or it is for other or shorter texts.
     """
 
     def __init__(self, folder: str, tokens: Tokens, pad: int, out: int, classes: int, seed: int) -> None:
@@ -103,7 +103,7 @@ class Encoder(nn.Module):
             self.classify = nn.Linear(out, classes)
 
     def forward(self, tokens: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings ``(b, out)`` of exit ``number`` (from 0) and their class scores; layers behind it do not run."""
+        """Embeddings ``(b, out)`` of exit ``number`` (from 0) and their class scores; later layers do not run."""
         with self._cut(self.depths[number]):
             states = self.model(input_ids=tokens, attention_mask=(tokens != self._pad).long()).last_hidden_state
         embedding = self.exits[number](states)
@@ -111,7 +111,7 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _cut(self, depth: int) -> Iterator[None]:
-        """Inside, the encoder has its first layers only."""
+        """Within the block, the encoder has only its first layers."""
         owner, name = self._owner[0]
         setattr(owner, name, nn.ModuleList(self._layers[:depth]))
         try:
@@ -120,7 +120,7 @@ class Encoder(nn.Module):
             setattr(owner, name, nn.ModuleList(self._layers))
 
     def units(self) -> Iterator[Unit]:
-        """The modules at whose borders the model can be paused."""
+        """The modules at whose boundaries the model can be paused."""
         yield "embed", self.model.get_input_embeddings(), False
         for number, layer in enumerate(self._layers, 1):
             yield f"layer {number}", layer, True
@@ -128,19 +128,19 @@ class Encoder(nn.Module):
             yield f"exit {number}", each, True
 
     def compile_dense(self) -> None:
-        """Compile what each layer does; hooks stay outside, so that the model can be paused as before."""
+        """Compile each layer; hooks stay outside, so that the model can be paused as before."""
         for layer in self._layers:
             layer.forward = torch.compile(layer.forward)
 
     def save(self, folder: str, source: str) -> None:
-        """Write encoder and tokenizer as Hugging Face reads them; exits are left out.
+        """Write encoder and tokenizer in Hugging Face's format; exits are left out.
 
         Args:
-            folder: to write to.
-            source: where the tokenizer is.
+            folder: the output folder.
+            source: folder of the tokenizer.
 
         Raises:
-            SettingsError: it cannot be written.
+            SettingsError: the folder cannot be written.
         """
         try:
             self.model.save_pretrained(folder)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PART, _SUM, _ROWS, _GONE = range(4)
 _NEVER = 1 << 62
 _TOGETHER = 256
-"""Texts that are encoded at once when a run has ended."""
+"""Texts that are encoded at a time after a run."""
 _HOME = 0
 """The rank whose table the graph neural network reads."""
 
@@ -38,14 +38,14 @@ _HOME = 0
 @sendable
 @dataclass
 class Progress:
-    """What has become of the fine-tuning.
+    """Progress of the fine-tuning.
 
     Attributes:
-        steps: done.
-        losses: mean over exits, of each step.
-        exit_losses: of each exit that has training vertices, of each step.
-        seconds: on the clock, paused or not.
-        fault: why it ended early.
+        steps: completed steps.
+        losses: loss of each step, the mean over exits.
+        exit_losses: losses of each step by exit with training vertices.
+        seconds: elapsed time, including pauses.
+        fault: reason for an early end.
     """
 
     steps: int = 0
@@ -64,7 +64,7 @@ class Texts:
 
 
 class FineTuner:
-    """One rank's replica. Runs in a thread of its own; the gate decides when.
+    """One rank's replica, in a thread of its own; the gate decides when it runs.
 
     A step learns from texts of every exit (the loss is the mean of the exits' losses, equation 5.1), averages the
     gradients over ranks in rank order, steps, and encodes further texts. Embeddings of all ranks go to the table of
@@ -84,17 +84,18 @@ class FineTuner:
         module_s: float = 0.0,
         precision: str = AS_STORED,
     ) -> None:
-        """Args: as they are named.
+        """Prepare the fine-tuning of one replica.
 
-        model: on the device that it is to be trained on.
-        texts: on the same.
-        batches: who learns from which texts when.
-        mailbox: to and from the other ranks.
-        gate: that decides when.
-        lr: of AdamW.
-        table: at rank 0.
-        module_s: as of :class:`~offramp.unitg.hooks.GateHooks`.
-        precision: as of :func:`~offramp.workers.accelerator.autocast`.
+        Args:
+            model: the model, on the device of its training.
+            texts: the texts, on the same device.
+            batches: texts of each step.
+            mailbox: messages to and from the other ranks.
+            gate: decides when modules run.
+            lr: learning rate of AdamW.
+            table: table of embeddings, at rank 0.
+            module_s: as for :class:`~offramp.unitg.hooks.GateHooks`.
+            precision: as for :func:`~offramp.workers.accelerator.autocast`.
         """
         self.model, self.progress = model, Progress()
         self._texts, self._batches, self._mailbox, self._gate, self._table = texts, batches, mailbox, gate, table
@@ -104,7 +105,7 @@ class FineTuner:
         self._precision, self._device = precision, texts.tokens.device
 
     def run(self, steps: int) -> None:
-        """Do ``steps`` steps, or say in :attr:`progress` why not; nothing is raised."""
+        """Run ``steps`` steps, or record in :attr:`progress` why not; nothing is raised."""
         start = time.perf_counter()
         try:
             with own_stream(self._device):
@@ -120,7 +121,7 @@ class FineTuner:
 
     @torch.no_grad()
     def embeddings(self, width: int) -> torch.Tensor:
-        """``(n, width)`` of all texts by the present weights, each from its vertex's exit; the gate must be open."""
+        """``(n, width)`` embeddings of all texts by the weights, each from its vertex's exit; the gate must be open."""
         rows = torch.zeros(len(self._texts.labels), width)
         for number, group in enumerate(self._batches.groups):
             for ids in torch.split(torch.from_numpy(group), _TOGETHER):
@@ -173,9 +174,9 @@ class FineTuner:
         return [peer for peer in range(ranks) if peer != self._mailbox.rank]
 
     def _average(self, step: int) -> None:
-        """The mean of the gradients: each rank adds up its part in rank order, and tells the others.
+        """Average the gradients: each rank sums its part in rank order, and sends it to the others.
 
-        Parameters that no text of the step went through have no gradient, on any rank.
+        Parameters that no text of the step used have no gradient on any rank.
         """
         ranks, rank = self._batches.ranks, self._mailbox.rank
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
@@ -209,7 +210,7 @@ class FineTuner:
         self._waiting += [(peer, Key(step, _ROWS, False, 0)) for peer in self._peers()]
 
     def _collect(self, *, last: bool = False) -> None:
-        """Put the others' rows of earlier steps into the table; they came before those steps' successors."""
+        """Store the others' rows of earlier steps in the table; they arrived before those steps' successors."""
         for peer, key in self._waiting:
             if last:
                 self._wait(peer, key)
@@ -229,7 +230,7 @@ class FineTuner:
         return payload.view(dtype).to(self._device)
 
     def _wait(self, peer: int, key: Key) -> None:
-        """Until the message is there; others may be paused for as long as the pipeline likes.
+        """Wait for the message; others may be paused for as long as the pipeline requires.
 
         Raises:
             OfframpError: another rank has ended early.

@@ -18,7 +18,7 @@ _KEPT = 200_000
 
 @sendable
 class Interval(NamedTuple):
-    """An interval from ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
+    """Time from ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
 
     name: str
     start: float
@@ -26,14 +26,14 @@ class Interval(NamedTuple):
 
 
 class Gate:
-    """Closed or open; who wants to work on the device passes it before each module.
+    """Closed or open; a thread that wants to use the device passes it before each module.
 
     Pausing a paused model, resuming a running one, or doing either when the model has ended changes nothing. A module
-    that has begun ends: the pause takes effect at its border.
+    that has begun is completed: the pause takes effect at its boundary.
 
     Attributes:
-        intervals: what passed and when, the latest ones.
-        openings: when the gate was open, the latest times; an open end is infinite.
+        intervals: the latest modules that passed, with their times.
+        openings: the latest times during which the gate was open; an open end is infinite.
     """
 
     def __init__(self, device: Device | None = None, *, is_open: bool = False) -> None:
@@ -54,19 +54,19 @@ class Gate:
 
     @property
     def openings(self) -> list[tuple[float, float]]:
-        """When it was open."""
+        """Times during which it was open."""
         with self._changed:
             return [(start, end) for start, end in self._openings]
 
     def pause(self) -> None:
-        """A bubble ends; without effect after :meth:`open_for_good`."""
+        """Close the gate at the end of a bubble; no effect after :meth:`open_for_good`."""
         with self._changed:
             if self._open and not self._for_good:
                 self._open = False
                 self._openings[-1][1] = time.perf_counter()
 
     def resume(self) -> None:
-        """Open the gate: a bubble begins."""
+        """Open the gate at the beginning of a bubble."""
         with self._changed:
             if not self._open:
                 self._open = True
@@ -74,23 +74,23 @@ class Gate:
                 self._changed.notify_all()
 
     def open_for_good(self) -> None:
-        """Open the gate for good: the pipeline has ended."""
+        """Open the gate permanently, since the pipeline has ended."""
         self.resume()
         self._for_good = True
 
     def again(self) -> None:
-        """Close the gate and forget what happened, to be used again."""
+        """Close the gate and clear its history, for another use."""
         self._for_good = False
         self.pause()
 
     def stop(self) -> None:
-        """Tell every thread that waits, or comes later, to end."""
+        """Make everyone who waits, or arrives, end."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def wait(self) -> float:
-        """Wait until it is open; the time at which it was, so that no pause comes in between.
+        """Wait until the gate is open; returns a time at which it was, so that no pause comes in between.
 
         Raises:
             Stopped: the run is over.
@@ -103,7 +103,7 @@ class Gate:
 
     @contextmanager
     def module(self, name: str, seconds: float = 0.0) -> Iterator[None]:
-        """A module's work, once the gate is open; it takes at least ``seconds`` of the device."""
+        """Run a module's work once the gate is open; it takes at least ``seconds`` of the device."""
         start = self.wait()
         with self.device.work(seconds):
             yield
@@ -111,4 +111,4 @@ class Gate:
 
 
 class Stopped(Exception):
-    """The run is over before the language model was done."""
+    """The run ended before the language model was done."""

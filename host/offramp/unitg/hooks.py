@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that make a language model's modules pass the gate, forward and backward (section 3.6)."""
+"""Hooks that make a language model's modules pass the gate, in forward and backward passes (section 3.6)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from offramp.unitg.gate import Gate
 
 Unit = tuple[str, nn.Module, bool]
-"""A module's name, itself, and whether its input has a gradient, so that its backward pass can be held."""
+"""Name of a module, the module, and whether its input has a gradient, so that its backward pass can be held."""
 
 
 class GateHooks:
-    """Every module waits at its border until the gate is open, and notes when it worked.
+    """Makes every module wait at its boundary until the gate is open, and record when it ran.
 
-    The models need not know. ``forward_s`` is the time of an emulated device for a forward pass; a backward pass
-    takes twice as long.
+    The models are unchanged. ``forward_s`` is an emulated device's time for a forward pass; a backward pass takes twice
+    as long.
     """
 
     def __init__(self, gate: Gate, modules: Iterable[Unit], forward_s: float = 0.0) -> None:
@@ -34,12 +34,12 @@ class GateHooks:
             self._attach(*unit)
 
     def remove(self) -> None:
-        """The modules run as before."""
+        """Remove the hooks; the modules run as before."""
         for handle in self._handles:
             handle.remove()
 
     def abandon(self) -> None:
-        """The model has failed; if it did inside a module, that is over."""
+        """Clean up after the model has failed, possibly inside a module."""
         if self._inside:
             self._inside = False
             self._gate.device.end(self._start, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one process gets to do: its stage of the pipeline and its replica of the language model."""
+"""The job of one process: its stage of the pipeline and its replica of the language model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @sendable
 @dataclass(frozen=True)
 class Corpus:
-    """All texts as tokens, what the language model learns from them, and in which batches; ``pad`` fills rows up."""
+    """All texts as tokens, the language model's training targets and batches; ``pad`` fills rows."""
 
     tokens: Tokens
     vocabulary: int
@@ -36,7 +36,7 @@ class Corpus:
     pad: int = PAD
 
     def model(self, settings: UnitgSettings, width: int, classes: int) -> LanguageModel | Encoder:
-        """The language model of the settings, equal on every rank; embeddings of ``width``."""
+        """The language model of the settings, equal on every rank, with embeddings of ``width``."""
         if settings.encoder is not None:
             from offramp.unitg.encoder import Encoder
 
@@ -51,15 +51,15 @@ class UnitgJob:
     """What one rank needs to take part.
 
     Attributes:
-        settings: of the run.
-        place: in the pipeline.
-        layers: of this stage.
+        settings: settings of the run.
+        place: position in the pipeline.
+        layers: layers of this stage.
         widths: input features, hidden widths, classes.
         microbatches: pieces of the graph.
-        features: ``(n, F)`` of the whole graph, at the first stage.
-        labels, masks: of the whole graph, at the last stage: ``(n,)`` and ``(3, n)``.
+        features: ``(n, F)`` features of the whole graph, at the first stage.
+        labels, masks: ``(n,)`` and ``(3, n)`` of the whole graph, at the last stage.
         whole: the graph as a single piece, for the evaluation at the end.
-        corpus: of the language model, where there is one.
+        corpus: texts of the language model, if there is one.
     """
 
     settings: UnitgSettings
@@ -83,10 +83,10 @@ class Planned:
 
 
 def plan(graph: Graph, settings: UnitgSettings) -> Planned:
-    """Cut graph and model, make the texts.
+    """Cut graph and model into pieces, and make the texts.
 
     Raises:
-        OfframpError: settings that do not fit the graph.
+        OfframpError: the settings do not fit the graph.
     """
     if graph.metadata.get("no_labels"):
         raise OfframpError(f"{graph.name}: has no labels; expected a class for each vertex")

@@ -17,12 +17,12 @@ _STD = 0.1
 
 
 def exit_depths(layers: int, exits: int = EXITS) -> list[int]:
-    """Layers that are run until each exit: n/4, n/2, 3n/4, n, rounded up."""
+    """Number of layers up to each exit: n/4, n/2, 3n/4, n, rounded up."""
     return [-(-layers * (i + 1) // exits) for i in range(exits)]
 
 
 class Embed(nn.Module):
-    """Tokens and their places."""
+    """Embeddings of tokens and of their positions."""
 
     def __init__(self, vocabulary: int, length: int, width: int) -> None:
         super().__init__()
@@ -30,13 +30,13 @@ class Embed(nn.Module):
         self.places = nn.Parameter(torch.empty(length, width))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """``(b, t)`` to ``(b, t, width)``."""
+        """Map ``(b, t)`` to ``(b, t, width)``."""
         found: torch.Tensor = self.words(tokens) + self.places[: tokens.shape[1]]
         return found
 
 
 class Attention(nn.Module):
-    """Self-attention of several heads behind a norm, added to its input."""
+    """Multi-head self-attention after a norm, added to its input."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Attention(nn.Module):
         self.into, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """``(b, t, width)``, with ``(b, 1, 1, t)`` which tokens are there."""
+        """``(b, t, width)`` states; the mask ``(b, 1, 1, t)`` marks real tokens."""
         batch, tokens, width = h.shape
         split = self.into(self.norm(h)).view(batch, tokens, 3, self.heads, width // self.heads)
         query, key, value = split.permute(2, 0, 3, 1, 4)
@@ -55,7 +55,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with GELU behind a norm, added to its input."""
+    """Two linear layers with GELU after a norm, added to their input."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -69,23 +69,23 @@ class FeedForward(nn.Module):
 
 
 class Exit(nn.Module):
-    """The linear layer phi_i behind an exit: the first token's state to the vertex's embedding."""
+    """The linear layer phi_i of an exit, from the first token's state to the vertex's embedding."""
 
     def __init__(self, width: int, out: int) -> None:
         super().__init__()
         self.norm, self.linear = nn.LayerNorm(width), nn.Linear(width, out)
 
     def forward(self, h: torch.Tensor) -> torch.Tensor:
-        """``(b, t, width)`` to ``(b, out)``."""
+        """Map ``(b, t, width)`` to ``(b, out)``."""
         result: torch.Tensor = self.linear(self.norm(h[:, 0]))
         return result
 
 
 class LanguageModel(nn.Module):
-    """Embeddings of texts by exit, and class scores of these.
+    """Embeddings of texts by exit, and their class scores.
 
     Attributes:
-        depths: layers until each exit.
+        depths: number of layers up to each exit.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class LanguageModel(nn.Module):
         self.classify = nn.Linear(out, classes)
 
     def forward(self, tokens: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings ``(b, out)`` of exit ``number`` (from 0) and their class scores; layers behind it do not run."""
+        """Embeddings ``(b, out)`` of exit ``number`` (from 0) and their class scores; later layers do not run."""
         mask = (tokens != PAD)[:, None, None, :]
         h = self.embed(tokens)
         for attention, feed_forward in zip(
@@ -111,12 +111,12 @@ class LanguageModel(nn.Module):
         return embedding, self.classify(embedding)
 
     def compile_dense(self) -> None:
-        """Compile what each layer does; hooks stay outside, so that the model can be paused as before."""
+        """Compile each layer; hooks stay outside, so that the model can be paused as before."""
         for layer in (*self.attention, *self.feed_forward):
             layer.forward = torch.compile(layer.forward)
 
     def units(self) -> Iterator[Unit]:
-        """The modules at whose borders the model can be paused."""
+        """The modules at whose boundaries the model can be paused."""
         yield "embed", self.embed, False
         for i, (attention, feed_forward) in enumerate(zip(self.attention, self.feed_forward, strict=True), 1):
             yield f"attention {i}", attention, True
@@ -126,7 +126,7 @@ class LanguageModel(nn.Module):
 
 
 def seeded(seed: int, *sizes: int) -> LanguageModel:
-    """A model whose weights depend on ``seed`` alone; PyTorch's own generator takes no part."""
+    """A model whose weights depend on ``seed`` alone; PyTorch's global generator is not used."""
     with torch.device("meta"):
         model = LanguageModel(*sizes)
     model.to_empty(device="cpu")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which vertices leave the language model where, and in which batches they come (section 3.4)."""
+"""The exit of each vertex from the language model, and the batches of texts (section 3.4)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from offramp_base.wire.objects import sendable
 
 
 def centrality_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
-    """C_1, the lowest degrees, to C_4: quartiles, sizes within one; equal degrees stay in the order of their ids."""
+    """C_1, the lowest degrees, to C_4: quartiles whose sizes differ by at most one; equal degrees keep id order."""
     order = np.argsort(degrees, kind="stable").astype(np.int64)
     return list(np.array_split(order, groups))
 
 
 def random_groups(vertices: int, groups: int = EXITS, seed: int = 0) -> list[IntArray]:
-    """Random groups of the sizes of :func:`centrality_groups`: the ablation."""
+    """Groups of the same sizes that ignore the graph: the ablation."""
     return list(np.array_split(np.random.default_rng(seed).permutation(vertices).astype(np.int64), groups))
 
 
 def mean_depth(groups: list[IntArray], depths: list[int]) -> float:
-    """Layers that a text runs through on average; 62.5 % of all for equal groups of four exits."""
+    """Average number of layers that a text passes; 62.5 % of all for equal groups of four exits."""
     sizes = [len(group) for group in groups]
     return sum(size * depth for size, depth in zip(sizes, depths, strict=True)) / max(1, sum(sizes))
 
@@ -33,14 +33,14 @@ def mean_depth(groups: list[IntArray], depths: list[int]) -> float:
 @sendable
 @dataclass(frozen=True)
 class Batches:
-    """The texts of every step: of each group some training vertices to learn from, and some others to encode.
+    """The texts of every step: from each group some training vertices to learn from, and some others to encode.
 
     Attributes:
         groups: vertices by exit.
-        train: ``(n,)`` bool.
-        size: texts of a group that one rank takes in one step, of each kind.
-        ranks: of data parallelism.
-        seed: of the order.
+        train: ``(n,)`` bool mask of training vertices.
+        size: texts of each kind that one rank takes from a group in one step.
+        ranks: number of data-parallel ranks.
+        seed: seed of the order.
     """
 
     groups: list[IntArray]
@@ -50,15 +50,15 @@ class Batches:
     seed: int
 
     def steps_of_epoch(self) -> int:
-        """Steps in which every vertex is encoded at least once."""
+        """Number of steps in which every vertex is encoded at least once."""
         return -(-max(len(group) for group in self.groups) // (self.size * self.ranks))
 
     def learn(self, step: int, exit_: int, rank: int) -> IntArray:
-        """Training vertices of a group; the same number on all ranks, none where the group has none."""
+        """Training vertices of a group, the same number on all ranks; none if the group has none."""
         return self._pick(self.groups[exit_][self.train[self.groups[exit_]]], step, exit_, rank)
 
     def encode(self, step: int, exit_: int, rank: int) -> IntArray:
-        """Vertices of a group in turn."""
+        """Vertices of a group, in turn."""
         return self._pick(self.groups[exit_], step, exit_, rank)
 
     def exits(self) -> list[int]:

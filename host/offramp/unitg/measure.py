@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain from interleaving: both phases one after the other against both at once, in one run, in turn (U5)."""
+"""The benefit of interleaving: both phases in sequence compared with both at once, alternating in one run (U5)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ _WARM_UP = 2
 
 @dataclass(frozen=True)
 class Round:
-    """One round: the same work in each way, ``epochs`` iterations and ``lm_steps`` steps.
+    """One round: the same work in each mode, ``epochs`` iterations and ``lm_steps`` steps.
 
     Attributes:
-        gnn_s, lm_s: of each phase by itself; one after the other takes their sum.
-        interleaved_s, colocated_s: of both, until the later one is done.
-        iteration_s: medians of an iteration alone, and while the language model ran: in bubbles, beside it.
+        gnn_s, lm_s: seconds of each phase by itself; in sequence they take the sum.
+        interleaved_s, colocated_s: seconds of both, until the later one is done.
+        iteration_s: median seconds of an iteration alone, with the language model in bubbles, and with it beside the
+            pipeline.
     """
 
     gnn_s: float
@@ -45,14 +46,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Rounds of a run; the numbers that matter are medians over them."""
+    """Rounds of a run; the relevant numbers are medians over them."""
 
     epochs: int
     lm_steps: int
     rounds: list[Round]
 
     def saving(self) -> float:
-        """Share of the time that interleaving saves against one phase after the other."""
+        """Fraction of the time that interleaving saves compared with the phases in sequence."""
         return median(1 - r.interleaved_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def saving_colocated(self) -> float:
@@ -83,7 +84,7 @@ class Measurement:
 @sendable
 @dataclass(frozen=True)
 class Task:
-    """How much to measure; ``lm_steps`` None takes as many as fill the bubbles to ``fill``."""
+    """Amount of work to measure; if ``lm_steps`` is None, the steps fill the bubbles to the fraction ``fill``."""
 
     rounds: int
     lm_steps: int | None = None
@@ -93,7 +94,7 @@ class Task:
 def measure(
     graph: Graph, settings: UnitgSettings, task: Task, on_round: Callable[[int], None] = lambda _: None
 ) -> Measurement | None:
-    """Measure; None in processes of torchrun or srun other than rank 0.
+    """Measure; returns None in processes of torchrun or srun other than rank 0.
 
     Raises:
         OfframpError: the settings do not fit the graph, a worker died, or the language model failed.
@@ -124,7 +125,7 @@ def measure_rank(group: Group, item: tuple[UnitgJob, Task], report: Callable[[An
 
 
 class _Bench:
-    """Repeats parts of a run, all ranks in step."""
+    """Repeats parts of a run, with all ranks in step."""
 
     def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:
         self._group, self._job, self._rank = group, job, rank
@@ -135,7 +136,7 @@ class _Bench:
         return time.perf_counter()
 
     def pipeline(self, epochs: int) -> list[float]:
-        """Seconds of each iteration, until all ranks have done it."""
+        """Seconds of each iteration, until all ranks have completed it."""
         taken = []
         for _ in range(epochs):
             start = time.perf_counter()
@@ -184,7 +185,7 @@ class _Bench:
         return max(1, int(least))
 
     def round(self, steps: int) -> Round:
-        """Do the same work once in each way, timed."""
+        """The same work in each mode."""
         epochs = self._job.settings.epochs
         gnn_s, alone = self.alone(epochs)
         lm_s = self.language_model(steps)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph cut into microbatches by affinity: near vertices together, sizes within one (section 3.3)."""
+"""Division of the graph into microbatches by affinity: near vertices together, sizes within one (section 3.3)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from offramp.graph.data import Graph
 
 CLUSTER = 256
-"""Vertices of a cluster inside a microbatch: near rows for the sums over neighbours."""
+"""Vertices per cluster inside a microbatch; clusters keep rows near that are summed together."""
 CANDIDATES = 48
-"""Vertices of a part that are looked at for a swap."""
+"""Vertices of a part that are considered for a swap."""
 
 
 @sendable
 @dataclass(frozen=True, slots=True)
 class Microbatch:
-    """A piece of the graph without the edges that leave it; ``n`` vertices.
+    """A piece of the graph with ``n`` vertices, without the edges that leave it.
 
     Attributes:
         ids: ``(n,)`` int64 vertices of the whole graph.
         adjacency: ``(n, n)`` float32 CSR of ones with self-loops.
-        degree: ``(n,)`` int64 neighbours that are left.
+        degree: ``(n,)`` int64 number of remaining neighbours.
     """
 
     ids: IntArray
@@ -42,11 +42,11 @@ class Microbatch:
 
 
 def affinity_split(graph: Adjacency, count: int, seed: int = 0) -> list[IntArray]:
-    """Vertices of ``count`` microbatches: every vertex in one, sizes within one, few edges cut.
+    """Vertices of ``count`` microbatches: every vertex in exactly one, sizes within one, few edges cut.
 
-    METIS makes the parts where it is installed, breadth-first search otherwise; they are evened out by the moves that
-    cut least, and then by swaps of two vertices. Where none helps, no more edges are cut than by a random split
-    of these sizes on average. Inside a part the clusters of a finer METIS partition lie together.
+    METIS makes the parts if it is installed, breadth-first search otherwise; they are balanced by the moves that cut
+    least, and then improved by swaps of two vertices. When no swap helps, at most as many edges are cut as by an
+    average random split of these sizes. Inside a part, the clusters of a finer METIS partition are contiguous.
 
     Raises:
         OfframpError: a microbatch would be empty.
@@ -65,13 +65,13 @@ def affinity_split(graph: Adjacency, count: int, seed: int = 0) -> list[IntArray
 
 
 def random_split(vertices: int, count: int, seed: int = 0) -> list[IntArray]:
-    """Microbatches of the same sizes that do not look at the edges: what affinity is compared with."""
+    """Microbatches of the same sizes that ignore the edges, with which affinity is compared."""
     order = np.random.default_rng(seed).permutation(vertices).astype(np.int64)
     return [np.sort(part) for part in np.array_split(order, count)]
 
 
 def affinity_order(graph: Adjacency, seed: int = 0) -> IntArray:
-    """All vertices, those of a METIS cluster next to each other; connections stay as they are."""
+    """All vertices, with those of a METIS cluster adjacent; connections are unchanged."""
     n = len(graph.indptr) - 1
     clusters = -(-n // CLUSTER)
     if clusters == 1 or not available():
@@ -81,7 +81,7 @@ def affinity_order(graph: Adjacency, seed: int = 0) -> IntArray:
 
 
 def cut_edges(graph: Adjacency, split: list[IntArray]) -> int:
-    """Edges between microbatches, which training does not see."""
+    """Number of edges between microbatches, which training ignores."""
     part = owner(graph, split)
     return int((part[rows_of(graph.indptr)] != part[graph.indices]).sum()) // 2
 
@@ -108,7 +108,7 @@ def make_microbatches(graph: Graph, split: list[IntArray]) -> list[Microbatch]:
 
 
 def _by_search(graph: Adjacency, count: int) -> IntArray:
-    """Consecutive stretches of a breadth-first order."""
+    """Consecutive pieces of a breadth-first order."""
     n = len(graph.indptr) - 1
     matrix = sp.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
     order = sp.csgraph.reverse_cuthill_mckee(matrix, symmetric_mode=True)
@@ -118,7 +118,7 @@ def _by_search(graph: Adjacency, count: int) -> IntArray:
 
 
 def _evened(graph: Adjacency, part: IntArray, count: int) -> IntArray:
-    """Sizes within one: vertices move to parts that lack some, those first that gain or lose least."""
+    """Balance sizes to within one: vertices move to parts that lack some, starting with the best gain."""
     n = len(part)
     sizes = np.bincount(part, minlength=count)
     wanted = np.full(count, n // count)
@@ -138,7 +138,7 @@ def _evened(graph: Adjacency, part: IntArray, count: int) -> IntArray:
 
 
 def _swapped(graph: Adjacency, part: IntArray, count: int) -> IntArray:
-    """Swap the two vertices that gain most, among the best of each pair of parts, until none gains."""
+    """Swap the two vertices with the greatest gain, among the best of each pair of parts, until no swap gains."""
     near = _near(graph, part, count)
     pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
     for _ in range(len(part)):
@@ -156,7 +156,7 @@ def _swapped(graph: Adjacency, part: IntArray, count: int) -> IntArray:
 
 
 def _best_swap(graph: Adjacency, part: IntArray, near: IntArray, a: int, b: int) -> tuple[int, tuple[int, int]]:
-    """What the best swap between two parts gains, and its vertices."""
+    """Gain of the best swap between two parts, and its vertices."""
     ends, gains = [], []
     for own, other in ((a, b), (b, a)):
         members = np.flatnonzero(part == own)
@@ -173,7 +173,7 @@ def _best_swap(graph: Adjacency, part: IntArray, near: IntArray, a: int, b: int)
 
 
 def _near(graph: Adjacency, part: IntArray, count: int) -> IntArray:
-    """``(n, count)`` neighbours of each vertex in each part."""
+    """``(n, count)`` number of neighbours of each vertex in each part."""
     near = np.zeros((len(part), count), np.int64)
     np.add.at(near, (rows_of(graph.indptr), part[graph.indices]), 1)
     return near

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One stage of the pipeline: F-then-B over the microbatches, states and gradients to and from its neighbours."""
+"""One stage of the pipeline: F-then-B over the microbatches, exchanging states and gradients with its neighbours."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Done(NamedTuple):
 
 
 class Stage:
-    """A rank's layers and its way to its neighbours.
+    """A rank's layers and its connection to its neighbours.
 
     Attributes:
         spans: operations of the training passes, the latest iterations.
-        live: most microbatches whose activations were held at once.
+        live: largest number of microbatches whose activations were held at once.
     """
 
     def __init__(self, job: UnitgJob, mailbox: Mailbox, gate: Gate, device: torch.device | None = None) -> None:
@@ -69,7 +69,7 @@ class Stage:
         self.live = 0
 
     def use(self, features: torch.Tensor) -> None:
-        """Take other input features ``(n, F)`` from now on; at the first stage."""
+        """Use other input features ``(n, F)`` from now on; at the first stage."""
         self._features = [features[ids.cpu()].to(self._device, self._dtype) for ids in self._ids]
 
     def numeric(self) -> torch.Tensor:
@@ -77,7 +77,7 @@ class Stage:
         return dense(as_features(self._job.features, self._dtype))
 
     def iteration(self, step: int) -> list[float]:
-        """One step of the weights; at the last stage the loss and the right vertices of each split, else zeros."""
+        """Make one step of the weights; the last stage returns loss and correct vertices per split, others zeros."""
         model = self.part.model
         model.train()
         model.dropout.step = step
@@ -99,12 +99,12 @@ class Stage:
 
     @torch.no_grad()
     def evaluate(self, step: int) -> list[float]:
-        """Run the forward half of :meth:`iteration` over the same pieces without dropout, or over the whole graph."""
+        """Run the forward half of :meth:`iteration` without dropout, over the same pieces or over the whole graph."""
         return self._evaluate(step, list(zip(range(len(self._views)), self._views, self._ids, strict=True)))
 
     @torch.no_grad()
     def evaluate_whole(self, step: int) -> list[float]:
-        """Evaluation with the edges between microbatches."""
+        """Evaluate with the edges between microbatches."""
         whole = self._job.whole
         ids = torch.from_numpy(whole.ids).to(self._device)
         if self._features:
@@ -166,7 +166,7 @@ class Stage:
         return Block(piece.adjacency, targets, piece.ids, piece.degree, self._dtype, self._device)
 
     def _timed(self, step: int, op: Op, seconds: float, work: Callable[[], T]) -> T:
-        """``work`` on the device; at the borders of bubbles the gate turns."""
+        """Run ``work`` on the device; the gate opens and closes at the boundaries of bubbles."""
         if self._place.pauses_before(op):
             self._gate.pause()
         start = time.perf_counter()
@@ -178,7 +178,7 @@ class Stage:
         return result
 
     def _score(self, scores: torch.Tensor, ids: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
-        """The sum of the losses of a piece's training vertices, 0 where it has none."""
+        """The sum of the losses of a piece's training vertices, 0 if it has none."""
         labels, masks = self._labels[ids], self._masks[:, ids]
         total = nn.functional.cross_entropy(scores[masks[0]], labels[masks[0]], reduction="sum")
         right = scores.detach().argmax(1) == labels

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process of a run: a stage of the pipeline, and beside it a replica of the language model in a thread."""
+"""One process of a run: a stage of the pipeline, and next to it a replica of the language model in a thread."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class Rank:
-    """Stage, gate and language model of one device; a context, so that no thread outlives it.
+    """Stage, gate and language model of one device; a context manager, so that no thread outlives it.
 
     Attributes:
-        stage: of the pipeline.
-        gate: between the two.
-        tuner: of the language model; None where there is none.
-        table: of embeddings, at the first stage.
+        stage: stage of the pipeline.
+        gate: gate between the two.
+        tuner: fine-tuner of the language model; None if there is none.
+        table: table of embeddings, at the first stage.
     """
 
     def __init__(self, group: Group, job: UnitgJob) -> None:
@@ -86,13 +86,13 @@ class Rank:
                 self._lm_mailbox.close()
 
     def start_lm(self, steps: int) -> None:
-        """Let the language model do ``steps`` more, whenever the gate is open."""
+        """Let the language model make ``steps`` more steps, whenever the gate is open."""
         if self.tuner is not None:
             self._thread = threading.Thread(target=self.tuner.run, args=(steps,), daemon=True)
             self._thread.start()
 
     def finish_lm(self) -> None:
-        """Open the gate for good, and wait until the language model is done."""
+        """Open the gate permanently, and wait until the language model is done."""
         self.gate.open_for_good()
         if self._thread is not None:
             self._thread.join()
@@ -100,17 +100,17 @@ class Rank:
 
     @property
     def lm_runs(self) -> bool:
-        """Whether the language model still has something to do."""
+        """Whether the language model still has work."""
         return self._thread is not None and self._thread.is_alive()
 
     def ready(self) -> None:
-        """Before the first iteration: a first stage has work at once, the others are in a bubble."""
+        """Prepare for the first iteration: the first stage has work at once, the others are in a bubble."""
         self.gate.again()
         if not self._job.place.first:
             self.gate.resume()
 
     def save(self) -> None:
-        """Write the embeddings and the encoder, where the settings name places; at rank 0, when the model has ended.
+        """Write the embeddings and the encoder at rank 0, if the settings name paths, after the model has ended.
 
         Raises:
             SettingsError: a file cannot be written.
@@ -128,7 +128,7 @@ class Rank:
             tuner.model.save(settings.save_encoder, settings.encoder)
 
     def record(self) -> StageRecord:
-        """What was done so far."""
+        """Record of what was done so far."""
         lm = self._lm_mailbox
         return StageRecord(
             self._job.place,

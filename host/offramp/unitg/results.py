@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of UniTG yields."""
+"""Results of a UniTG run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offramp_base.wire.objects import sendable
 class UnitgEpoch(ScoredEpoch):
     """One epoch of the graph neural network.
 
-    ``embedded`` vertices had an embedding of the language model as features; new ones come ``interval`` epochs later.
+    ``embedded`` vertices had an embedding of the language model as features; new ones arrive ``interval`` epochs later.
     """
 
     embedded: int = 0
@@ -29,17 +29,17 @@ class UnitgEpoch(ScoredEpoch):
 @sendable
 @dataclass(frozen=True)
 class StageRecord:
-    """What one stage did.
+    """Record of one stage.
 
     Attributes:
-        place: in the pipeline.
+        place: position in the pipeline.
         spans: operations of training passes.
-        openings: when its language model might run.
-        modules: what of the language model ran, and when.
-        live: most microbatches whose activations were held.
-        traffic: with neighbouring stages.
-        lm_traffic: of the language model: gradients and embeddings.
-        progress: of the language model.
+        openings: times at which its language model could run.
+        modules: modules of the language model that ran, with their times.
+        live: largest number of microbatches whose activations were held.
+        traffic: traffic with neighbouring stages.
+        lm_traffic: traffic of the language model: gradients and embeddings.
+        progress: progress of the language model.
     """
 
     place: Place
@@ -52,7 +52,7 @@ class StageRecord:
     progress: Progress
 
     def idle_share(self) -> float:
-        """Share of the time from the first to the last operation in which the stage did not compute."""
+        """Fraction of the time from the first to the last operation in which the stage did not compute."""
         if not self.spans:
             return 0.0
         busy = sum(done.end - done.start for done in self.spans)
@@ -61,12 +61,12 @@ class StageRecord:
 
 @dataclass
 class UnitgResult(RunResult[UnitgEpoch]):
-    """A finished run; ``seconds`` last until the language model is done too.
+    """A finished run; ``seconds`` lasts until the language model is done, too.
 
     Attributes:
         stages: in rank order.
-        gnn_seconds: from the start of the first epoch to the end of the last.
-        whole: accuracy of training, validation and test vertices at the end, with the edges between microbatches.
+        gnn_seconds: time from the start of the first epoch to the end of the last.
+        whole: final accuracy of training, validation and test vertices, with the edges between microbatches.
     """
 
     stages: list[StageRecord]
@@ -82,7 +82,7 @@ class UnitgResult(RunResult[UnitgEpoch]):
         return {"gnn_seconds": self.gnn_seconds}
 
     def parts(self) -> dict[str, Any]:
-        """The language model and each stage, without the single operations."""
+        """The language model and each stage, without individual operations."""
         progress = self.stages[0].progress
         return {
             "lm": {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole run of UniTG: plan, start the processes, train both models at once, gather what they did."""
+"""A complete UniTG run: plan, start the processes, train both models at once, gather the results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OnEpoch = Callable[[UnitgEpoch], None]
 
 @dataclass(frozen=True)
 class BothModels(RankResult[UnitgEpoch, StageRecord]):
-    """What rank 0 brings back of both models.
+    """Rank 0's results of both models.
 
     Attributes:
-        gnn_seconds: from the start of the first epoch to the end of the last.
-        whole: accuracies at the end, with the edges between microbatches.
+        gnn_seconds: time from the start of the first epoch to the end of the last.
+        whole: final accuracies, with the edges between microbatches.
     """
 
     gnn_seconds: float
@@ -39,11 +39,11 @@ class BothModels(RankResult[UnitgEpoch, StageRecord]):
 
 
 def train_unitg(graph: Graph, settings: UnitgSettings, on_epoch: OnEpoch = lambda _: None) -> UnitgResult | None:
-    """Train both models; the result, or None in processes of torchrun or srun other than rank 0.
+    """Train both models; returns the result, or None in processes of torchrun or srun other than rank 0.
 
     Args:
-        graph: what ``settings.graph`` names.
-        settings: of the run.
+        graph: the graph that ``settings.graph`` names.
+        settings: settings of the run.
         on_epoch: called after each epoch of the graph neural network.
 
     Raises:
@@ -61,7 +61,7 @@ def train_unitg(graph: Graph, settings: UnitgSettings, on_epoch: OnEpoch = lambd
 
 
 def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> BothModels | None:
-    """One rank's whole run; rank 0 reports every epoch and returns what all did."""
+    """One rank's whole run; rank 0 reports every epoch and returns everyone's results."""
     settings = job.settings
     with Rank(group, job) as rank:
         steps = settings.lm_epochs * job.corpus.batches.steps_of_epoch() if job.corpus else 0
@@ -100,7 +100,7 @@ class Epochs(EpochLoop[UnitgEpoch]):
         self._numeric = rank.stage.numeric() if rank.table is not None else None
 
     def epoch(self, number: int) -> UnitgEpoch:
-        """One iteration of the pipeline, with embeddings of the language model as features where they are due."""
+        """Make one iteration of the pipeline, after fetching embeddings as features if they are due."""
         settings, rank = self._job.settings, self._rank
         start = time.perf_counter()
         first = settings.mode == SEQUENTIAL and number == 1

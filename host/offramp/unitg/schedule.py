@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""F-then-B over microbatches (GPipe), and the borders of its bubbles (specification, sections 3.3 and 3.6)."""
+"""F-then-B over microbatches (GPipe), and the boundaries of its bubbles (specification, sections 3.3 and 3.6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_base.wire.objects import sendable
 
 @sendable
 class Op(NamedTuple):
-    """What a stage does with one microbatch."""
+    """Operation of a stage on one microbatch."""
 
     backward: bool
     microbatch: int
@@ -22,7 +22,7 @@ class Op(NamedTuple):
 @sendable
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stage among ``stages``, with ``microbatches`` in an iteration."""
+    """A stage among ``stages``, with ``microbatches`` per iteration."""
 
     stage: int
     stages: int
@@ -54,7 +54,7 @@ class Place:
 
 
 def split_layers(layers: int, stages: int) -> list[range]:
-    """Layers (from 1) of each stage: consecutive, as even as can be, the longer ones first.
+    """Layers (from 1) of each stage: consecutive, as even as possible, the longer ones first.
 
     Raises:
         OfframpError: a stage would have none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides a run of UniTG; a run can be repeated from these alone."""
+"""All settings that determine a UniTG run; a run can be repeated from these alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
-"""The language model in bubbles; beside the pipeline whenever it likes; before the pipeline begins; not at all."""
+"""The language model runs in bubbles; beside the pipeline at any time; before the pipeline; not at all."""
 EXIT_RULES: Final = {"centrality": "of their vertices", "random": "", "none": "all at the end"}
 _LM = "Language model"
 _MOST_LAYERS = 1024
@@ -44,9 +44,9 @@ _MOST_LAYERS = 1024
 class UnitgSettings(GraphSettings):
     """Settings of a run.
 
-    ``text`` is as :func:`offramp.unitg.text.vertex_texts` takes it. ``microbatches`` None leaves them to the auto
-    scheduler. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long and
-    a backward pass twice as long, ``lm_ms`` the same for a module of the language model.
+    ``text`` is an argument of :func:`offramp.unitg.text.vertex_texts`. If ``microbatches`` is None, the auto scheduler
+    chooses. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long and a
+    backward pass twice as long, ``lm_ms`` the same for a module of the language model.
     """
 
     text: Annotated[
@@ -64,8 +64,7 @@ class UnitgSettings(GraphSettings):
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float,
-        Field("Emulate devices on which a stage's forward pass of a microbatch takes this many milliseconds", least=0),
+        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes this long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
@@ -98,25 +97,19 @@ class UnitgSettings(GraphSettings):
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
-        Field("Where texts leave it", choices=EXIT_RULES),
+        Field("Exits at which texts leave the language model", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
     lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64
     lm_heads: Annotated[int, Field("Heads of its attention", least=1)] = 4
-    lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
+    lm_length: Annotated[int, Field("Maximum tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
     lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
-    lm_ms: Annotated[
-        float,
-        Field(
-            "Emulate devices on which a forward pass of a module of the language model takes this many milliseconds",
-            least=0,
-        ),
-    ] = 0.0
+    lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Refuse settings that cannot be run.
 
         Raises:
             SettingsError: names the field and what it takes.
@@ -138,12 +131,12 @@ class UnitgSettings(GraphSettings):
 
     @property
     def aggregator(self) -> str:
-        """Sums of gcn: its paper's."""
+        """The aggregator of gcn, that of its paper."""
         return "gcn"
 
     @property
     def heads(self) -> int:
-        """Attention heads of gat."""
+        """Number of attention heads of gat."""
         return 1
 
     @property
@@ -152,10 +145,10 @@ class UnitgSettings(GraphSettings):
         return self.mode != ALONE
 
     def microbatches_of(self, vertices: int) -> int:
-        """The number that is asked for, or what the auto scheduler takes.
+        """The requested number, or the auto scheduler's choice.
 
         Raises:
-            SettingsError: more than vertices.
+            SettingsError: there are fewer vertices.
         """
         count = self.microbatches or min(vertices, automatic_microbatches(vertices, self.stages))
         if count > vertices:
@@ -167,5 +160,5 @@ class UnitgSettings(GraphSettings):
         return model_widths(self, features, classes)
 
     def make_model(self, widths: Sequence[int]) -> Model:
-        """The graph neural network, from the seed alone: equal on every stage."""
+        """The graph neural network, initialised from the seed alone, so that it is equal on every stage."""
         return make_model(self, widths)

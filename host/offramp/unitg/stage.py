@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class StageModel:
-    """Layers ``layers`` of a model; the first stage also encodes, the last one reads out.
+    """Layers ``layers`` of a model; the first stage also encodes, the last one also reads out.
 
-    What goes from stage to stage is ``(n, w)``: the state, and beside it ``h^0`` where layers look at it.
+    Stages pass ``(n, w)`` to each other: the state, followed by ``h^0`` if layers use it.
     """
 
     def __init__(self, model: Model, layers: range, *, spare: bool = True) -> None:
-        """``spare``: drop the other stages' weights."""
+        """``spare``: whether to drop the other stages' weights."""
         self.model = model
         self._layers = layers
         self.first, self.last = layers[0] == 1, layers[-1] == model.layers
@@ -41,7 +41,7 @@ class StageModel:
                     parameter.requires_grad = False
 
     def forward(self, x: Features, view: View) -> torch.Tensor:
-        """Input features or the state before the first layer, to the state behind the last layer or class scores."""
+        """Map input features or the state before the first layer to the state after the last layer or class scores."""
         model, first = self.model, None
         h: Features = model.encode(x) if self.first else x
         if model.uses_first:

@@ -33,11 +33,11 @@ Tokens = npt.NDArray[np.int32]
 def vertex_texts(graph: Graph, source: str, words: int, seed: int) -> list[str]:
     """A text of up to ``words`` words for each vertex.
 
-    ``features``: the names of its largest features that stand out, as a bag of words has them; ``topics``: words drawn
-    from its class's vocabulary and from one that all share; anything else is a file with a line for each vertex.
+    ``features``: the names of its largest outstanding features, as in a bag of words; ``topics``: words drawn from its
+    class's vocabulary and from a shared one; anything else is a file with one line per vertex.
 
     Raises:
-        OfframpError: the graph has no features of its own, or the file does not fit the graph.
+        OfframpError: the graph has no features of its own, or the file does not match the graph.
     """
     if source == FEATURES:
         if graph.metadata.get("degree_features"):
@@ -52,7 +52,7 @@ def vertex_texts(graph: Graph, source: str, words: int, seed: int) -> list[str]:
 
 
 def tokenise(texts: list[str], length: int) -> tuple[Tokens, int]:
-    """``(n, length)`` tokens behind a start token, padded; and the size of the vocabulary."""
+    """``(n, length)`` padded tokens after a start token; and the size of the vocabulary."""
     split = [re.findall(r"\w+", text.lower())[: length - 1] for text in texts]
     counts = Counter(word for words in split for word in words)
     known = {word: UNKNOWN + 1 + i for i, (word, _) in enumerate(counts.most_common(MOST_WORDS))}
@@ -64,7 +64,7 @@ def tokenise(texts: list[str], length: int) -> tuple[Tokens, int]:
 
 
 def _feature_words(graph: Graph, words: int) -> list[str]:
-    """Columns above their mean, the farthest first."""
+    """Names of the columns above their mean, the farthest first."""
     texts = []
     if sp.issparse(graph.features):
         matrix = sp.csr_matrix(graph.features)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When each stage of a pipeline computes, if nothing else does: times, idle windows, and what they add up to."""
+"""Times at which each stage of a pipeline computes if nothing interferes, idle windows, and their totals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One operation of a stage, from ``start`` to ``end``, in the unit of the times that were given."""
+    """One operation of a stage, from ``start`` to ``end``, in the unit of the given times."""
 
     op: Op
     start: float
@@ -36,16 +36,16 @@ class Timetable:
         return max(stage[-1].end for stage in self.spans)
 
     def busy(self, stage: int) -> float:
-        """How long a stage computes."""
+        """Time during which a stage computes."""
         return sum(span.end - span.start for span in self.spans[stage])
 
     def bubble(self) -> float:
-        """Share of all stages' time in which they are idle: (P - 1) / (M + P - 1) for equal stages."""
+        """Fraction of all stages' time in which they are idle: (P - 1) / (M + P - 1) for equal stages."""
         busy = sum(self.busy(stage) for stage in range(len(self.spans)))
         return 1 - busy / (len(self.spans) * self.makespan)
 
     def windows(self, stage: int) -> list[Window]:
-        """When a stage is idle, from 0 to the makespan."""
+        """Windows in which a stage is idle, from 0 to the makespan."""
         at, found = 0.0, []
         for span in self.spans[stage]:
             if span.start - at > _NOTHING:
@@ -56,7 +56,7 @@ class Timetable:
         return found
 
     def live(self, stage: int) -> int:
-        """Most microbatches whose activations a stage holds at once."""
+        """Largest number of microbatches whose activations a stage holds at once."""
         most = held = 0
         for span in self.spans[stage]:
             held += -1 if span.op.backward else 1
@@ -69,10 +69,10 @@ def timetable(
 ) -> Timetable:
     """F-then-B where stage s takes ``forward[s]`` and ``backward[s]`` for a microbatch.
 
-    ``transfer`` is what it takes to hand a microbatch to a neighbour; a line carries one at a time, each way.
+    ``transfer`` is the time to send a microbatch to a neighbour; a link carries one at a time in each direction.
 
     Raises:
-        OfframpError: no stage, no microbatch, or a time that is negative.
+        OfframpError: there is no stage or microbatch, or a time is negative.
     """
     stages = len(forward)
     if stages < 1 or len(backward) != stages or microbatches < 1:

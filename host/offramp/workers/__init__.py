@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a job: groups, launching, mailboxes, sums, rates, and what they count."""
+"""The processes of a job: groups, launching, mailboxes, sums, rates, and counters."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a rank computes: in main memory or on a GPU, and how tensors get from one to the other for what travels.
+"""The device on which a rank computes, and copies of tensors between it and main memory for sending.
 
-Networks, switches and cards are reached from main memory, so what leaves a GPU leaves by pinned memory, on a stream
-of its own: the copy waits for what was launched before it, and not for what other threads launch meanwhile.
+Networks, switches and cards are reached from main memory, so data leaves a GPU through pinned memory, on a separate
+stream: the copy waits for what was launched before it, but not for what other threads launch meanwhile.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _ROW: Final = 64
 def open_device(name: str, group: Group) -> torch.device:
     """The device of this rank; all ranks of ``group`` call it together, with the same name.
 
-    The ranks of a machine take its GPUs in turn and share them where there are fewer. Where each has one for itself,
-    the group's collectives on tensors of GPUs run over NCCL from now on.
+    The ranks of a machine take its GPUs in turn and share them if there are fewer. If each has its own, the group's
+    collectives on GPU tensors run over NCCL from now on.
 
     Raises:
-        SettingsError: ``cuda``, and PyTorch finds no GPU on this rank's machine.
+        SettingsError: the name is ``cuda``, and PyTorch finds no GPU on this rank's machine.
     """
     if name == CPU:
         return torch.device(CPU)
@@ -50,21 +50,21 @@ def open_device(name: str, group: Group) -> torch.device:
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """Matrix products in bfloat16 inside, where ``precision`` says so; weights and sums stay as they are."""
+    """Compute matrix products within the block in bfloat16 if ``precision`` says so; weights and sums are as before."""
     if precision == AS_STORED:
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16)
 
 
 def wait_for(device: torch.device) -> None:
-    """Until what this thread has launched on a GPU is done."""
+    """Wait until what this thread has launched on a GPU is done."""
     if device.type == CUDA:
         torch.cuda.current_stream(device).synchronize()
 
 
 @contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
-    """On a GPU let this thread launch on a stream of its own inside, behind what was launched before."""
+    """On a GPU, give this thread its own stream within the block, ordered after what was launched before."""
     if device.type != CUDA:
         yield
         return
@@ -76,7 +76,7 @@ def own_stream(device: torch.device) -> Iterator[None]:
 
 
 def to_host(values: torch.Tensor) -> torch.Tensor:
-    """``values`` in main memory: the same tensor, or a pinned copy of what is on a GPU."""
+    """``values`` in main memory: the same tensor, or a pinned copy of a GPU's tensor."""
     if not values.is_cuda:
         return values
     stream = _copies(values.device)

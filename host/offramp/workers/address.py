@@ -18,10 +18,10 @@ _SIOCGIFADDR: Final = 0x8915
 
 
 def local_address(where: str | None = None) -> str:
-    """Address of an interface, or the address itself; by default GLOO_SOCKET_IFNAME's, or that towards MASTER_ADDR.
+    """Address of an interface, or the address itself; by default that of GLOO_SOCKET_IFNAME, or towards MASTER_ADDR.
 
     Raises:
-        OfframpError: no such interface, or it has no address.
+        OfframpError: the interface does not exist, or has no address.
     """
     where = where or os.environ.get("GLOO_SOCKET_IFNAME")
     if where is None:
@@ -59,10 +59,10 @@ def _of_interface(name: str) -> str:
 
 
 def interface_towards(host: str) -> str | None:
-    """The interface whose address other machines see on the way to ``host``; None where it has none of its own.
+    """The interface whose address other machines see on the way to ``host``; None if it has no interface of its own.
 
     Raises:
-        OfframpError: there is no way to the host.
+        OfframpError: there is no route to the host.
     """
     address = _towards(host)
     for _, name in socket.if_nameindex():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows from worker to worker, counted as packets of a host-based exchange."""
+"""All-to-all of rows between workers, counted as packets of a host-based exchange."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def all_to_all(
     group: Group, traffic: Traffic, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
 ) -> torch.Tensor:
-    """``rows`` for each worker, in rank order, against those from each worker; both are added to ``traffic``."""
+    """Exchange ``rows`` for each worker, in rank order, against those from each worker; adds both to ``traffic``."""
     received = group.all_to_all(rows, send, receive)
     row_bytes = rows.shape[1] * rows.element_size()
     count_messages(traffic, [count * row_bytes for count in send], [count * row_bytes for count in receive])

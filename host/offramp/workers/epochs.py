@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all training runs share: the loop over epochs, what a rank brings back, and the shape of the results."""
+"""Common parts of training runs: the loop over epochs, a rank's result, and the form of the run's result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class EpochRecord:
-    """What a run reports of one epoch.
+    """Record of one epoch.
 
     Attributes:
         epoch: its number, from 1.
-        loss: mean over the training vertices.
-        seconds: of the slowest worker.
+        loss: mean loss over the training vertices.
+        seconds: duration on the slowest worker.
     """
 
     epoch: int
@@ -33,24 +33,24 @@ class EpochRecord:
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Field names and values, ready for JSON."""
+        """Field names and values for JSON."""
         return asdict(self)
 
     def progress(self) -> list[str]:
-        """What a line of progress says beside number and loss."""
+        """Parts of a line of progress besides number and loss."""
         return [f"{self.seconds:.3f} s"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredEpoch(EpochRecord):
-    """One epoch of a classifier, with the share of vertices that it classifies right."""
+    """One epoch of a classifier, with the fraction of vertices that it classifies correctly."""
 
     train_accuracy: float
     val_accuracy: float
     test_accuracy: float
 
     def progress(self) -> list[str]:
-        """The accuracy on validation vertices before the rest."""
+        """The accuracy on validation vertices, followed by the rest."""
         return [f"val acc {100 * self.val_accuracy:.1f} %", *super().progress()]
 
 
@@ -61,7 +61,7 @@ class EpochLoop(ABC, Generic[E]):
     """One rank's training, epoch by epoch, in step with the others.
 
     Attributes:
-        done: epochs that an earlier run has trained.
+        done: number of epochs trained by an earlier run.
         epochs: the last epoch's number.
     """
 
@@ -77,7 +77,7 @@ class EpochLoop(ABC, Generic[E]):
         """
 
     def keep(self, number: int) -> None:
-        """Save what is to be kept of an epoch, before it is reported."""
+        """Save an epoch's state if required, before it is reported."""
 
     def run(self, on_epoch: Callable[[E], None] = lambda _: None) -> list[E]:
         """Train; ``on_epoch`` is called after each epoch.
@@ -95,12 +95,12 @@ class EpochLoop(ABC, Generic[E]):
 
 @dataclass(frozen=True)
 class RankResult(Generic[E, R]):
-    """What rank 0 brings back.
+    """The result that rank 0 returns.
 
     Attributes:
-        epochs: one record for each.
+        epochs: one record per epoch.
         ranks: what each rank has gathered, in rank order.
-        seconds: from the start of the first epoch to the end of the last.
+        seconds: time from the start of the first epoch to the end of the last.
     """
 
     epochs: list[E]
@@ -114,10 +114,10 @@ def run_epochs(
     """One rank's whole training; rank 0 reports every epoch and returns the result.
 
     Args:
-        loop: of this rank.
+        loop: training loop of this rank.
         group: all ranks.
         report: called after each epoch at rank 0.
-        gathered: gives what rank 0 gets of this rank, when the training is done.
+        gathered: returns what rank 0 gets from this rank after the training.
         kind: its type.
     """
     start = time.perf_counter()
@@ -128,7 +128,7 @@ def run_epochs(
 
 
 def require_finite(epoch: int, loss: float) -> None:
-    """Refuse to train on.
+    """Refuse to continue with an invalid loss.
 
     Raises:
         OfframpError: the loss of the epoch is not finite.
@@ -139,12 +139,12 @@ def require_finite(epoch: int, loss: float) -> None:
 
 @dataclass
 class RunResult(ABC, Generic[E]):
-    """What a finished run yields.
+    """Result of a finished run.
 
     Attributes:
-        settings: everything that produced it, with the size of the graph and of what was made of it.
-        epochs: one record for each.
-        seconds: of training, from the first epoch's start to the end.
+        settings: everything that produced it, with the size of the graph and of what was derived from it.
+        epochs: one record per epoch.
+        seconds: duration of the training, from the first epoch's start to the end.
     """
 
     settings: dict[str, Any]
@@ -153,18 +153,18 @@ class RunResult(ABC, Generic[E]):
 
     @abstractmethod
     def scores(self) -> dict[str, Any]:
-        """How well the model does, ready for JSON."""
+        """Quality of the model, for JSON."""
 
     @abstractmethod
     def totals(self) -> dict[str, Any]:
-        """What the run took, ready for JSON."""
+        """Cost of the run, for JSON."""
 
     def parts(self) -> dict[str, Any]:
-        """Records of workers, stages or steps, ready for JSON."""
+        """Records of workers, stages or steps, for JSON."""
         return {}
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form: scores and totals, then the settings, the parts and one record per epoch."""
+        """The result for JSON: scores and totals, then the settings, the parts and one record per epoch."""
         return {
             **self.scores(),
             "loss": self.epochs[-1].loss,

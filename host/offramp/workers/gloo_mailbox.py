@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mailbox over gloo: a thread that sends, and one for each other worker that receives."""
+"""A mailbox over gloo: one thread that sends, and one that receives from each other worker."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class GlooMailbox(Mailbox):
-    """Messages in order for each pair of workers, behind a header of their key and length.
+    """Delivers messages in order for each pair of workers, each after a header with its key and length.
 
-    With a rate, the worker's network card is emulated: what it sends takes its time on a link of that rate, and so does
-    what it receives, in messages of any worker one after the other. Who waits for a link sleeps, so that this costs no
-    processor time.
+    With a rate, the worker's network card is emulated: sending takes the time of a link with that rate, and so does
+    receiving, with messages of all workers one after the other. A thread that waits for a link sleeps, so that this
+    costs no processor time.
     """
 
     def __init__(self, group: Group, timeout_s: float, rate_bps: float | None = None) -> None:
@@ -58,7 +58,7 @@ class GlooMailbox(Mailbox):
             thread.join(self._timeout_s)
 
     def _work(self, last: int) -> None:
-        """The sending thread: until ``last`` messages that say so."""
+        """Body of the sending thread, which ends after ``last`` messages that say so."""
         try:
             while last:
                 peer, header, payload = self._queue.get()
@@ -77,7 +77,7 @@ class GlooMailbox(Mailbox):
             self.fail(fault)
 
     def _receive(self, peer: int) -> None:
-        """The thread that listens to ``peer``."""
+        """Body of the thread that receives from ``peer``."""
         header = torch.empty(WORDS, dtype=torch.int64)
         try:
             while True:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of a run as a group: the few collectives that training needs, over gloo.
+"""The workers of a run as a group, with the few collectives that training needs, over gloo.
 
-Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp_base.wire.objects` encodes them.
+Gloo does not authenticate anybody. Objects are therefore sent in the encoding of :mod:`offramp_base.wire.objects`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 TIMEOUT = dt.timedelta(minutes=30)
 MOST_RESULT: Final = 1 << 30
-"""Bytes of what a worker reports to rank 0."""
+"""Most bytes of a worker's report to rank 0."""
 
 MOST_JOB: Final = 1 << 36
-"""Bytes of what rank 0 gives a worker, its share of the graph among them."""
+"""Most bytes of rank 0's message to a worker, which includes its share of the graph."""
 
 
 class Group:
-    """A single process: every collective is the identity."""
+    """A single process, for which every collective is the identity."""
 
     rank = 0
     size = 1
     token: Token | None = None
-    """Token that workers prove to each other on connections of their own; it never travels over gloo."""
+    """Token that workers prove to each other on their own connections; it is never sent over gloo."""
     of_gpus: dist.ProcessGroup | None = None
     """NCCL's group, once :meth:`use_nccl` was called."""
 
@@ -46,16 +46,16 @@ class Group:
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """Start a :meth:`sum`; it is done when what this returns has been called."""
+        """Start a :meth:`sum`; the sum is complete after the returned function was called."""
         self.sum(values)
         return lambda: None
 
     def introduce(self, row: bytes) -> list[bytes]:
-        """What every worker says, in rank order."""
+        """Exchange a row between all workers; returns everyone's, in rank order."""
         return [row]
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
-        """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
+        """A mailbox to and from the other workers, over emulated network cards of ``link_bps`` if given."""
         from offramp.workers.mailbox import NoMailbox
 
         return NoMailbox(timeout_s)
@@ -65,40 +65,40 @@ class Group:
         return values
 
     def gather(self, item: Any, kind: Any) -> list[Any] | None:  # noqa: ARG002
-        """Everyone's ``item``, of type ``kind``, in rank order at rank 0, None elsewhere.
+        """Everyone's ``item``, of type ``kind``, in rank order at rank 0; None elsewhere.
 
         Raises:
-            OfframpError: an item of another type.
+            OfframpError: an item has another type.
         """
         return [item]
 
     def scatter(self, items: Sequence[Any] | None, kind: Any) -> Any:  # noqa: ARG002
-        """This rank's item, of type ``kind``, of the list that rank 0 gives (None elsewhere).
+        """This rank's item, of type ``kind``, from the list that rank 0 gives (None elsewhere).
 
         Raises:
-            OfframpError: an item of another type.
+            OfframpError: an item has another type.
         """
         assert items is not None
         return items[0]
 
     def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
+        """Exchange rows for each worker, in rank order, against the rows from each worker, in rank order."""
         assert list(send) == list(receive) == [len(rows)]
         return rows
 
     def use_nccl(self) -> None:
-        """From now on let NCCL carry tensors of GPUs: each worker has one for itself. All workers call it together."""
+        """Use NCCL for GPU tensors from now on, each worker having its own GPU; all workers call it together."""
 
     def close(self) -> None:
         """Leave the group."""
 
 
 class ProcessGroup(Group, ABC):
-    """Ranks that are joined by ``torch.distributed``, whose collectives take tensors of GPUs as well."""
+    """Ranks connected by ``torch.distributed``, whose collectives also accept GPU tensors."""
 
     @abstractmethod
     def _way(self, values: torch.Tensor) -> tuple[torch.Tensor, dist.ProcessGroup | None]:
-        """What travels in place of ``values``, and in which group."""
+        """The tensor that is sent in place of ``values``, and the group for it."""
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over ranks, in place."""
@@ -106,7 +106,7 @@ class ProcessGroup(Group, ABC):
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """Start a :meth:`sum`; it is done when what this returns has been called."""
+        """Start a :meth:`sum`; the sum is complete after the returned function was called."""
         travels, group = self._way(values)
         work = dist.all_reduce(travels, group=group, async_op=True)
         assert work is not None
@@ -125,13 +125,13 @@ class ProcessGroup(Group, ABC):
         return values if travels is values else values.copy_(travels)
 
     def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        """Rows for each rank, in rank order, against the rows from each rank, in rank order."""
+        """Exchange rows for each rank, in rank order, against the rows from each rank, in rank order."""
         return self.start_all_to_all(rows, send, receive)()
 
     def start_all_to_all(
         self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
     ) -> Callable[[], torch.Tensor]:
-        """Start an :meth:`all_to_all`; what this returns waits for its rows."""
+        """Start an :meth:`all_to_all`; the returned function waits for its rows."""
         travels, group = self._way(rows.contiguous())
         received = travels.new_empty((sum(receive), *rows.shape[1:]))
         work = dist.all_to_all_single(received, travels, list(receive), list(send), group=group, async_op=True)
@@ -146,12 +146,12 @@ class ProcessGroup(Group, ABC):
 
 
 class GlooGroup(ProcessGroup):
-    """One process for each worker, joined by ``torch.distributed`` with the gloo back end.
+    """One process per worker, connected by ``torch.distributed`` with the gloo back end.
 
-    Tensors of GPUs travel as pinned copies, or over NCCL once :meth:`use_nccl` was called.
+    GPU tensors are sent as pinned copies, or over NCCL once :meth:`use_nccl` was called.
 
     Raises:
-        OfframpError: OFFRAMP_TOKEN_FILE names a file that holds no token.
+        OfframpError: OFFRAMP_TOKEN_FILE names a file without a token.
     """
 
     def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1, token: Token | None = None) -> None:
@@ -161,7 +161,7 @@ class GlooGroup(ProcessGroup):
         self.size = dist.get_world_size()
 
     def use_nccl(self) -> None:
-        """From now on let NCCL carry tensors of GPUs, where PyTorch has it."""
+        """Use NCCL for GPU tensors from now on, if PyTorch has it."""
         if dist.is_nccl_available():
             self.of_gpus = dist.new_group(backend="nccl")
 
@@ -171,17 +171,17 @@ class GlooGroup(ProcessGroup):
         return to_host(values), None
 
     def introduce(self, row: bytes) -> list[bytes]:
-        """What every worker says, in rank order."""
+        """Exchange a row between all workers; returns everyone's, in rank order."""
         return messages.introduce(row)
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
-        """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
+        """A mailbox to and from the other workers, over emulated network cards of ``link_bps`` if given."""
         from offramp.workers.gloo_mailbox import GlooMailbox
 
         return GlooMailbox(self, timeout_s, link_bps)
 
     def gather(self, item: Any, kind: Any) -> list[Any] | None:
-        """Everyone's ``item``, of type ``kind``, in rank order at rank 0, None elsewhere."""
+        """Everyone's ``item``, of type ``kind``, in rank order at rank 0; None elsewhere."""
         packed = pack(item, kind)
         if self.rank:
             messages.send(packed, 0)
@@ -190,7 +190,7 @@ class GlooGroup(ProcessGroup):
         return [item, *(unpack(messages.receive(rank, MOST_RESULT), kind, f"rank {rank}") for rank in others)]
 
     def scatter(self, items: Sequence[Any] | None, kind: Any) -> Any:
-        """This rank's item, of type ``kind``, of the list that rank 0 gives (None elsewhere)."""
+        """This rank's item, of type ``kind``, from the list that rank 0 gives (None elsewhere)."""
         if self.rank:
             return unpack(messages.receive(0, MOST_JOB), kind, "rank 0")
         assert items is not None

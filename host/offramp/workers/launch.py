@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the ranks of a run work: in this process, in processes of this machine, or in those that a launcher started."""
+"""Where the ranks of a run execute: in this process, in local processes, or in those that a launcher started."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Launcher(ABC):
     """Gives each rank its job.
 
     Attributes:
-        leads: whether this process plans the run and gets its result; all do but the other ranks of a launcher.
-        starts: whether it starts the ranks' processes, which have none of their own then.
+        leads: whether this process plans the run and gets its result; False only for the other ranks of a launcher.
+        starts: whether it starts processes for the ranks.
     """
 
     leads = True
@@ -30,13 +30,13 @@ class Launcher(ABC):
 
     @abstractmethod
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:
-        """``work`` of every rank; what that of rank 0 returns.
+        """Run ``work`` on every rank; returns the result of rank 0.
 
         Args:
             work: a module-level function.
-            jobs: one for each rank; None where this process does not lead.
-            kind: their type.
-            report: gets what rank 0 reports.
+            jobs: one per rank; None if this process does not lead.
+            kind: type of the jobs.
+            report: called with what rank 0 reports.
 
         Raises:
             OfframpError: a rank failed, died or was stopped.
@@ -44,7 +44,7 @@ class Launcher(ABC):
 
 
 class Here(Launcher):
-    """Ranks in processes of this machine; a single one in this process."""
+    """Ranks in local processes; a single rank in this process."""
 
     starts = True
 
@@ -52,7 +52,7 @@ class Here(Launcher):
         self._timeout_s = timeout_s
 
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
-        """``work`` of every rank, in processes that end with this one."""
+        """Run ``work`` on every rank, in processes that end with this one."""
         assert jobs is not None
         if len(jobs) == 1:
             return work(Group(), jobs[0], report)
@@ -66,28 +66,28 @@ class Joined(Launcher):
         self._group, self.leads = group, group.rank == 0
 
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:
-        """``work`` of this rank, with the job that rank 0 sends it."""
+        """Run ``work`` on this rank, with the job that rank 0 sends."""
         return work(self._group, self._group.scatter(jobs, kind), report)
 
 
 OpenLauncher = Callable[..., AbstractContextManager[Launcher]]
-"""The type of :func:`open_launcher`."""
+"""Type of :func:`open_launcher`."""
 
 
 @contextmanager
 def open_launcher(
     ranks: int, *, field: str = "workers", given: object = None, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Launcher]:
-    """The launcher of a run of this many ranks: the processes that torchrun or srun started, otherwise our own.
+    """The launcher of a run with ``ranks`` ranks: processes that torchrun or srun started, otherwise our own.
 
     Args:
-        ranks: that the run needs.
-        field: of the settings that says so, and the value that was ``given`` for it.
-        given: by default ``ranks``.
-        timeout_s: how long a process of our own may be stopped.
+        ranks: number of ranks that the run needs.
+        field: name of the settings' field that determines it.
+        given: value that was given for the field; by default ``ranks``.
+        timeout_s: seconds that a process of our own may be stopped.
 
     Raises:
-        OfframpError: the launcher's variables make no sense, or it started another number of processes.
+        OfframpError: the launcher's variables are invalid, or it started another number of processes.
     """
     place = find_place()
     if place is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a rank that a launcher started ends."""
+"""The end of a rank that a launcher started."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from offramp_base.errors import OfframpError
 
 
 def leave_as_rank(code: object) -> None:
-    """End this process now, with the status of ``SystemExit(code)``, if torchrun or srun started it; else return.
+    """If torchrun or srun started this process, end it now with the status of ``SystemExit(code)``; else return.
 
-    What is registered with :mod:`atexit` still runs. What Python does after that ends threads that wait in gloo by
-    unwinding C++ that does not allow it: now and then a rank that had done its work was aborted (SIGABRT).
+    Functions registered with :mod:`atexit` still run. Python's own shutdown after that would end threads that wait in
+    gloo by unwinding C++ code that does not allow it: occasionally, a rank that had done its work was aborted
+    (SIGABRT).
     """
     try:
         if find_place() is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on their way between workers: posted and forgotten, found when they have arrived."""
+"""Asynchronous messages between workers: posted without waiting, and available once they have arrived."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class PeerLostError(OfframpError):
-    """Another worker is gone; the process that saw it end knows more."""
+    """Another worker is gone; the worker that saw it go knows the cause."""
 
 
 class Key(NamedTuple):
-    """What a message is: the pass over the graph, the state's number, its gradient or itself, the sender's bin."""
+    """Key of a message: the pass over the graph, the state's number, its gradient or itself, the sender's bin."""
 
     step: int
     layer: int
@@ -32,41 +32,41 @@ class Key(NamedTuple):
 
 
 END: Final = -1
-"""The step of a header behind which no message follows."""
+"""Step in a header that announces the end of messages."""
 
 WORDS: Final = len(Key._fields) + 1
-"""Integers of a header: a message's key and bytes."""
+"""Integers in a header: a message's key and length."""
 
 MOST_BYTES: Final = 1 << 32
 """Largest message in bytes."""
 
 
 def parse_header(peer: int, words: list[int]) -> tuple[Key, int]:
-    """Key and bytes of a message that another worker announces.
+    """Key and length in bytes of a message that another worker announces.
 
     Raises:
-        OfframpError: numbers that no message has.
+        OfframpError: the numbers are not those of a message.
     """
     step, layer, backward, number, length = words
     if min(words) < 0 or length > MOST_BYTES or backward > 1:
-        raise OfframpError(f"worker {peer} announces a message of {length} bytes: none that there could be")
+        raise OfframpError(f"worker {peer} announces a message of {length} bytes: its header is not valid")
     return Key(step, layer, bool(backward), number), length
 
 
 Label = tuple[int, Key]
-"""Who sent it, and what it is."""
+"""Sender and key of a message."""
 
 
 class Mailbox(ABC):
     """One worker's messages to and from the others, each of a few megabytes at most, as bytes.
 
     Attributes:
-        traffic: what was posted and has arrived, in packets of a host-based exchange.
-        timers: seconds that :meth:`wait` and :meth:`flush` took, under ``communication``.
+        traffic: messages posted and received, in packets of a host-based exchange.
+        timers: seconds spent in :meth:`wait` and :meth:`flush`, under ``communication``.
     """
 
     def __init__(self, rank: int, timeout_s: float) -> None:
-        """``timeout_s``: without news until :meth:`wait` gives up."""
+        """``timeout_s``: seconds without any message after which :meth:`wait` gives up."""
         self.rank = rank
         self.traffic = Traffic()
         self.timers = Timers()
@@ -76,11 +76,11 @@ class Mailbox(ABC):
         self._fault: BaseException | None = None
 
     def begin_epoch(self) -> None:
-        """Set the timers back to zero."""
+        """Reset the timers to zero."""
         self.timers.reset()
 
     def post(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        """Send ``payload`` (uint8, of a GPU or not) to ``peer``; it must not change any more."""
+        """Send ``payload`` (uint8, on a GPU or not) to ``peer``; it must not be changed afterwards."""
         count_messages(self.traffic, up=[len(payload)])
         self._send(peer, key, to_host(payload))
 
@@ -89,18 +89,18 @@ class Mailbox(ABC):
 
     @abstractmethod
     def _unsent(self) -> int:
-        """Messages that have not left yet."""
+        """Number of messages that have not been sent yet."""
 
     def flush(self) -> None:
-        """Wait until all that was posted has left.
+        """Wait until everything posted has been sent.
 
         Raises:
-            OfframpError: nothing leaves any more; RuntimeError: another worker is gone.
+            OfframpError: sending makes no progress; RuntimeError: another worker is gone.
         """
         self._until(lambda: not self._unsent(), "can send nothing")
 
     def take(self, label: Label) -> torch.Tensor | None:
-        """The message, if it has arrived; it stays until :meth:`forget`."""
+        """The message, if it has arrived; it is kept until :meth:`forget`."""
         with self._changed:
             return self._inbox.get(label)
 
@@ -108,34 +108,34 @@ class Mailbox(ABC):
         """Wait until one of the messages has arrived.
 
         Raises:
-            OfframpError: none does; RuntimeError: another worker is gone.
+            OfframpError: none arrives in time; RuntimeError: another worker is gone.
         """
         wanted = list(labels)
         peers = ", ".join(map(str, sorted({peer for peer, _ in wanted})))
         self._until(lambda: any(label in self._inbox for label in wanted), f"hears nothing from workers {peers}")
 
     def forget(self, before: int) -> None:
-        """Drop the messages of passes before ``before``."""
+        """Drop the messages of passes earlier than ``before``."""
         with self._changed:
             self._inbox = {label: payload for label, payload in self._inbox.items() if label[1].step >= before}
 
     def deliver(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        """A message has arrived: called from any thread."""
+        """Accept a message that has arrived; may be called from any thread."""
         with self._changed:
             self._inbox[peer, key] = payload
             count_messages(self.traffic, down=[len(payload)])
             self._changed.notify_all()
 
     def fail(self, fault: BaseException) -> None:
-        """Nothing will arrive any more: called from any thread."""
+        """Record that nothing will arrive any more; may be called from any thread."""
         with self._changed:
             self._fault = self._fault or fault
             self._changed.notify_all()
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object] | None:  # noqa: ARG002
-        """Element-wise sum over workers beside the messages, in place, done when what this returns has been called.
+        """Start an element-wise sum over workers, in place, beside the messages; complete after the returned call.
 
-        None: sums do not take the messages' way.
+        None if sums are not sent like messages.
         """
         return None
 
@@ -153,7 +153,7 @@ class Mailbox(ABC):
 
 
 class NoMailbox(Mailbox):
-    """The mailbox of a worker that is alone."""
+    """The mailbox of a single worker."""
 
     def __init__(self, timeout_s: float) -> None:
         super().__init__(0, timeout_s)
@@ -166,13 +166,13 @@ class NoMailbox(Mailbox):
 
 
 class MemoryMailbox(Mailbox):
-    """Mailbox of a worker that is a thread: what it posts arrives at once, or when ``transport`` says.
+    """Mailbox of a worker that is a thread; its messages arrive at once, or when ``transport`` delivers them.
 
     Args:
-        rank: of this worker.
-        boxes: everyone's, by rank; this one enters itself.
-        timeout_s: as of :class:`Mailbox`.
-        transport: called with what delivers a message; calls it, now or later, from any thread.
+        rank: rank of this worker.
+        boxes: mailboxes of all workers by rank; this one adds itself.
+        timeout_s: see :class:`Mailbox`.
+        transport: called with a function that delivers a message, which it calls now or later, from any thread.
     """
 
     def __init__(

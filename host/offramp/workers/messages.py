@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes between the ranks of a ``torch.distributed`` group: tensors of numbers, so that nobody unpickles anything.
+"""Bytes between the ranks of a ``torch.distributed`` group, as tensors of numbers, so that nothing is unpickled.
 
-PyTorch's own collectives for objects run what a peer sends them (pickle). Ranks here send bytes, whose length is
-checked before there is memory for them; :mod:`offramp_base.wire.objects` says what the bytes mean.
+PyTorch's own collectives for objects execute what a peer sends (pickle). Ranks here send bytes, whose length is checked
+before memory is allocated; :mod:`offramp_base.wire.objects` defines their meaning.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import torch.distributed as dist
 from offramp_base.errors import OfframpError
 
 MOST_ROW: Final = 1020
-"""Bytes in which a rank introduces itself."""
+"""Most bytes with which a rank introduces itself."""
 
 _LENGTH: Final = 4
 _PIECE: Final = 64 << 20
-"""Bytes of one send: memory grows with what has come, whatever was announced."""
+"""Bytes per send: memory grows with what has arrived, whatever length was announced."""
 
 
 def introduce(row: bytes, group: dist.ProcessGroup | None = None) -> list[bytes]:
-    """What every rank says, in rank order; at most :data:`MOST_ROW` bytes each.
+    """Exchange a row of at most :data:`MOST_ROW` bytes between all ranks; returns everyone's, in rank order.
 
     Raises:
-        OfframpError: it is longer, or a rank says something longer.
+        OfframpError: the row is longer, or another rank's is.
     """
     if len(row) > MOST_ROW:
         raise OfframpError(f"introduction of {len(row)} bytes, expected at most {MOST_ROW}")
@@ -46,7 +46,7 @@ def _row(rank: int, raw: bytes) -> bytes:
 
 
 def send(message: bytearray, rank: int) -> None:
-    """Send bytes to a rank, which takes them with :func:`receive`."""
+    """Send bytes to a rank, which receives them with :func:`receive`."""
     dist.send(torch.tensor([len(message)], dtype=torch.int64), rank)
     for start in range(0, len(message), _PIECE):
         count = min(_PIECE, len(message) - start)
@@ -54,10 +54,10 @@ def send(message: bytearray, rank: int) -> None:
 
 
 def receive(rank: int, most: int) -> bytearray:
-    """What a rank sends with :func:`send`.
+    """Receive the bytes that a rank sends with :func:`send`.
 
     Raises:
-        OfframpError: more than ``most`` bytes, or no length.
+        OfframpError: there are more than ``most`` bytes, or the length is invalid.
     """
     header = torch.empty(1, dtype=torch.int64)
     dist.recv(header, rank)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank this process is, as torchrun or Slurm's srun tells the processes that they start.
+"""The rank of this process, as torchrun or Slurm's srun reports it to the processes that they start.
 
 torchrun: https://pytorch.org/docs/stable/elastic/run.html#environment-variables;
 srun: https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES.
@@ -19,12 +19,12 @@ from offramp_base.numerals import whole_number
 
 _MOST_PORT: Final = 65535
 _FIRST_PORT, _PORTS = 20_000, 10_000
-"""Rank 0 of a Slurm step listens on a port that follows from the job's number, unless MASTER_PORT names another."""
+"""Range of ports for rank 0 of a Slurm step, chosen by the job's number unless MASTER_PORT names a port."""
 
 _NODES: Final = re.compile(
     r"(?P<prefix>[\w.-]+)(?:\[(?P<first>\d+)(?:-\d+)?(?:,\d+(?:-\d+)?)*\](?P<suffix>[\w.-]*))?(?:,|$)", re.ASCII
 )
-"""The first entry of a list such as ``node[03-07,12],login1``."""
+"""Pattern of the first entry of a list such as ``node[03-07,12],login1``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Place:
     """A process among those that a launcher started.
 
     Attributes:
-        rank: of this process, from 0.
+        rank: rank of this process, from 0.
         size: number of processes.
-        on_machine: of them on this machine; ``size`` where the launcher does not say.
+        on_machine: number of them on this machine; ``size`` if the launcher does not say.
         rendezvous: where they meet, a URL of ``torch.distributed.init_process_group``.
         started: what the launcher did, for messages: ``torchrun started WORLD_SIZE=2``.
     """
@@ -46,19 +46,19 @@ class Place:
     started: str
 
     def host(self, environment: Mapping[str, str]) -> str:
-        """Where rank 0 is."""
+        """Host of rank 0."""
         if self.rendezvous == "env://":
             return environment["MASTER_ADDR"]
         return urlsplit(self.rendezvous).hostname or ""
 
 
 def find_place(environment: Mapping[str, str] = os.environ) -> Place | None:
-    """This process's place; None where neither torchrun nor srun started it.
+    """This process's place; None if neither torchrun nor srun started it.
 
-    Where both sets of variables are there, torchrun's count: srun may have started torchrun.
+    If both sets of variables are present, torchrun's count, since srun may have started torchrun.
 
     Raises:
-        OfframpError: a variable is missing or makes no sense.
+        OfframpError: a variable is missing or invalid.
     """
     if "RANK" in environment or "WORLD_SIZE" in environment:
         return _of_torchrun(environment)
@@ -68,7 +68,7 @@ def find_place(environment: Mapping[str, str] = os.environ) -> Place | None:
 
 
 def leads() -> bool:
-    """Whether this process is rank 0, which prints and writes files; one that no launcher started is."""
+    """Whether this process is rank 0, which prints and writes files; true if no launcher started it."""
     place = find_place()
     return place is None or place.rank == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process for each worker on this machine, watched by the process that started them."""
+"""One local process per worker, watched by the process that started them."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ Work = Callable[["Group", Any, Callable[[Any], None]], Any]
 """``work(group, item, report)``: what a worker does with its item; ``report`` sends news to the parent."""
 
 PRELOAD = ["offramp.train.run", "torch._dynamo"]
-"""What every worker would otherwise import by itself, for seconds; Adam needs the last."""
+"""Modules that every worker would otherwise spend seconds importing; Adam needs the last."""
 
 STOP_SECONDS = 5.0
 GRACE_SECONDS = 1.0
-"""How long after the first failure others are heard: the cause may report later than its victims."""
+"""Seconds after the first failure in which others are heard: the cause may report later than its victims."""
 CAUSE_SECONDS = 0.3
-"""Seconds that others are heard after a death, which is never a consequence; this process may be about to end too."""
+"""The same after a death, which is no consequence of another failure; this process may end by the same signal."""
 TIMEOUT_S = 60.0
-"""How long a worker may be stopped."""
+"""Seconds that a worker may be stopped."""
 
 
 class _Blame(IntEnum):
-    """Decides whose account of a failure to believe: a worker without its peers only sees a closed connection."""
+    """Credibility of an account of a failure: a worker without its peers only sees a closed connection."""
 
     RELIED_ON = 0
     INPUT = 1
@@ -56,15 +56,15 @@ class _Blame(IntEnum):
 
 
 def threads_each(workers: int) -> int:
-    """Compute threads of each of ``workers`` processes on this machine."""
+    """Number of compute threads of each of ``workers`` processes on this machine."""
     return max(1, len(os.sched_getaffinity(0)) // workers)
 
 
 def expect_workers(count: int) -> None:
-    """Say that :func:`run_workers` will start this many: they become forks of this process as it is now.
+    """Announce that :func:`run_workers` will start ``count`` workers, as forks of this process in its present state.
 
-    That saves them seconds of importing. It is for commands, before they compute anything (:func:`fork_now`). Under
-    torchrun or srun, and for a single worker, which is no process of its own, nothing happens.
+    This saves them seconds of importing. It is for commands, before they compute anything (:func:`fork_now`). Under
+    torchrun or srun, and for a single worker, which has no process of its own, nothing happens.
     """
     if count > 1 and find_place() is None:
         server()
@@ -72,14 +72,14 @@ def expect_workers(count: int) -> None:
 
 
 def server() -> ForkServerContext:
-    """A process that imports PyTorch once, and of which the workers are forks; it has no threads and no gRPC."""
+    """A process that imports PyTorch once, and from which the workers are forked; it has no threads and no gRPC."""
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
     _keep_compiled()
     return fork_server(PRELOAD)
 
 
 def _keep_compiled() -> None:
-    """PyTorch makes a folder for what it may compile: in the user's cache, not among temporary files."""
+    """Make PyTorch put the folder for compiled code into the user's cache instead of among temporary files."""
     folder = user_cache() / "offramp" / "inductor"
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,13 +89,13 @@ def _keep_compiled() -> None:
 def run_workers(
     work: Work, items: Sequence[Any], report: Callable[[Any], None], *, timeout_s: float = TIMEOUT_S
 ) -> Any:
-    """Run ``work`` with each of ``items`` in a process of its own; the result is that of rank 0.
+    """Run ``work`` with each of ``items`` in a separate process; returns the result of rank 0.
 
     Args:
         work: a module-level function.
-        items: one picklable argument for each worker.
-        report: gets whatever a worker reports, in this process.
-        timeout_s: how long a worker may be stopped.
+        items: one picklable argument per worker.
+        report: called with whatever a worker reports, in this process.
+        timeout_s: seconds that a worker may be stopped.
 
     Raises:
         OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
@@ -123,7 +123,7 @@ def run_workers(
 def _watch(
     processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None], timeout_s: float
 ) -> Any:
-    """Pass news on until every worker has delivered or one has failed."""
+    """Pass on reports until every worker has delivered its result or one has failed."""
     results: dict[int, Any] = {}
     failures: list[tuple[_Blame, str]] = []
     waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
@@ -177,7 +177,7 @@ def _end(processes: list[BaseProcess]) -> None:
 
 
 class _Stopped:
-    """Remembers since when workers have been stopped."""
+    """Tracks since when workers have been stopped."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -199,7 +199,7 @@ def _death(process: BaseProcess, rank: int) -> str:
 
 
 def _enter(work: Work, item: Any, rank: int, size: int, folder: str, token: Token, parent: Connection) -> None:
-    """A worker process from start to end."""
+    """Body of a worker process."""
     ends_with_parent()
     tempfile.tempdir = folder  # whatever a library puts there goes with the run
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -221,7 +221,7 @@ def _enter(work: Work, item: Any, rank: int, size: int, folder: str, token: Toke
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Discard what compiled code writes to standard error: gloo logs a peer that it cannot reach, and we name it."""
+    """Discard what compiled code writes to standard error: gloo logs unreachable peers, which we name ourselves."""
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token buckets: a dimension at the rate that it would have, on a machine where all dimensions are one loopback."""
+"""Token buckets: emulated rates of dimensions that all share one loopback interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 
 
 class TokenBucket:
-    """Bytes at a rate, with a burst; one sender at a time.
+    """Limits bytes to a rate, with a burst; one sender at a time.
 
     ``clock`` and ``sleep`` are in seconds and exist for tests.
     """
@@ -24,7 +24,7 @@ class TokenBucket:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises OfframpError: a rate that is not positive, or a negative burst."""
+        """Start with a full bucket; raises OfframpError if the rate is not positive or the burst negative."""
         if not (math.isfinite(rate_bps) and rate_bps > 0):
             raise OfframpError(f"token bucket: {rate_bps} bit/s: expected more than 0")
         if burst_s < 0:
@@ -41,12 +41,12 @@ class TokenBucket:
         return self._rate
 
     def set_rate(self, rate_bps: float) -> None:
-        """Change the rate of what is sent from now on."""
+        """Change the rate from now on."""
         TokenBucket(rate_bps)  # the same checks
         self._rate = rate_bps
 
     def spend(self, sent: float, since: float) -> None:
-        """Sleep until ``sent`` bytes that began to leave at ``since`` have left."""
+        """Sleep until ``sent`` bytes whose sending began at ``since`` have been sent."""
         with self._lock:
             self._free_at = max(self._free_at, since - self._burst) + sent * 8 / self._rate
             wait = self._free_at - self._clock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight gradients summed over workers, layer by layer (g3.md section 5.4)."""
+"""Sums of weight gradients over workers, layer by layer (g3.md section 5.4)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Mailbox
 
 Reduce = Callable[[Sequence["torch.nn.Parameter"]], None]
-"""Called with parameters whose gradients are there."""
+"""Called with parameters whose gradients are complete."""
 
 
 class LayerwiseSum:
-    """Sums that run while the backward pass goes on; every worker starts them in the same order.
+    """Sums that run during the backward pass; every worker starts them in the same order.
 
     Gradients are summed, not averaged: every worker's loss is its share of the mean over the whole graph.
     """
 
     def __init__(self, group: Group, *, overlapped: bool, mailbox: Mailbox | None = None) -> None:
-        """Args: as they are named.
+        """Create the sums of a group.
 
-        group: the workers.
-        overlapped: whether sums run while their worker does something else.
-        mailbox: of rows, beside which sums may travel.
+        Args:
+            group: the workers.
+            overlapped: whether sums run while their worker does something else.
+            mailbox: mailbox of rows, over which sums may be sent, too.
         """
         self._group = group
         self._overlapped = overlapped
@@ -37,7 +38,7 @@ class LayerwiseSum:
         self._running: list[Callable[[], None]] = []
 
     def start(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        """Sum the gradients of ``parameters``; they change at :meth:`finish`."""
+        """Start summing the gradients of ``parameters``, which change at :meth:`finish`."""
         gradients = [p.grad for p in parameters if p.grad is not None]
         if not gradients:
             return
@@ -59,7 +60,7 @@ class LayerwiseSum:
         return self._group.start_sum(flat) if self._overlapped else lambda: self._group.sum(flat)
 
     def finish(self) -> None:
-        """All gradients are sums."""
+        """Wait until all gradients are summed."""
         for finish in self._running:
             finish()
         self._running.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker's link has carried, and where the time went."""
+"""Traffic of one worker's link, and where the time went."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 HOST_PAYLOAD_BYTES = 1024
-"""Payload of a host-based packet (specification section 10)."""
+"""Payload bytes of a host-based packet (specification section 10)."""
 
 HOST_OVERHEAD_BYTES = 82
-"""What a host-based packet adds on the wire."""
+"""Bytes that a host-based packet adds on the wire."""
 
 
 @sendable
@@ -28,7 +28,7 @@ class Traffic:
 
     Payload bytes are the features. Wire bytes add the zeros that fill a packet for the switch to 128 bytes,
     every header, the frame check sequence, preamble and inter-frame gap, and the packets that carry no features.
-    ``lost`` frames did not come through this end of the link, as far as it knows.
+    ``lost`` frames did not arrive at this end of the link, as far as it knows.
     """
 
     payload_up: int = 0
@@ -64,12 +64,12 @@ class Timers:
             self.seconds[name] += time.perf_counter() - start
 
     def reset(self) -> None:
-        """All names back to zero."""
+        """Reset all names to zero."""
         self.seconds.clear()
 
 
 def count_messages(traffic: Traffic, up: Sequence[int] = (), down: Sequence[int] = ()) -> None:
-    """Add messages of these sizes in bytes to ``traffic``."""
+    """Add messages of the given sizes in bytes to ``traffic``."""
     payload, packets = sum(up), _packets(up)
     traffic.payload_up += payload
     traffic.packets_up += packets

@@ -171,7 +171,7 @@ SILLY = """\
         (
             "paths:\n",
             "  map: {CN: [axi]}\npaths:\n",
-            "c.yaml:10: hardware.map.CN: axi joins nic and acc, but the way has",
+            "c.yaml:10: hardware.map.CN: axi joins nic and acc, but the path has",
         ),
         (
             "compute_us: {cpu: 0.35}",

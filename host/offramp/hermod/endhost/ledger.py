@@ -120,7 +120,7 @@ class Ledger:
             # A transfer's bytes come in order: were they to overlap, it would be over before all of them are here.
             fits = incoming is not None and total == len(incoming.view) and offset + length <= total
             if incoming is None or not fits or offset != incoming.announced:
-                raise OfframpError(f"rank {route[0]} sent bytes that nobody asked for")
+                raise OfframpError(f"rank {route[0]} sent bytes that were not asked for")
             incoming.announced += length
             return incoming.view[offset : offset + length]
 

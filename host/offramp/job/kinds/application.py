@@ -43,8 +43,8 @@ class LeoSettings:
     device: Annotated[tuple[str, ...], Field("NAME=KIND:OPTIONS of a device")] = ()
     code: Annotated[tuple[str, ...], Field("Files of functions")] = ()
     data_folder: Annotated[tuple[str, ...], Field("Folders of data")] = ()
-    workload: Annotated[str, Field("Workload as for offramp leo connect")] = ""
-    window: Annotated[int, Field("Requests kept unfinished; 0: the application's default", least=0)] = 0
+    workload: Annotated[str, Field("Workload, as for offramp leo connect")] = ""
+    window: Annotated[int, Field("Requests kept unfinished; 0: the application's", least=0)] = 0
     requests: Annotated[int, Field("Requests to send", least=1)] = 10_000
     seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
 

@@ -53,7 +53,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
     address = parse_address(text)
     if not address.local:
         raise OfframpError(
-            f"{WHAT} {text}: other machines reach this address, and nobody would have to show who he is: expected "
+            f"{WHAT} {text}: other machines reach this address, and clients would not have to authenticate: expected "
             "127.0.0.1:PORT or unix:PATH; from elsewhere, ssh -L leads there"
         )
     sock = bind(address, Access(), WHAT)

@@ -29,31 +29,31 @@ from offramp.leo.selection import Dependency
 ACCELERATOR: Final = "acc"
 MODEL: Final = "model:service_us=2000,memo=1"
 CHUNK: Final = 1 << 18
-"""Bytes of a vector's piece."""
+"""Bytes of a chunk of each vector."""
 _SHAPES: Final = 16
-"""Number of different requests."""
+"""Number of distinct requests."""
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """Nothing but devices."""
+    """Register nothing: only devices serve this application."""
     del devices, parameters, first
     return Service(host)
 
 
 def plan(specs: Mapping[str, str], rows: int) -> Plan:
-    """The responder's process: the devices that add."""
+    """Plan of the responder's process, with the devices that add."""
     return Plan(f"{__name__}:prepare", {}, specs, rows=rows)
 
 
 def program(paths: Sequence[str], specs: Mapping[str, str], measured: Mapping[str, float]) -> Program:
-    """A request is one sum, on one device."""
+    """Dataflows in which a request is one sum on one device."""
     trips = [(Trip(reduce.NAME, remote=name),) for name in specs]
     known = table(("SUM",), list(specs), [trips], Times(lambda device, _: measured[device]), (Dependency.NONE,))
     return restricted(known, [trips], paths)
 
 
 def measure(specs: Mapping[str, str], message: bytes) -> dict[str, float]:
-    """Ns of each device for a sum."""
+    """Nanoseconds that each device takes for a sum."""
     found = {}
     for name, spec in specs.items():
         device = open_device(spec, name)
@@ -65,7 +65,7 @@ def measure(specs: Mapping[str, str], message: bytes) -> dict[str, float]:
 
 
 class Sums:
-    """Sums of two vectors of float32."""
+    """Workload of sums of two float32 vectors."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -82,7 +82,7 @@ class Sums:
         return Batch(zeros, zeros, self._payload, offsets, zeros + self.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
-        """Sums that differ by a bit."""
+        """Number of sums that differ from the expected one in any bit."""
         good = (done.statuses == Status.OK) & (done.lengths == CHUNK)
         pairs = zip(done.rows.tolist(), (done.users % _SHAPES).tolist(), strict=True)
         words = done.memory[:, :CHUNK].view(np.int64)
@@ -91,7 +91,7 @@ class Sums:
 
 
 def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
-    """Over the responder's CPU and accelerator; ``devices`` may say which."""
+    """All-reduce over the responder's CPU and accelerator; ``devices`` may override their specifications."""
     specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
     measured: dict[str, float] = {}
 

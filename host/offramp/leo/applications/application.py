@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner needs to know of an application."""
+"""What the runner must know about an application."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Application:
     """An application and its devices.
 
     Attributes:
-        name: for people.
-        paths: that it may take, each of which also works alone.
-        plan: the responder's process.
-        program: dataflows over some of the paths; from ns that each path takes for a request, where they were measured.
-        workload: what is asked; one for each run.
-        settings: of the requester.
-        window: requests that the closed loop keeps unfinished.
+        name: shown to users.
+        paths: names of the paths that it may take, each of which also works alone.
+        plan: describes the responder's process.
+        program: builds the dataflows over some of the paths, given the measured ns per request of each path, if any.
+        workload: makes the requests; called once per run.
+        settings: options of the requester.
+        window: requests that the closed loop keeps outstanding.
         summed: paths that share no device; all by default.
-        request_bytes: that a request moves, for throughput in bytes.
+        request_bytes: bytes that a request moves, for throughput in bytes.
         local: opens the requester's devices.
-        rivals: rules that all paths are also run under.
+        rivals: rules under which all paths are also run for comparison.
     """
 
     name: str

@@ -31,18 +31,18 @@ NIC: Final = "nic"
 _PATH: Final = "chain"
 _TRACE: Final = 1 << 14
 _NAMES: Final = 0x5EED
-"""Moves the names: those of objects are drawn like keys of the store."""
+"""Offset of the seed for names; objects' names are drawn like keys of the store."""
 
 
 def application(card: str, nic: str, *, keys: int = 1000, seed: int = 1, timeout_s: float = 60.0) -> Application:
     """The store over a card at the requester and an agent at the responder.
 
     Args:
-        card: what opens the requester's, as for ``--device``.
-        nic: what opens the responder's agent.
-        keys: how many objects there are.
-        seed: of names and objects.
-        timeout_s: that a request may take: RTL in simulation is slow.
+        card: specification of the requester's card, as for ``--device``.
+        nic: specification of the responder's agent.
+        keys: number of objects.
+        seed: seed of names and objects.
+        timeout_s: seconds that a request may take; RTL in simulation is slow.
     """
     names, objects = keys_of(keys, seed + _NAMES), keys_of(keys, seed)
     trips = (
@@ -79,7 +79,7 @@ def application(card: str, nic: str, *, keys: int = 1000, seed: int = 1, timeout
 
 
 class Names:
-    """Names, each as likely as the others; every byte of every value is compared."""
+    """Workload of names drawn uniformly; every byte of every value is compared."""
 
     def __init__(self, names: np.ndarray, objects: np.ndarray, seed: int) -> None:
         drawn = np.random.default_rng(seed).integers(0, len(names), _TRACE)
@@ -94,7 +94,7 @@ class Names:
         return Batch(zeros, zeros, self._bytes, which * 8, np.full(count, 8, np.int64), lasts=True)
 
     def wrong(self, done: Completions) -> int:
-        """Requests that failed, or with any byte that is another one."""
+        """Number of requests that failed or returned a value with any wrong byte."""
         good = (done.statuses == Status.OK) & (done.lengths == VALUE_BYTES)
         found = done.memory[done.rows, :VALUE_BYTES]
         good &= (found == self._values[done.users % _TRACE]).all(axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each path alone and all together, in one run: what they sustain, and how long requests take at part of that."""
+"""Each path alone and all together in one run: their sustained rates, and the latency at a fraction of that rate."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Show = Callable[[str, int, int], None]
 
 @dataclass
 class Row:
-    """Measurements of some paths.
+    """Results of one set of paths.
 
     Attributes:
-        paths: which.
+        paths: names of the paths.
         policy: the rule that selects among them.
-        most: outcomes of the closed loop.
-        part: outcomes of the open loop at part of the rate.
+        most: results of the closed loop, one per round.
+        part: results of the open loop at a fraction of that rate, one per round.
     """
 
     paths: tuple[str, ...]
@@ -47,38 +47,38 @@ class Row:
         return float(np.median([o.rate for o in self.most]))
 
     def over(self, other: Row) -> float:
-        """The rate over another row's, the median of the rounds in which that one served anything; NaN without any."""
+        """Ratio of the rate to another row's: the median of rounds in which the other served anything; NaN if none."""
         rounds = zip(self.most, other.most, strict=True)
         return float(np.median([one.rate / two.rate for one, two in rounds if two.rate] or [np.nan]))
 
     @property
     def median_us(self) -> float:
-        """Median latency at part of the rate, the median of the rounds."""
+        """Median latency in microseconds at a fraction of the rate, the median of the rounds."""
         return float(np.median([o.latency_us() for o in self.part])) if self.part else float("nan")
 
     @property
     def joules(self) -> float:
-        """Energy of a request in the closed loop, J, the median of the rounds; NaN where it cannot be read."""
+        """Energy per request in the closed loop in joules, the median of the rounds; NaN where it cannot be read."""
         each = [o.joules / o.sent for o in self.most if o.joules is not None and o.sent]
         return float(np.median(each)) if each else float("nan")
 
     @property
     def wrong(self) -> int:
-        """Requests that were not answered as they should."""
+        """Number of requests that were not answered correctly."""
         return sum(o.wrong for o in (*self.most, *self.part))
 
 
 @dataclass
 class Comparison:
-    """Measured rates and latencies of an application's paths.
+    """Comparison of an application's paths.
 
     Attributes:
-        name, paths: of the application.
-        rows: each path alone, all under rivals' rules, then all.
-        load: the part of its own rate at which each row's latency was measured.
-        summed: paths that share no device: what all together are held against.
+        name, paths: those of the application.
+        rows: each path alone, all paths under rival rules, then all paths.
+        load: fraction of its own rate at which each row's latency was measured.
+        summed: paths that share no device; the sum of their rates is the reference for all paths together.
         restarts: how often the responder ended by itself and was started again.
-        fate: how it ended last.
+        fate: how it last ended.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def share_of_sum(self) -> float:
-        """The rate of all paths over the sum of those that share nothing, the median of the rounds."""
+        """Rate of all paths over the sum of the rates of those that share no device, the median of the rounds."""
         summed = [row.most for row in self.alone if row.paths[0] in self.summed]
         rounds = zip(self.rows[-1].most, *summed, strict=True)
         return float(np.median([mixed.rate / sum(o.rate for o in alone) for mixed, *alone in rounds]))
@@ -103,13 +103,13 @@ class Comparison:
 
     @property
     def against_better(self) -> float:
-        """Median latency of all paths over the better path's, the median of the rounds."""
+        """Median latency of all paths over that of the better single path, the median of the rounds."""
         better = min(self.alone, key=lambda row: row.median_us)
         rounds = zip(self.rows[-1].part, better.part, strict=True)
         return float(np.median([mixed.latency_us() / alone.latency_us() for mixed, alone in rounds]))
 
     def numbers(self) -> dict[str, Any]:
-        """The comparison as ``--json`` writes it."""
+        """The comparison as a dictionary for ``--json``."""
         rows = [
             {
                 "paths": list(row.paths),
@@ -142,7 +142,7 @@ def compare(
     seed: int = 1,
     show: Show | None = None,
 ) -> Comparison:
-    """Measure; rounds take turns and are compared one by one, so that what else the machine does falls on all alike.
+    """Measure all rows; their runs alternate within each round, so that other load on the machine affects all alike.
 
     Raises:
         OfframpError: a device or function is missing, or requests do not end.
@@ -185,7 +185,7 @@ def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Applicat
 
 @dataclass
 class Run:
-    """An application whose responder is running; calling it makes one run over some paths."""
+    """An application whose responder is running; each call makes one run over some paths."""
 
     application: Application
     process: ResponderProcess
@@ -200,7 +200,7 @@ class Run:
         rate: float | None,
         seconds: float,
     ) -> tuple[LoadResult, tuple[str, ...]]:
-        """A closed loop, or an open one at ``rate``; the outcome, and the names of its paths."""
+        """Run a closed loop, or an open one at ``rate`` requests per second; returns result and names of the paths."""
         application = self.application
         program = application.program(paths, measured)
         settings = replace(application.settings, policy=policy, seed=seed)
@@ -221,7 +221,7 @@ class Run:
 
 @contextmanager
 def running(application: Application) -> Iterator[Run]:
-    """The responder's process and the requester's devices."""
+    """Start the responder's process and open the requester's devices."""
     process = ResponderProcess(application.plan)
     devices: dict[str, Device] = {}
     try:

@@ -17,28 +17,28 @@ from offramp_base.documents import read_bytes
 from offramp_base.errors import OfframpError
 
 MOST: Final = 1 << 30
-"""Bytes of all data of an application."""
+"""Most bytes of all data of an application."""
 _LINE: Final = 64
 _USUAL: Final = ""
-"""The name of what is read where the file names no data: bytes that a seed determines, never zeros alone."""
+"""Name of unnamed data: bytes determined by a seed, never all zeros."""
 _USUAL_BYTES: Final = 1 << 16
 _SEED: Final = 6
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The beginning of the responder's memory.
+    """Initial contents of the responder's memory.
 
     Attributes:
         image: its bytes.
-        places: begin and size of each of the data in it, by name; the empty name stands for unnamed data.
+        places: offset and size of each of the data in it, by name; the empty name stands for unnamed data.
     """
 
     image: bytes
     places: dict[str, tuple[int, int]]
 
     def part(self, name: str, start: int, size: int) -> bytes:
-        """``size`` bytes from ``start`` of these data."""
+        """``size`` bytes from offset ``start`` of the data called ``name``."""
         begin = self.places[name][0] + start
         return self.image[begin : begin + size]
 
@@ -83,7 +83,7 @@ def _content(config: Config, data: Data, folders: Sequence[str]) -> bytes:
 
 
 def _inside(beside: Path, name: str, folders: Sequence[str]) -> Path:
-    """The file of this name, with no link left in its path.
+    """Path of the file of this name, with all symbolic links resolved.
 
     Raises:
         OfframpError: it lies outside of ``beside`` and of all ``folders``.

@@ -32,9 +32,9 @@ from offramp_base.errors import OfframpError
 STORE: Final = "dfs.store"
 CHUNK: Final = 256_000
 CHUNKS: Final = 4
-"""Chunks of a file."""
+"""Chunks per file."""
 FILES: Final = 8
-"""Different ones; the responder's memory holds as many."""
+"""Number of distinct files; the responder's memory holds as many."""
 ACCELERATOR: Final = "acc"
 MODEL: Final = "model:service_us=6000,memo=1"
 _NEAR: Final = "near "
@@ -42,7 +42,7 @@ _LONGEST: Final = CHUNK + 4096
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """Chunks are stored by their numbers."""
+    """Register the function that stores a chunk under its number."""
     del devices, parameters, first
     memory = host.memory.view(np.uint8)
 
@@ -57,7 +57,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
 
 
 class Files:
-    """Chunk after chunk of one file after the other."""
+    """Workload that stores the files chunk by chunk, one file after the other."""
 
     def __init__(self, seed: int) -> None:
         chunks = [chunk(CHUNK, seed * FILES * CHUNKS + i) for i in range(FILES * CHUNKS)]
@@ -71,14 +71,14 @@ class Files:
         return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK, lasts=True)
 
     def wrong(self, done: Completions) -> int:
-        """Chunks that were stored as something else, or not."""
+        """Number of chunks that were stored wrongly or not at all."""
         sums = np.ascontiguousarray(done.memory[done.rows, :4]).view(np.uint32)[:, 0]
         good = (done.statuses == Status.OK) & (done.lengths == 4)
         return int((~good | (sums != self._sums[done.users % (FILES * CHUNKS)])).sum())
 
 
 def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
-    """Over the CPU and an accelerator on both sides; ``devices`` may say which, and ``cpu`` for the cores."""
+    """The file system over the CPU and an accelerator on both sides; ``devices`` may override their specifications."""
     specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
     measured: dict[tuple[str, str], float] = {}
     names = [f"{near}-{far}" for near in specs for far in specs]

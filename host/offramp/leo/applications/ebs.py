@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic block storage (section 9): reads whose QoS, block and address look-up is here, on accelerator or CPU.
+"""Elastic block storage (section 9): the QoS check and address look-up of a read run here, on accelerator or CPU.
 
 The blocks then come from the responder's memory. Baselines: the CPU alone, the accelerator alone as in Solar, and
 iPipe's migration between the two (section 6.4.1), which is a rule of the selector.
@@ -31,28 +31,28 @@ from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency, Policy
 
 SIZES: Final = {"4K": 4096, "64K": 65536}
-"""Bytes of a read: input and output operations per second, and throughput."""
+"""Bytes per read: the small size measures IOPS, the large one throughput."""
 ACCELERATOR: Final = "acc"
 MODELS: Final = {"4K": "model:service_us=100", "64K": "model:service_us=1840"}
-"""The times of the builtin ``ebs``, two hundred times over, for two cores to keep it busy beside their own path."""
+"""Times of the builtin ``ebs``, scaled by two hundred so that two cores can keep it busy besides their own path."""
 VOLUMES: Final = 4
 _SEGMENTS: Final = 2
-"""Segments of each volume."""
+"""Segments per volume."""
 _SEGMENT_BYTES: Final = ebs.SEGMENT * ebs.BLOCK
 _FIRST: Final = 4096
-"""Address of the first segment: 0 says that there is none."""
+"""Address of the first segment; 0 means that there is none."""
 _TRACE: Final = 1 << 14
 _TICK: Final = 2  # word of a request
 _NEAR: Final = "near "
 
 
 def address_of(volume: Words, block: Words) -> Words:
-    """Where a volume's block lies in the responder's memory: segments of volumes alternate."""
+    """Address of a volume's block in the responder's memory, where the segments of volumes alternate."""
     return _FIRST + (block // ebs.SEGMENT * VOLUMES + volume) * _SEGMENT_BYTES + block % ebs.SEGMENT * ebs.BLOCK
 
 
 def fill(device: Device) -> None:
-    """Write the tables of a device."""
+    """Write the look-up tables of a device."""
     tables = ebs.Tables(device.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
     for volume in range(VOLUMES):
         tables.add_volume(volume, _SEGMENTS * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
@@ -62,7 +62,7 @@ def fill(device: Device) -> None:
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """``size``: bytes of a read; every block begins with its address."""
+    """Fill the memory for reads of ``size`` bytes; every block begins with its address."""
     del devices
     if first:
         host.memory[_FIRST // 8 :: ebs.BLOCK // 8] = np.arange(_FIRST, host.memory_bytes, ebs.BLOCK)
@@ -73,7 +73,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
 
 
 class Reads:
-    """Random reads of volumes, each within a segment."""
+    """Workload of random reads of volumes, each within a segment."""
 
     def __init__(self, size: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ class Reads:
         return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
-        """Reads of other blocks, or that failed."""
+        """Number of reads that failed or returned other blocks."""
         good = (done.statuses == Status.OK) & (done.lengths == self._size)
         words = done.memory.view(np.int64)
         first = self._addresses[done.users & (_TRACE - 1)]
@@ -107,7 +107,7 @@ class Reads:
 
 
 def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) -> Application:
-    """Over the requester's CPU and accelerator; ``devices`` may say which."""
+    """Block storage over the requester's CPU and accelerator; ``devices`` may override their specifications."""
     specs = {CPU: "cpu:1", ACCELERATOR: MODELS[size], **devices}
     measured: dict[str, float] = {}
     length = SIZES[size]

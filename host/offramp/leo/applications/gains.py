@@ -30,7 +30,7 @@ from offramp_base.errors import OfframpError
 
 ACCELERATOR: Final = "acc"
 AGENT: Final = "nic:"
-"""A smartNIC's agent on a core of its own, with zlib."""
+"""Stands for a smartNIC's agent with zlib on a core of its own."""
 RIVALS: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E)
 _WINDOW: Final = 16
 _TEXT: Final = """
@@ -53,10 +53,10 @@ class Pair:
     """A function on two paths.
 
     Attributes:
-        function: that both compute.
-        size: bytes of its message, or what its samples make of that.
+        function: name of the function that both paths compute.
+        size: nominal bytes of its message; samples may round it.
         answer: bytes of its answer.
-        devices: of the path of the CPU and of the other one; :data:`AGENT` is started.
+        devices: specifications of the CPU path's device and of the other's; :data:`AGENT` is started.
     """
 
     function: str
@@ -75,7 +75,7 @@ PAIRS: Final = {
 
 @contextmanager
 def application(name: str, *, seed: int = 1) -> Iterator[Application]:
-    """One of ``PAIRS``, with its agent, if it has one, until the block ends.
+    """Open one of ``PAIRS``, and run its agent, if it has one, until the block ends.
 
     Raises:
         OfframpError: there is none of that name, or a device is not here.

@@ -46,15 +46,15 @@ from offramp_base.settings.error import SettingsError
 _MOVE: Final = "move."
 _READ: Final = Struct("<qI")
 Expected = tuple[bytes, Callable[[Message, bytes], bool] | None]
-"""An answer; or the message that a device had, and what says whether its answer is right."""
+"""An expected answer; or the message that a device received, and a predicate that checks its answer."""
 _TRACE: Final = 1 << 14
 _KEYS: Final = 1 << 12
 _NEAR: Final = "near."
-"""The requester's devices have names of their own."""
+"""Prefix of the requester's devices, which keeps their names distinct from the responder's."""
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """``functions``: what the CPU computes; ``moves``: place and size of what is read behind a function."""
+    """Register ``functions``, which the CPU computes; ``moves``: offset and size of what is read behind a function."""
     service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
     for name in parameters["functions"]:
@@ -85,12 +85,12 @@ def _caller(software: Software, name: str) -> Callable[[Message], bytes]:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Part of a request's message: what a round trip sends."""
+    """Part of a request's message that one round trip sends."""
 
     function: str
     size: int
     data: str = ""
-    """Where the message is from, or, without a function, what is read."""
+    """Data from which the message is taken or, without a function, which is read."""
 
 
 class Mapped:
@@ -144,13 +144,13 @@ class Mapped:
         return max([*self.config.application.requests[name].size[path.id].resp.values(), 0])
 
     def longest_answer(self) -> int:
-        """Bytes, as the file gives them."""
+        """Largest answer in bytes, by the file's sizes."""
         return max(
             max([*s.resp.values(), 0]) for r in self.config.application.requests.values() for s in r.size.values()
         )
 
     def _move(self, name: str, path: Path) -> tuple[int, int]:
-        """Place and size of what is read behind a function of the requester."""
+        """Offset and size of what is read behind a function of the requester."""
         data, size = self.config.application.requests[name].data or "", self._answer_bytes(name, path)
         self._expect_room(name, _Segment("", size, data))
         return self.contents.places[data][0], size
@@ -163,11 +163,11 @@ class Mapped:
             )
 
     def _start(self, segment: _Segment, variant: int) -> int:
-        """Where the variant's part of the data begins, a multiple of 8."""
+        """Offset in the data at which the variant's part begins, a multiple of 8."""
         return (self.contents.places[segment.data][1] - segment.size) * variant // (VARIANTS - 1) & ~7
 
     def message(self, segment: _Segment, variant: int) -> bytes:
-        """A round trip's message; those of all variants are equally long."""
+        """Message of a round trip; those of all variants have the same length."""
         start = self._start(segment, variant)
         if not segment.function:
             return _READ.pack(self.contents.places[segment.data][0] + start, segment.size)
@@ -177,7 +177,7 @@ class Mapped:
         return found if len(found) == len(first) else first
 
     def expected(self, name: str, index: int, variant: int) -> Expected | None:
-        """The answer of a request of the type that takes this flow; None where it may not.
+        """Expected answer of a request whose type takes this flow; None where the type may not take it.
 
         Raises:
             OfframpError: a function refuses its message.
@@ -214,7 +214,7 @@ class Mapped:
         return CPU if device == self.cpu else device
 
     def _place(self) -> None:
-        """Segments follow each other in a request's message."""
+        """Lay out the segments of each request's message one after the other."""
         for segments in self.segments.values():
             at = 0
             for key in segments:
@@ -267,7 +267,7 @@ class Mapped:
 
 
 class Mixed:
-    """Requests of all types in the shares that the file gives, of random keys."""
+    """Workload of all types in the proportions that the file gives, with random keys."""
 
     def __init__(self, mapped: Mapped, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -298,7 +298,7 @@ class Mixed:
         return Batch(self._types[at], self._keys[at], self._payload, self._offsets[which], self._sizes[which])
 
     def wrong(self, done: Completions) -> int:
-        """Requests that ended with an error, or with another answer than the model's."""
+        """Number of requests that ended with an error, or with an answer other than the model's."""
         at = done.users & (_TRACE - 1)
         which = self._types[at] * VARIANTS + self._variants[at]
         good = done.statuses == Status.OK
@@ -319,7 +319,7 @@ class Mixed:
         return int((~good).sum())
 
     def _holds(self, message: int, path: int, expected: Expected, answer: bytes) -> bool:
-        """Whether a device's own answer is right; each one is looked at once."""
+        """Whether a device's own answer is right; each distinct one is checked once."""
         key = message, path, answer
         if key not in self._found_right:
             assert expected[1] is not None
@@ -338,12 +338,12 @@ def application(
     code: Sequence[str] = (),
     data_folders: Sequence[str] = (),
 ) -> Application:
-    """What the files describe; ``code``: files with functions of the user's, which run here and at the responder.
+    """The application that the files describe; ``code``: files with user functions, loaded here and at the responder.
 
-    ``data_folders``: whose files may be data, besides the folder of the YAML file.
+    ``data_folders`` are folders whose files may be data, besides the folder of the YAML file.
 
     Raises:
-        OfframpError: they are wrong, a device is not of the host, or a function is not of this installation.
+        OfframpError: the files are invalid, a device is not part of the host, or this installation lacks a function.
     """
     load_code(code)
     return from_config(load_config(names), devices, seed=seed, code=code, data_folders=data_folders)
@@ -357,7 +357,7 @@ def from_config(
     code: Sequence[str] = (),
     data_folders: Sequence[str] = (),
 ) -> Application:
-    """What a configuration describes; see :func:`application`."""
+    """The application that a configuration describes; see :func:`application`."""
     check_functions(config)
     resolved = resolve(config, guess=True)
     mapped = Mapped(resolved, data_folders)
@@ -403,7 +403,7 @@ def from_config(
 
 
 def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]], paths: Sequence[str]) -> Program:
-    """Only some of the paths; a type that may take none of them keeps its own."""
+    """The program restricted to some paths; a type that may take none of them keeps its own."""
     keep = [j for j, path in enumerate(table.paths) if path in paths]
     base, flows = table.base.copy(), [list(row) for row in trips]
     for i, row in enumerate(flows):
@@ -416,7 +416,7 @@ def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]],
 
 
 def _disjoint(table: Table, paths: Sequence[str]) -> tuple[str, ...]:
-    """As many paths, from the first on, as share no device or link, of the largest such choice."""
+    """The largest of the sets of paths, grown greedily from each path, that share no device or link."""
     used = {p: set(np.flatnonzero(table.load[:, table.paths.index(p)].max(axis=0) > 0).tolist()) for p in paths}
     best: tuple[str, ...] = ()
     for first in paths:
@@ -429,7 +429,7 @@ def _disjoint(table: Table, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _model(resolved: Resolved, device: str) -> str:
-    """A model as fast as the file says."""
+    """Specification of a modelled accelerator as fast as the file says."""
     times = [w.time_ns for work in resolved.work.values() for w in work if w.device == device and w.function]
     node = resolved.topology.hardware.nodes[device]
     mean = sum(times) / len(times) / 1e3 if times else 1.0

@@ -2,9 +2,8 @@
 """The key-value store (section 9): GET and PUT of 64-byte values, in two round trips each.
 
 The first asks the index, on an accelerator or the CPU, for the value's address; the second reads or writes the value in
-the host's memory. PUT takes the CPU only. Both depend on what has the same key, but a GET
-on no other GET. The baseline, like DrTM-KV, takes the
-CPU for everything.
+the host's memory. PUT takes the CPU only. Both depend on earlier requests of the same key, except that a GET does not
+depend on another GET. The baseline, like DrTM-KV, takes the CPU for everything.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ from offramp_base.errors import OfframpError
 
 GET: Final = 0
 WRITES: Final = {"C": 0.0, "B": 0.05}
-"""Share of PUT in YCSB's workloads."""
+"""Fraction of PUTs in YCSB's workloads."""
 KEYS: Final = 100_000
 _TRACE: Final = 1 << 18
-"""Requests before they repeat, and the most that are made at a time."""
+"""Requests before the trace repeats, and the most that are made at a time."""
 _NOMINAL_NS: Final = {CPU: 500.0}
 
 
 def plan(devices: Mapping[str, str], keys: int = KEYS, seed: int = 1, rows: int = 4096) -> Plan:
-    """The responder's process."""
+    """Plan of the responder's process."""
     parameters = {"keys": keys, "seed": seed, "longest": 64}
     return Plan("offramp.leo.applications.kvs_store:prepare", parameters, devices, memory_bytes(keys), rows)
 
 
 def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS, seed: int = 1) -> Application:
-    """The store with its index on these devices, by name, and on the CPU."""
+    """The store with its index on the CPU and on these devices, by name."""
     known = {name: _NOMINAL_NS.get(name, 5e4) for name in (CPU, *devices)}
 
     def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
@@ -64,7 +63,7 @@ def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS,
 
 
 def program(paths: Sequence[str], times: Times) -> Program:
-    """GET over ``paths`` (devices of the index, ``cpu`` among them or not), PUT over the CPU."""
+    """Dataflows: GET over ``paths`` (devices with the index, possibly including ``cpu``), PUT over the CPU."""
     devices = list(dict.fromkeys([*paths, CPU]))
     get = [_get(d) if d in paths else None for d in devices]
     put = [_put() if d == CPU else None for d in devices]
@@ -83,12 +82,12 @@ def _put() -> tuple[Trip, ...]:
 
 
 class Ycsb:
-    """YCSB-B or -C on keys by Zipf's law; versions of what is written count up."""
+    """YCSB-B or YCSB-C with Zipf-distributed keys; versions of written values count up."""
 
     def __init__(
         self, mix: str = "C", keys: int = KEYS, seed: int = 1, exponent: float = 0.99, draw: int | None = None
     ) -> None:
-        """``seed`` of the keys, and ``draw`` of what is asked about them, by default the same."""
+        """``seed`` determines the keys, and ``draw``, by default the same, the sequence of requests."""
         rng = np.random.default_rng((seed if draw is None else draw) + 1)
         self.all_keys = keys_of(keys, seed)
         self.addresses = addresses_of(keys)
@@ -116,7 +115,7 @@ class Ycsb:
         return Batch(types, keys, payload.reshape(-1), offsets, np.where(types == PUT, payload.shape[1], 8))
 
     def wrong(self, done: Completions) -> int:
-        """Values that are torn, foreign or missing; writes that found no place."""
+        """Number of values that are torn, foreign or missing, and of writes that found no room."""
         if done.memory is not self._answers:
             self._answers, self._answers_at = done.memory, address(done.memory)
         stride = done.memory.shape[1]

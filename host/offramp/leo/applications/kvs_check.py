@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check of the store's answers that costs little beside them.
+"""A check of the store's answers that costs little compared with serving them.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -30,7 +30,7 @@ def wrong_values(
     types: Words,
     mask: int,
 ) -> int:
-    """How many answers are not the key's value, whole, or that a write was made; ``words`` are a completion's."""
+    """Number of answers that are not the key's whole value, or not a successful write; ``words`` are a completion's."""
     rows = words + ROW * count
     users = words + USER * count
     statuses = words + STATUS * count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key-value store's memory: values at the host, and the index there and on every device (section 9)."""
+"""Memory of the key-value store: values at the host, and the index there and on every device (section 9)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offramp_base.errors import OfframpError
 
 VALUE_BYTES: Final = 64
 FIRST_VALUE: Final = 64
-"""Address of the first value: 0 says that a key is unknown."""
+"""Address of the first value; 0 means that a key is unknown."""
 _SLOTS_FOR_A_KEY: Final = 2
 MIX: Final = 0x1E3779B97F4A7C15
 LAST: Final = VALUE_BYTES // 8 - 1
@@ -29,36 +29,36 @@ Words = npt.NDArray[np.int64]
 
 
 def keys_of(count: int, seed: int) -> Words:
-    """``(count,)`` different keys, none of them 0."""
+    """``(count,)`` distinct keys, none of them 0."""
     return np.random.default_rng(seed).permutation(np.int64(4) * count)[:count].astype(np.int64) + 1
 
 
 def buckets_for(count: int) -> int:
-    """A power of two of buckets with half of their slots free, or more."""
+    """Number of buckets, a power of two, that leaves at least half of their slots free."""
     return 1 << max(4, (_SLOTS_FOR_A_KEY * count - 1).bit_length() - 2)
 
 
 def memory_bytes(count: int) -> int:
-    """Bytes of the host's memory: values, then the index at a multiple of 64."""
+    """Size of the host's memory in bytes: values, then the index at a multiple of 64."""
     return FIRST_VALUE + count * VALUE_BYTES + buckets_for(count) * kvs.LINE
 
 
 def addresses_of(count: int) -> Words:
-    """``(count,)``: where the values lie."""
+    """``(count,)`` addresses of the values."""
     return FIRST_VALUE + VALUE_BYTES * np.arange(count, dtype=np.int64)
 
 
 def values_of(keys: Words, versions: Words) -> Words:
-    """``(n, 8)``: key, version, and words that both determine, so that a torn or foreign value shows."""
+    """``(n, 8)`` words: key, version, and words that both determine, so that a torn or foreign value shows."""
     mixed = (keys[:, None] * np.int64(MIX)) ^ (versions[:, None] + np.arange(LAST - 1))
     return np.concatenate([keys[:, None], versions[:, None], mixed], axis=1)
 
 
 def table_of(keys: Words, addresses: Words, buckets: int) -> npt.NDArray[np.uint64]:
-    """``(buckets, 4, 2)``: the index, each key in the emptier of its buckets.
+    """``(buckets, 4, 2)`` index with each key in the emptier of its two buckets.
 
     Raises:
-        OfframpError: they are too full for that.
+        OfframpError: the buckets are too full for that.
     """
     table = np.zeros((buckets, kvs.SLOTS, 2), np.uint64)
     used = [0] * buckets
@@ -73,7 +73,7 @@ def table_of(keys: Words, addresses: Words, buckets: int) -> npt.NDArray[np.uint
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """``keys``, ``seed``: what the store holds; ``first``: it is filled, otherwise it is as a crash left it."""
+    """Set up the store's ``keys`` drawn from ``seed``; ``first``: fill it, otherwise leave it as a crash left it."""
     count, seed = int(parameters["keys"]), int(parameters["seed"])
     service = prepare_basic(host, devices, parameters, first=first)
     keys, addresses = keys_of(count, seed), addresses_of(count)
@@ -94,13 +94,13 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
 
 
 def serve_lookups(service: Service, devices: Mapping[str, Device], index: Words, buckets: int) -> Words:
-    """Look keys up in the host's index and, where a device is modelled, in the compiled loop; the index's context.
+    """Serve look-ups from the host's index and, if devices are modelled, in the compiled loop; returns its context.
 
     Args:
-        service: that gets ``kvs.lookup``.
-        devices: by name.
-        index: in the host's memory.
-        buckets: that it has.
+        service: gets the function ``kvs.lookup``.
+        devices: the devices by name.
+        index: the index in the host's memory.
+        buckets: its number of buckets.
     """
     for device in devices.values():
         if isinstance(device, ModelDevice):
@@ -116,10 +116,10 @@ def serve_lookups(service: Service, devices: Mapping[str, Device], index: Words,
 
 
 def fill(device: Device, keys: Words, addresses: Words) -> None:
-    """Put an index of these keys into a device's memory.
+    """Write an index of these keys into a device's memory.
 
     Raises:
-        OfframpError: it has not the room.
+        OfframpError: the memory is too small.
     """
     memory = device.memory(kvs.NAME)
     buckets = 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)

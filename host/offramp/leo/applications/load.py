@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load generators: a closed loop keeps a number of requests unfinished, an open loop sends at a fixed rate."""
+"""Load generators: a closed loop keeps a fixed number of requests outstanding, an open loop sends at a fixed rate."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _DRAIN_S: Final = 30.0
 _FOREVER_NS: Final = 1 << 61
 
 Hook = Callable[[float], None]
-"""Called in every round with the seconds that have passed."""
+"""Called in every round with the seconds that have elapsed."""
 
 
 @dataclass
 class LoadResult:
-    """Result of a run.
+    """Results of a run.
 
     Attributes:
-        seconds: of the load, without the time in which the last requests end.
+        seconds: duration of the load, without the time in which the last requests finish.
         sent, done, wrong: requests; ``done`` within ``seconds``.
-        latency_ns: of each request: in an open loop from the moment at which it was to be sent.
+        latency_ns: latency of each request; in an open loop from the time at which it was due.
         jct_ns: the intra-host part as the selector learns it.
         by_path: requests that ended on each path.
-        joules: what the machine's processors took meanwhile, with whatever else they did; None where nobody can tell.
+        joules: energy of the machine's processors meanwhile, including other work; None where it cannot be read.
     """
 
     seconds: float = 0.0
@@ -51,15 +51,15 @@ class LoadResult:
 
     @property
     def rate(self) -> float:
-        """Requests per second that were completed."""
+        """Requests per second."""
         return self.done / self.seconds if self.seconds else 0.0
 
     def latency_us(self, percent: float = 50.0) -> float:
-        """A percentile of the latency."""
+        """A percentile of the latency in microseconds."""
         return float(np.percentile(self.latency_ns, percent)) / 1e3 if len(self.latency_ns) else float("nan")
 
     def numbers(self, paths: tuple[str, ...]) -> dict[str, Any]:
-        """The run as ``--json`` writes it."""
+        """The run as a dictionary for ``--json``."""
         return {
             "seconds": self.seconds,
             "sent": self.sent,
@@ -74,12 +74,12 @@ class LoadResult:
 
 
 def _never(*, worked: bool, yields: bool) -> None:
-    """Do not wait: a clock that is not the machine's does not go on meanwhile."""
+    """Do not sleep: a clock that is not the machine's does not advance meanwhile."""
     del worked, yields
 
 
 class _Generator:
-    """A run; ``due_ns``: when each request is to be sent, by number, or None."""
+    """A run; ``due_ns`` gives the time at which each request is due, by number, or is None."""
 
     def __init__(
         self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None, most: int | None = None
@@ -96,10 +96,10 @@ class _Generator:
         self.due_ns = None if due_ns is None else self.begun_ns + due_ns
 
     def run(self, window: int, hook: Hook | None) -> LoadResult:
-        """Send until the time is over, then let requests end.
+        """Send until the time is over, then let the outstanding requests finish.
 
         Raises:
-            OfframpError: some do not end.
+            OfframpError: some requests do not finish.
         """
         clock = self.requester.settings.clock
         idle = Idle() if clock.real else _never
@@ -127,7 +127,7 @@ class _Generator:
         return self.outcome
 
     def offer(self) -> None:
-        """The next requests: few of those that have to be made anew."""
+        """Offer the next requests: few at a time if they have to be generated."""
         start = self.outcome.sent
         most = self.most if self.due_ns is None else len(self.due_ns)
         count = self.batch if most is None else min(self.batch, most - start)
@@ -140,7 +140,7 @@ class _Generator:
         self.batch = min(_BATCH if batch.lasts else max(1, room), self.requester.settings.rows)
 
     def round(self, window: int) -> bool:
-        """Send what is due, and take what has ended; whether there was anything to do."""
+        """Send what is due and collect what has finished; returns whether there was anything to do."""
         before = self.requester.offered
         worked, done = self.requester.flow(window)
         self.outcome.sent += before - self.requester.offered
@@ -153,7 +153,7 @@ class _Generator:
         return worked
 
     def settle(self) -> None:
-        """Count what was taken; many rounds at a time, since each call of NumPy costs as much as a request."""
+        """Count what was collected, many rounds at a time, since each NumPy call costs as much as a request."""
         if not self.kept:
             return
         done = Completions(np.concatenate([d.words for d in self.kept], axis=1), self.kept[0].memory)
@@ -168,10 +168,10 @@ class _Generator:
 def closed_loop(
     requester: Requester, workload: Workload, seconds: float, window: int, hook: Hook | None = None
 ) -> LoadResult:
-    """Keep ``window`` requests unfinished for ``seconds``, then let them end.
+    """Keep ``window`` requests outstanding for ``seconds``, then let them finish.
 
     Raises:
-        OfframpError: they do not.
+        OfframpError: they do not finish.
     """
     return _Generator(requester, workload, seconds, None).run(window, hook)
 
@@ -179,10 +179,10 @@ def closed_loop(
 def counted_loop(
     requester: Requester, workload: Workload, requests: int, window: int, hook: Hook | None = None
 ) -> LoadResult:
-    """Keep ``window`` requests unfinished until ``requests`` have ended, however long that takes.
+    """Keep ``window`` requests outstanding until ``requests`` have finished, however long that takes.
 
     Raises:
-        OfframpError: the last of them do not end.
+        OfframpError: the last of them do not finish.
     """
     return _Generator(requester, workload, math.inf, None, requests).run(window, hook)
 
@@ -190,10 +190,10 @@ def counted_loop(
 def open_loop(
     requester: Requester, workload: Workload, seconds: float, rate: float, seed: int = 1, hook: Hook | None = None
 ) -> LoadResult:
-    """Send at ``rate`` a second with exponential gaps; what finds the table full goes as soon as it can.
+    """Send at ``rate`` requests per second with exponential gaps; if the table is full, a request goes when it can.
 
     Raises:
-        OfframpError: not a rate above 0, or requests that do not end.
+        OfframpError: the rate is not above 0, or requests do not finish.
     """
     if not rate > 0:
         raise OfframpError(f"rate {rate}: expected requests per second, above 0")

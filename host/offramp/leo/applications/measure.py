@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a device is at a function: what the selector must know before the first request."""
+"""Measured speed of a device at a function, which the selector must know before the first request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from offramp.device import Device, Message, compiled_function
 
 MEASURED_S: Final = 0.05
 COMPILED_NS: Final = 500.0
-"""About what a function in machine code takes, which no device's queue is in the way of."""
+"""Approximate time in ns of a function in machine code, which waits behind no device's queue."""
 _FEWEST: Final = 3
 
 
 def time_ns(device: Device, function: str, message: Message, seconds: float = MEASURED_S) -> float:
-    """Ns that the device, kept busy, takes for one request."""
+    """Nanoseconds per request on the device when it is kept busy."""
     if compiled_function(device, function) is not None and not hasattr(device, "engine"):
         return COMPILED_NS
     begun = time.monotonic_ns()

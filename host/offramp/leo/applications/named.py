@@ -25,7 +25,7 @@ def _kvs(devices: Devices, workload: str, seed: int, keys: int = 0) -> Applicati
 
 
 _KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
-"""The time of the builtin ``kvs``, two hundred times over."""
+"""Time of the builtin ``kvs``, scaled by two hundred."""
 
 
 def _store(devices: Devices, workload: str, seed: int) -> Application:
@@ -85,11 +85,11 @@ def open_application(
     keys: int = 0,
     data_folders: Sequence[str] = (),
 ) -> Application:
-    """One of the four by its name, or what YAML files describe, on devices by name.
+    """Open one of the four applications by name, or one that YAML files describe, on devices by name.
 
-    ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
-    is RTL in simulation. ``code``: files with functions of the user's, for YAML files. ``keys``: of the store of kvs;
-    0: as many as it has by itself. ``data_folders``: whose files may be data, besides the folder of the YAML file.
+    ``window``: requests that a closed loop keeps outstanding; 0: the application's own number, or fewer where a device
+    is RTL in simulation. ``code``: files with user functions, for YAML files. ``keys``: keys of the kvs store; 0: its
+    default. ``data_folders``: folders whose files may be data, besides the folder of the YAML file.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.

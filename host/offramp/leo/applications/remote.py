@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An application between machines: a responder that others connect to, and a requester that connects to one.
+"""An application between machines: a responder to which others connect, and a requester that connects to one.
 
-The supervisor holds the host's memory and the journals, so a responder's process that dies is started again with what
-it had. The requester learns at once that it is gone, says so, and waits: requests go on where they were.
+The supervisor holds the host's memory and the journals, so a responder's process that dies is restarted with its state.
+The requester learns at once that it is gone, says so, and waits; requests resume where they were.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHOWN_S: Final = 0.1
 
 
 def serve_application(application: Application, process: ResponderProcess, say: Say) -> None:
-    """Start the responder again whenever it has ended by itself, and ``say`` so; forever.
+    """Restart the responder whenever it has ended by itself, and report it with ``say``; runs forever.
 
     Raises:
         OfframpError: it has ended more often than its plan allows, or does not come up.
@@ -41,12 +41,12 @@ def serve_application(application: Application, process: ResponderProcess, say: 
 def open_responder(
     application: Application, listen: str, *, requesters: int, restarts: int, insecure: bool
 ) -> ResponderProcess:
-    """The application's responder at an address, for up to ``requesters`` requesters at a time.
+    """Listen at an address as the application's responder, for up to ``requesters`` requesters at a time.
 
-    Its token is what ``OFFRAMP_TOKEN_FILE`` names.
+    Its token is read from the file that ``OFFRAMP_TOKEN_FILE`` names.
 
     Raises:
-        OfframpError: the address cannot be had or needs a token, or a device is missing.
+        OfframpError: the address is not available or needs a token, or a device is missing.
     """
     plan = replace(application.plan, listen=listen, journals=requesters, restarts=restarts)
     access = Access(Token.from_environment(), insecure=insecure)
@@ -55,15 +55,15 @@ def open_responder(
 
 @dataclass(frozen=True)
 class Load:
-    """What a requester asks for.
+    """Load that a requester generates.
 
     Attributes:
-        requests: their number; 0: as many as end in ``seconds``.
-        seconds: where no number is given.
-        window: requests that are kept unfinished; 0: the application's own number.
-        wait_s: how long a responder that is gone may stay away.
+        requests: number of requests; 0: as many as finish in ``seconds``.
+        seconds: duration if no number is given.
+        window: requests kept outstanding; 0: the application's own number.
+        wait_s: seconds that a responder that is gone may stay away.
         policy: rule that selects paths.
-        seed: of the requests that are drawn.
+        seed: seed of the requests.
     """
 
     requests: int = 0
@@ -77,17 +77,17 @@ class Load:
 def request_from(
     application: Application, address: str, load: Load, say: Say, advance: Callable[[int, int], None] | None = None
 ) -> tuple[LoadResult, tuple[str, ...], int]:
-    """Ask the responder at ``address``; what came of it, the names of its paths, and how often it was away.
+    """Send load to the responder at ``address``; returns the result, the names of its paths, and how often it was away.
 
     Args:
         application: the one that is served there.
         address: ``HOST:PORT`` or ``unix:PATH``.
-        load: how much.
-        say: told when the responder goes and when it is back.
-        advance: told how many requests were sent, of how many.
+        load: the load to generate.
+        say: called when the responder goes and when it is back.
+        advance: called with the number of requests sent and the total.
 
     Raises:
-        OfframpError: nothing answers, it refuses, or it stays away for longer than ``load.wait_s``.
+        OfframpError: nobody listens there, it refuses, or it stays away for longer than ``load.wait_s``.
     """
     program = application.program(application.paths, {})
     settings = replace(
@@ -127,7 +127,7 @@ def request_from(
 
 
 class _Watch:
-    """Says when responders go and come back; called in each round."""
+    """Reports when responders go and come back; called in every round."""
 
     def __init__(self, requester: Requester, say: Say) -> None:
         self._requester, self._say = requester, say

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that functions understand, for load on applications that only their YAML describes."""
+"""Sample messages that functions accept, for load on applications that only YAML describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp.leo.functions.registry import FUNCTIONS, counted_bytes
 
 @cache
 def sample(function: str, size: int, variant: int) -> bytes:
-    """A message for a function, of about ``size`` bytes where it can have any."""
+    """A message for a function, of about ``size`` bytes where its length is free."""
     if function == kvs.NAME:
         return (variant + 1).to_bytes(8, "little")
     if function == ebs.NAME:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key-value store that runs (docs/store.md), over every path: GET by any device's index, SET by the processor.
+"""The running key-value store (docs/store.md) over every path: GET by any device's index, SET by the processor.
 
 A GET asks an index, on a device or on the host, where a copy of the value is, and reads it there; keys without a copy
-are read from the store, whose clients of all protocols see what is written here and the other way round.
+are read from the store. The store's clients of all protocols see what is written here, and vice versa.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEYS: Final = 10_000
 STORE: Final = "store:127.0.0.1:7878"
 """The device that is the store, unless ``--device cpu=store:ADDRESS`` names another."""
 _FIRST: Final = kvs.LINE
-"""Address of the first copy: 0 says that there is none."""
+"""Address of the first copy; 0 means that there is none."""
 _ROWS: Final = 4096
 _NOMINAL_NS: Final = {CPU: 2e3}
 
@@ -48,10 +48,10 @@ def application(devices: Mapping[str, str], *, mix: str = "B", keys: int = KEYS,
     """The store over these devices, by name; ``cpu`` is the store itself.
 
     Args:
-        devices: as :func:`offramp.leo.devices.open_device` takes them.
-        mix: YCSB's workload, B or C, after each key was written once.
-        keys: that are asked for.
-        seed: of keys and of what is asked.
+        devices: specifications for :func:`offramp.leo.devices.open_device`.
+        mix: YCSB workload, B or C, run after each key was written once.
+        keys: number of keys that are requested.
+        seed: seed of the keys and the requests.
     """
     known = {CPU: STORE, **devices}
     nominal = {name: _NOMINAL_NS.get(name, 5e4) for name in known}
@@ -78,7 +78,7 @@ def application(devices: Mapping[str, str], *, mix: str = "B", keys: int = KEYS,
 
 
 def program(paths: Sequence[str], times: Times) -> Program:
-    """GET over ``paths``, SET over the processor."""
+    """Dataflows: GET over ``paths``, SET over the processor."""
     devices = list(dict.fromkeys([*paths, CPU]))
     get = [_get(d) if d in paths else None for d in devices]
     write = [(Trip(WRITE, once=True),) if d == CPU else None for d in devices]
@@ -93,7 +93,7 @@ def _get(device: str) -> tuple[Trip, ...]:
 
 
 class LoadedYcsb(Ycsb):
-    """YCSB's workload behind a write of each key, which the store may not have."""
+    """YCSB workload preceded by a write of each key, which the store may lack."""
 
     def __init__(self, mix: str, keys: int, seed: int, draw: int | None = None) -> None:
         super().__init__(mix, keys, seed, draw=draw)
@@ -107,7 +107,7 @@ class LoadedYcsb(Ycsb):
 
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
-    """``copies``: how many; the device ``cpu`` is the store."""
+    """Set up ``copies`` copies of values; the device ``cpu`` is the store."""
     store = devices.get(CPU)
     if not isinstance(store, StoreDevice):
         raise OfframpError(f"device {CPU}: expected the store, as {CPU}=store:ADDRESS")

@@ -32,7 +32,7 @@ from offramp_base.errors import OfframpError
 ROWS: Final = 32
 Floats = npt.NDArray[np.float32]
 PIECE: Final = 1 << 14
-"""Elements of a chunk."""
+"""Elements per chunk."""
 
 
 class LeoSums:
@@ -40,7 +40,7 @@ class LeoSums:
 
     Args:
         devices: by name, as :func:`offramp.leo.devices.open_device` opens them; ``cpu`` is there anyway.
-        group: of ranks; all of them by default.
+        group: process group of the ranks; all of them by default.
         policy: the rule that selects paths.
 
     Raises:
@@ -68,13 +68,13 @@ class LeoSums:
             self._process.close()
             raise
         self.by_path = dict.fromkeys(specs, 0)
-        """Chunks that each device has added."""
+        """Chunks that each device has summed."""
 
     def all_reduce(self, vector: torch.Tensor) -> torch.Tensor:
-        """The sum of the ranks' vectors of float32, in place; every rank gets the same bits.
+        """Sum the ranks' float32 vectors in place; every rank gets the same bits.
 
         Raises:
-            OfframpError: another type, or a device fails to add.
+            OfframpError: the type is not float32, or a device fails to add.
         """
         if vector.dtype != torch.float32:
             raise OfframpError(f"all-reduce of {vector.dtype}: expected float32")
@@ -90,7 +90,7 @@ class LeoSums:
         return vector
 
     def _add(self, shares: Floats) -> Floats:
-        """Chunks over all paths, as many unfinished as the table holds."""
+        """Sum chunks over all paths, with as many outstanding as the table holds."""
         found = np.empty(shares.shape[1], np.float32)
         starts = range(0, shares.shape[1], PIECE)
         sent = done = 0
@@ -120,12 +120,12 @@ class LeoSums:
         return self._requester.admit(batch, np.array([number], np.int64)) > 0
 
     def close(self) -> None:
-        """End the process; twice does no harm."""
+        """End the process; a second call does nothing."""
         self._requester.close()
         self._process.close()
 
     def __enter__(self) -> Self:
-        """Use the devices in a ``with`` statement, which ends the process."""
+        """Enter a ``with`` statement, at whose end the process ends."""
         return self
 
     def __exit__(

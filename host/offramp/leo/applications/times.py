@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T and tolls of dataflows from what a device takes for a function, and what a round trip takes (section 3)."""
+"""T and tolls of dataflows from the times that devices take for functions and the time of a round trip (section 3)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Flow = tuple[Trip, ...] | None
 
 
 class Times:
-    """Nanoseconds.
+    """Times in nanoseconds.
 
     Attributes:
-        compute: of a device (``cpu``, or its name) for a function, one request after the other.
-        trip: what a round trip adds to T.
-        parallelism: of devices that serve several requests at a time.
+        compute: time that a device (``cpu``, or its name) takes for a function, one request after the other.
+        trip: time that a round trip adds to T.
+        parallelism: requests that a device serves at a time, where it is more than one.
     """
 
     def __init__(

@@ -11,17 +11,17 @@ from offramp.leo.native.batch import Batch, Completions, Words
 
 
 class Workload(Protocol):
-    """Requests numbered from 0; the same number is the same request."""
+    """Requests numbered from 0; a number always stands for the same request."""
 
     def batch(self, start: int, count: int) -> Batch:
-        """Requests ``start`` to ``start + count``."""
+        """Requests ``start`` to ``start + count``, the latter excluded."""
 
     def wrong(self, done: Completions) -> int:
-        """How many of these, whose user words are the requests' numbers, were not answered as they should."""
+        """Number of these completions, whose user words are the requests' numbers, with wrong answers."""
 
 
 class Zipf:
-    """Ranks from 0 by Zipf's law, as YCSB draws them."""
+    """Draws ranks from 0 by Zipf's law, as YCSB does."""
 
     def __init__(self, count: int, exponent: float = 0.99) -> None:
         """A distribution over ``count`` ranks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and applications from YAML: read, checked, resolved to physical links and tables."""
+"""Hosts and applications described in YAML: read, checked, and resolved to physical links and tables."""
 
 from offramp_base.errors import OfframpError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pydantic cannot see: names that must exist, and that everything can be resolved."""
+"""Checks that pydantic cannot make: names must exist, and everything must be resolvable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offramp.leo.selection.table import Dependency
 
 
 def check(config: Config) -> None:
-    """Everything that can be known before anything starts.
+    """Check everything that can be known before anything starts.
 
     Raises:
         OfframpError: one line with file and line.
@@ -30,7 +30,7 @@ def check(config: Config) -> None:
 
 
 def check_functions(config: Config) -> None:
-    """Refuse functions that this installation does not have, nor code that was loaded beside it.
+    """Refuse functions that neither this installation nor code loaded with it provides.
 
     Raises:
         OfframpError: one line with file and line.
@@ -53,7 +53,7 @@ def _names(config: Config) -> str:
 
 
 def _check_ends(config: Config, index: int, path: Path) -> None:
-    """The links of each end follow one another and end, or begin, where the type says."""
+    """Check that the links of each end connect, and that they end or begin where the type says."""
     ends = [word[0] for word in path.type.value.split("-")]
     for which, links, device in zip(("requester", "responder"), links_of(path), ends, strict=True):
         for k, link in enumerate(links):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations from one or several files, and those that ship with the package."""
+"""Configurations read from one or several files, and those that ship with the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HARDWARE = ("direct", "on-path", "off-path")
 
 
 def builtin(name: str) -> Path:
-    """A file that ships with the package: an application or a hardware model.
+    """Path of a file that ships with the package: an application or a hardware model.
 
     Raises:
         OfframpError: there is none of that name.
@@ -32,7 +32,7 @@ def builtin(name: str) -> Path:
 
 
 def load_config(given: Sequence[str | Path]) -> Config:
-    """Read files and built-in parts, which together must say each of hardware, paths and application once.
+    """Read files and built-in parts, which together must give each of hardware, paths and application once.
 
     Raises:
         OfframpError: one line with file and line.
@@ -84,7 +84,7 @@ def _join(sources: Sequence[Source]) -> Config:
 
 
 def _hardware(source: Source) -> Source:
-    """The hosts' model of a cluster file, as a file that says hardware alone; LEO's hosts are alike.
+    """The host model in a cluster file, as a file that gives hardware alone; LEO's hosts are all alike.
 
     Raises:
         OfframpError: one line with file and line: no model, or hosts of several.
@@ -109,7 +109,7 @@ def _hardware(source: Source) -> Source:
 
 
 def _place(source: Source, steps: Sequence[int | str]) -> Place:
-    """The steps that lead through the file; pydantic has some of its own in between."""
+    """The steps that lead through the file; pydantic puts some of its own between them."""
     place: list[int | str] = []
     data = source.data
     for step in steps:
@@ -121,7 +121,7 @@ def _place(source: Source, steps: Sequence[int | str]) -> Place:
 
 
 def _said(error: Any) -> str:
-    """What pydantic has found, as a person would say it."""
+    """What pydantic has found, in a user's words."""
     kind, last = error["type"], str(error["loc"][-1]) if error["loc"] else ""
     if kind == "extra_forbidden":
         return "no such field"

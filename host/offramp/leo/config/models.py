@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of configuration files: hardware, paths, applications, profiles (specification section 1), by pydantic."""
+"""Contents of the files: hardware, paths, applications, profiles (specification section 1), checked by pydantic."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ BytesByLink = Annotated[dict[str, Size], BeforeValidator(_by_link)]
 
 
 class Strict(BaseModel):
-    """Unknown fields are errors; nothing changes later."""
+    """Base of all models: unknown fields are errors, and instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Kind(StrEnum):
-    """What a node is; all but the CPU, the RDMA NIC and switches are accelerators."""
+    """Kind of a node; all but the CPU, the RDMA NIC and switches are accelerators."""
 
     CPU = "cpu"
     FPGA = "fpga"
@@ -117,7 +117,7 @@ class Link(Strict):
 
 
 class Model(StrEnum):
-    """Where accelerators are attached: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
+    """How accelerators are attached: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
 
     DIRECT = "direct"
     ON_PATH = "on-path"
@@ -126,7 +126,7 @@ class Model(StrEnum):
 
 
 class Hardware(Strict):
-    """A host; both ends have the same."""
+    """A host; both ends have the same hardware."""
 
     name: Name = "host"
     model: Model
@@ -136,7 +136,7 @@ class Hardware(Strict):
 
 
 class PathType(StrEnum):
-    """Where a request is worked on: requester's side, responder's side."""
+    """Where a request is processed: at the requester's side, at the responder's side."""
 
     CPU_CPU = "CPU-CPU"
     CPU_ACC = "CPU-Acc"
@@ -145,7 +145,7 @@ class PathType(StrEnum):
 
 
 class Path(Strict):
-    """Logical links that a request crosses; ``accelerators``: which ones, in order; none: each one alone."""
+    """Logical links that a request crosses; ``accelerators`` lists which ones, in order; if empty, each one alone."""
 
     id: Name
     type: PathType
@@ -155,14 +155,14 @@ class Path(Strict):
 
 
 class Sizes(Strict):
-    """Bytes of a request and of its answer, everywhere or by logical link."""
+    """Bytes of a request and of its answer, for all logical links or for each."""
 
     req: BytesByLink = {ANYWHERE: 0}
     resp: BytesByLink = {ANYWHERE: 0}
 
 
 class ByDevice(Strict, Generic[T]):
-    """Something by device, at either end or wherever the device is."""
+    """Values by device, at either end or wherever the device is."""
 
     anywhere: dict[str, T] = {}
     requester: dict[str, T] = {}
@@ -171,7 +171,7 @@ class ByDevice(Strict, Generic[T]):
     @model_validator(mode="before")
     @classmethod
     def _both(cls, value: Any) -> Any:
-        """A mapping that names no end is about devices wherever they are."""
+        """Read a mapping that names no end as one of devices at either end."""
         if isinstance(value, Mapping) and not set(value) & {"requester", "responder"}:
             return {"anywhere": value}
         return value
@@ -187,7 +187,7 @@ ByTrip = Annotated[list[Compute], BeforeValidator(_listed), Field(min_length=1)]
 
 
 class Data(Strict):
-    """Bytes of a file, of an array in a ``.npy`` file, or ``values`` of a ``type``; files lie beside the YAML."""
+    """Bytes of a file, of an array in a ``.npy`` file, or of ``values`` of a ``type``; files lie beside the YAML."""
 
     file: str | None = None
     array: str | None = None
@@ -222,7 +222,7 @@ class Request(Strict):
 
 
 class Application(Strict):
-    """An application; ``memory``: bytes that its tables take of a device; ``data``: what requests read and send."""
+    """An application; ``memory``: bytes that its tables take on a device; ``data``: what requests read and send."""
 
     name: Name
     requests: dict[Name, Request] = Field(min_length=1)
@@ -232,7 +232,7 @@ class Application(Strict):
 
 
 class LinkProfile(Strict):
-    """What was measured of a link."""
+    """Measurements of a link."""
 
     bw_gbps: Positive
     mps: Positive
@@ -240,7 +240,7 @@ class LinkProfile(Strict):
 
 
 class Profile(Strict):
-    """What was measured on a machine: links by id, compute times in us by application, request type and device."""
+    """Measurements on a machine: links by id, compute times in us by application, request type and device."""
 
     machine: str = ""
     links: dict[str, LinkProfile] = {}
@@ -258,17 +258,17 @@ class Config(Strict):
 
     @classmethod
     def of(cls, parts: Mapping[str, Any], sources: Mapping[str, Source]) -> Config:
-        """The parts, checked each by itself, and the file that says each."""
+        """Check the parts, each by itself; ``sources`` gives the file of each."""
         config = cls.model_validate(parts)
         config._sources.update(sources)
         return config
 
     def error(self, part: str, place: Place, problem: str) -> OfframpError:
-        """One line with file and line; ``place`` within the part."""
+        """An error in one line with file and line; ``place`` is relative to the part."""
         return self._sources[part].error((part, *place), problem)
 
     def folder(self, part: str) -> FilePath:
-        """Where the file is that says the part."""
+        """Folder of the file that gives the part."""
         return FilePath(self._sources[part].name).parent
 
     def with_cores(self, cores: int | None) -> Config:

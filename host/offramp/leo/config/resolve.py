@@ -28,7 +28,7 @@ _BIT_NS = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What the selector chooses between: round trips in order, each a path over these accelerators."""
+    """A choice of the selector: round trips in order, each a path over these accelerators."""
 
     name: str
     trips: tuple[Path, ...]
@@ -40,11 +40,11 @@ class Work:
     """One function that a round trip calls.
 
     Attributes:
-        trip: its index.
+        trip: index of the round trip.
         end: requester or responder.
-        device: node.
-        function: its name, where the application gives one.
-        time_ns: how long it takes.
+        device: name of the node.
+        function: name of the function, where the application gives one.
+        time_ns: time that it takes.
     """
 
     trip: int
@@ -59,11 +59,11 @@ class Resolved:
     """An application on a host model, ready for selector, runtime and simulator.
 
     Attributes:
-        config: where it comes from.
+        config: the configuration that was resolved.
         flows: the selector's paths.
         routes: steps, and the table of T and tolls.
         work: functions by request type and index of the flow.
-        topology: of either host.
+        topology: graph of either host.
     """
 
     config: Config
@@ -74,11 +74,11 @@ class Resolved:
 
 
 def resolve(config: Config, *, guess: bool = False) -> Resolved:
-    """Physical links, times and sizes of every dataflow.
+    """Resolve the physical links, times and sizes of every dataflow.
 
     Args:
-        config: checked.
-        guess: take 0 for what has yet to be measured.
+        config: a checked configuration.
+        guess: use 0 for numbers that have yet to be measured.
 
     Raises:
         OfframpError: a dataflow crosses a link that the host lacks, a device on it has no compute time or no function,
@@ -117,7 +117,7 @@ def resolve(config: Config, *, guess: bool = False) -> Resolved:
 
 
 def _variants(config: Config, topology: Topology, name: str, index: int, ids: list[str]) -> Iterator[Flow]:
-    """One flow; or one for each accelerator, where its paths leave open which."""
+    """One flow, or one for each accelerator where its paths leave the accelerator open."""
     known = {path.id: path for path in config.paths}
     trips = tuple(known[i] for i in ids)
     named = next((tuple(path.accelerators) for path in trips if path.accelerators), None)
@@ -139,7 +139,7 @@ def _variants(config: Config, topology: Topology, name: str, index: int, ids: li
 
 @dataclass
 class _Builder:
-    """Resources as they turn up: links by direction and nodes, of each end."""
+    """Resources in order of first use: links by direction, and nodes, of each end."""
 
     config: Config
     topology: Topology
@@ -151,7 +151,7 @@ class _Builder:
         return self.resources.setdefault(name, (len(self.resources), capacity))[0]
 
     def check_memory(self) -> None:
-        """Tables fit into the devices."""
+        """Check that tables fit into the devices' memory."""
         for device, size in self.config.application.memory.items():
             for name in self.nodes(device):
                 room = self.topology.hardware.nodes[name].memory
@@ -163,7 +163,7 @@ class _Builder:
                 raise self.config.error("application", ("memory", device), problem)
 
     def nodes(self, device: str) -> list[str]:
-        """Nodes of a name or of a role."""
+        """Nodes with a name or a role."""
         if device == "acc":
             return self.topology.accelerators
         if device == "cpu":
@@ -171,7 +171,7 @@ class _Builder:
         return [device] if device in self.topology.hardware.nodes else []
 
     def cross(self, end: str, hop: Hop, size: int) -> Iterator[Step]:
-        """A message over a link: its own time on it, then the latency."""
+        """Steps of a message over a link: its transmission time, then the latency."""
         bw, mps, latency = self._measured(hop.link)
         busy = max(size * _BIT_NS / bw if bw else 0.0, 1e9 / mps if mps else 0.0)
         what = f"{end}.{hop.link.id}"
@@ -205,7 +205,7 @@ class _Walk:
     work: list[Work] = field(default_factory=list)
 
     def trip(self, trip: int, path: Path, flow: Flow) -> Iterator[Step]:
-        """The steps of a round trip, there and back."""
+        """Steps of a round trip, there and back."""
         requester, responder = links_of(path)
         ends = [word[0] for word in path.type.value.split("-")]
         for logical in requester:
@@ -247,7 +247,7 @@ class _Walk:
                 raise self._error(("size", path.id, way), f"{size} B, but {device} has {room} B")
 
     def _devices(self, trip: int, end: str, letter: str, flow: Flow) -> Iterator[Step]:
-        """Work on the CPU, or on one accelerator after the other."""
+        """Steps of the work on the CPU, or on one accelerator after the other."""
         topology = self.builder.topology
         devices = [topology.cpu] if letter == "C" else list(flow.accelerators)
         for i, device in enumerate(devices):

@@ -23,7 +23,7 @@ class Hop:
 
     @property
     def back(self) -> Hop:
-        """The other direction."""
+        """The same link in the other direction."""
         return Hop(self.link, self.target, self.source)
 
 
@@ -31,8 +31,8 @@ class Topology:
     """The graph of one host.
 
     Raises:
-        OfframpError: it is not one: unknown ends, two links of one name, no or several CPUs or NICs, a model that its
-            links contradict.
+        OfframpError: the graph is invalid: unknown ends, two links of one name, no or several CPUs or NICs, or a model
+            that its links contradict.
     """
 
     def __init__(self, config: Config) -> None:
@@ -46,10 +46,10 @@ class Topology:
             self._check_model(accelerator)
 
     def route(self, logical: str, accelerator: str | None) -> list[Hop] | None:
-        """The links of a logical link, in order, or None where the host lacks it.
+        """Physical links of a logical link, in order, or None where the host lacks it.
 
         Raises:
-            OfframpError: its line of the map makes no way, or several ways are equally short.
+            OfframpError: its entry in the map gives no route, or several routes are equally short.
         """
         if "A" in logical and accelerator is None:
             return None
@@ -60,10 +60,10 @@ class Topology:
         return self._along(key, self._flat(key, ()), source, target)
 
     def shortest(self, source: str, target: str) -> list[Hop] | None:
-        """The way of the fewest links between devices.
+        """The route with the fewest links between two devices; None if there is none.
 
         Raises:
-            OfframpError: there are several.
+            OfframpError: several are equally short.
         """
         ways: list[list[Hop]] = [[]]
         for _ in self.hardware.nodes:
@@ -110,7 +110,7 @@ class Topology:
         for name in names:
             link = self.links[name]
             if at not in (link.a, link.b):
-                raise self._error(("map", key), f"{name} joins {link.a} and {link.b}, but the way has come to {at}")
+                raise self._error(("map", key), f"{name} joins {link.a} and {link.b}, but the path has reached {at}")
             hops.append(Hop(link, at, link.b if at == link.a else link.a))
             at = hops[-1].target
             if at in seen:
@@ -155,7 +155,7 @@ class Topology:
                 self.route(logical, device)
 
     def _check_model(self, accelerator: str) -> None:
-        """Whether the links say what ``model`` says."""
+        """Check that the links agree with ``model``."""
         inner = {"CN": self.route("CN", accelerator), "CA": self.route("CA", accelerator)}
         passed = {name: [hop.target for hop in way or []][:-1] for name, way in inner.items()}
         on_path, off_path = accelerator in passed["CN"], self.nic in passed["CA"]

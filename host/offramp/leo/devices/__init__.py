@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices by name, such as ``cpu:2``, ``model:service_us=20``, ``fpga:…`` or ``nic:SOCKET``.
 
-Each kind is imported when the first of it is opened.
+The module of a kind is imported when its first device is opened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ where a module has it, says how long a request may take. Offramp's own are entry
 
 
 def timeout_s(text: str) -> float:
-    """Seconds that a request may take on the device of this text before it counts as lost; 0: as elsewhere.
+    """Seconds after which a request on the device of this text counts as lost; 0: the general default.
 
     Raises:
         OfframpError: no such kind, or bad options.
@@ -29,7 +29,7 @@ def timeout_s(text: str) -> float:
 
 
 def open_device(text: str, name: str | None = None) -> Device:
-    """The device that ``KIND`` or ``KIND:OPTIONS`` names, called ``name``, or as its kind.
+    """Open the device that ``KIND`` or ``KIND:OPTIONS`` describes, called ``name`` or, by default, its kind.
 
     Raises:
         OfframpError: no such kind, bad options, or the device is not there.

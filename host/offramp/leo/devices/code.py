@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a user brings, in Python or in C; they run in this process with its rights.
+"""Functions that a user supplies, in Python or in C; they run in this process with its rights.
 
-Only what the command names is run, never what a configuration says. A file of Python gives each function that it
-defines with one parameter and a name that does not begin with an underscore: it takes the request's bytes and returns
-the answer's. One whose parameter is a ``torch.Tensor`` takes ``(n, bytes)`` messages of one length at once and returns
-``(n, bytes)`` answers, both of uint8: a GPU calls it with what has come together, other devices with one message on the
-processor. A shared library gives the functions of its plug-in (``offramp.h``).
+Only what the command names is run, never what a configuration names. A Python file supplies each function that it
+defines with one parameter and a name without a leading underscore: it takes the request's bytes and returns the
+answer's. One whose parameter is a ``torch.Tensor`` takes ``(n, bytes)`` messages of one length at once and returns
+``(n, bytes)`` answers, both of uint8: a GPU calls it with all waiting messages at once, other devices with one message
+on the processor. A shared library supplies the functions of its plug-in (``offramp.h``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _loaded: Final[dict[Path, tuple[str, ...]]] = {}
 
 
 def load_code(paths: Iterable[str | Path]) -> tuple[str, ...]:
-    """Make the functions of these files known in this process; their names. A file is loaded once.
+    """Register the functions of these files in this process and return their names; a file is loaded once.
 
     Raises:
         OfframpError: a file cannot be loaded or has no functions, or one has the name of another function.
@@ -66,7 +66,7 @@ def _of_python(path: Path, given: str | Path) -> dict[str, Function]:
 
 
 def _registered(name: str, thing: Callable[[Any], Any]) -> Callable[[bytes], Any]:
-    """The function as it takes bytes; one of tensors is known to GPUs from now on."""
+    """The function as one that takes bytes; one of tensors is registered for GPUs, too."""
     (parameter,) = inspect.signature(thing).parameters.values()
     if "Tensor" not in str(parameter.annotation):
         return thing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cpu:N``: N threads of this process as a device; what takes long runs without Python's lock."""
+"""``cpu:N``: N threads of this process as a device; long-running functions release Python's lock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True)
 class Options:
-    """How many threads a CPU device has, and how many requests they may have unfinished."""
+    """Number of threads of a CPU device, and the number of requests that may be outstanding."""
 
     threads: int = 1
     depth: int = 256
@@ -25,7 +25,7 @@ class Options:
 
 
 class Job(NamedTuple):
-    """A request that waits; ``era`` counts the resets before it."""
+    """A waiting request; ``era`` counts the resets before it."""
 
     era: int
     request: int
@@ -69,13 +69,13 @@ class CpuDevice(SoftwareDevice):
         return True
 
     def poll(self) -> list[Completion]:
-        """What is finished by now."""
+        """Completions since the last call."""
         with self._lock:
             found, self._done = self._done, []
         return found
 
     def reset(self) -> None:
-        """Abort everything unfinished; a function that runs ends unseen."""
+        """Abort everything outstanding; the result of a running function is dropped."""
         with self._lock:
             self._expect_open()
             self._era += 1
@@ -94,7 +94,7 @@ class CpuDevice(SoftwareDevice):
                 thread.join()
 
     def together(self, most: int) -> list[Job] | None:
-        """What has come by now, for a thread that does much at once: one to ``most`` requests; None at the end."""
+        """Up to ``most`` waiting requests, at least one, for a thread that batches; None at the end."""
         jobs: list[Job] = []
         while len(jobs) < most:
             try:

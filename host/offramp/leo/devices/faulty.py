@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``faulty:FAULTS:DEVICE``: a device that fails, at given times or when told to.
+"""``faulty:FAULTS:DEVICE``: a device that fails at given times or on command.
 
 Faults are ``kill@S``, ``hang@S`` and ``reset@S``, joined by ``+``; S counts seconds from the first request. A device
 that was killed completes everything unfinished with LOST; one that hangs completes nothing. Both work again after a
@@ -38,7 +38,7 @@ class FaultyDevice:
     """See the module; a :class:`offramp.device.Device`.
 
     Attributes:
-        failures: how often it has failed.
+        failures: number of failures so far.
     """
 
     def __init__(self, inner: Device, faults: Sequence[tuple[float, str]] = ()) -> None:
@@ -74,7 +74,7 @@ class FaultyDevice:
         return self._inner.memory(function)
 
     def kill(self) -> None:
-        """Kill the device: everything unfinished is LOST."""
+        """Kill the device: everything outstanding is LOST."""
         self._take()
         self._lost += [Completion(request, Status.LOST, b"", 0) for request in self._unfinished]
         self._unfinished.clear()
@@ -84,12 +84,12 @@ class FaultyDevice:
         self.failures += 1
 
     def hang(self) -> None:
-        """Hang the device: it completes nothing more."""
+        """Hang the device: nothing more completes."""
         self._hung = True
         self.failures += 1
 
     def submit(self, function: str, request: int, message: Message) -> bool:
-        """Queue a request, if it lives."""
+        """Queue a request, if the device is alive."""
         self._due()
         if self._dead:
             raise OfframpError(f"device {self.name} is gone")
@@ -99,7 +99,7 @@ class FaultyDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """What is finished, or lost."""
+        """Completions since the last call, lost requests among them."""
         self._due()
         if not self._dead and not self._hung:
             self._take()
@@ -107,13 +107,13 @@ class FaultyDevice:
         return found
 
     def reset(self) -> None:
-        """Abort everything; it works again."""
+        """Abort everything and make the device work again."""
         self._inner.reset()
         self._dead = self._hung = False
         self._take()
 
     def close(self) -> None:
-        """Close the device."""
+        """Close the device behind it."""
         self._inner.close()
 
     def _take(self) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
-``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens, ``fpga:udp=HOST`` one that is on Ethernet by
-itself, ``fpga:xclbin=FILE`` an Alveo card in this machine. Without any of them a simulated card is started: the same
-drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles from a packet to its answer, at 250 MHz, or at the
-clock that a board on Ethernet tells.
+``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens, ``fpga:udp=HOST`` one that is attached to
+Ethernet directly, ``fpga:xclbin=FILE`` an Alveo card in this machine. Without any of them a simulated card is started:
+the same drivers over the RTL (``docs/fpga.md``). ``busy_ns`` is computed from the cycles between a packet and its
+answer, at 250 MHz or at the clock that a board on Ethernet reports.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _ENGINES: Final = {
     "p2p_dma": {dma.NAME: COPY},
     "quantpack": {sylvie.QUANTISE: QUANTISE, sylvie.DEQUANTISE: DEQUANTISE},
 }
-"""Functions and operations of each engine; ``path_router`` is not a function of a host."""
+"""Functions and operations of each engine; ``path_router`` is not a function for hosts."""
 
 USUAL: Final = "kvs_lookup+reduce+ebs_lookup"
 _COPY_UNIT: Final = 4096
 SIMULATED_S: Final = 60.0
-"""RTL in simulation takes a millisecond for a cycle of 4 ns, on a busy machine more."""
+"""Timeout of requests to simulated RTL, which takes a millisecond per 4 ns cycle, more on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """A card: ``at`` an agent's address, on Ethernet at ``udp``, loaded with ``xclbin``, else one in ``simulator``.
+    """A card: an agent's address ``at``, an Ethernet address ``udp``, ``xclbin`` for a card here, else a ``simulator``.
 
-    ``shell`` is what a simulated card has around its engines: ``pynq`` or ``xrt``. ``engines`` have ``+`` between
-    them; ``timeout_s`` is how long a card on Ethernet may be silent.
+    ``shell`` surrounds the engines of a simulated card: ``pynq`` or ``xrt``. ``engines`` are separated by ``+``;
+    ``timeout_s`` is how long a card on Ethernet may be silent.
     """
 
     at: str = ""
@@ -79,7 +79,7 @@ def open_device(options: str, name: str) -> FpgaDevice:
 
 
 def timeout_s(options: str) -> float:
-    """Seconds that a request may take: a simulated card's, or those of any device."""
+    """Seconds that a request may take: those of a simulated card, or 0, the general default."""
     return _timeout_s(_options(options))
 
 
@@ -149,7 +149,7 @@ class FpgaDevice:
         return {name: memory for name, memory in known.items() if name in self.functions}
 
     def memory(self, function: str) -> CardMemory:
-        """What a function reads: of ``p2p.copy`` host's, accelerator's and NIC's memory, one after the other.
+        """Tables of a function; for ``p2p.copy``, the host's, accelerator's and NIC's memory one after the other.
 
         Raises:
             OfframpError: the function has no tables.
@@ -173,7 +173,7 @@ class FpgaDevice:
         return True
 
     def post(self, operation: int, message: bytes) -> None:
-        """Send what needs no answer.
+        """Send a message that needs no answer.
 
         Raises:
             OfframpError: the device is gone or closed.
@@ -184,7 +184,7 @@ class FpgaDevice:
         self._send(operation, serial, message)
 
     def ask(self, operation: int, message: bytes) -> bytes:
-        """The answer to a request of the device's own.
+        """Send a request of the device's own and return the answer.
 
         Raises:
             OfframpError: the device is gone or closed, or refuses.
@@ -204,13 +204,13 @@ class FpgaDevice:
         return found[1]
 
     def poll(self) -> list[Completion]:
-        """What is finished by now."""
+        """Completions since the last call."""
         with self._lock:
             found, self._done = self._done, []
         return found
 
     def reset(self) -> None:
-        """Abort everything unfinished; a card that is gone is started again."""
+        """Abort everything outstanding; a card that is gone is started again."""
         with self._lock:
             if self._closed:
                 raise OfframpError(f"device {self.name} is closed")
@@ -227,7 +227,7 @@ class FpgaDevice:
                 memory.restore()
 
     def close(self) -> None:
-        """End the card."""
+        """Close the link and end a simulated card."""
         with self._lock:
             closed, self._closed = self._closed, True
         if not closed:
@@ -238,12 +238,12 @@ class FpgaDevice:
             raise OfframpError(f"device {self.name} is {'closed' if self._closed else 'gone'}")
 
     def _next(self) -> int:
-        """A number for what is sent."""
+        """The next serial number."""
         self._serial += 1
         return self._serial
 
     def _send(self, operation: int, serial: int, message: bytes) -> None:
-        """Answers are heard meanwhile: a card that cannot give any takes no more requests."""
+        """Send a message; answers are read meanwhile, since a card that cannot deliver any accepts no more requests."""
         with self._sending:
             self._link.send(operation, serial, message)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line to the agent of an FPGA card, and the process of a card in simulation."""
+"""The connection to the agent of an FPGA card, and the process of a simulated card."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ANSWER: Final = struct.Struct("<BBQQI")
 
 TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ, QUANTISE, DEQUANTISE = range(10)
 MOST: Final = 1 << 26
-"""Bytes of a message."""
+"""Largest message in bytes."""
 PROTOCOL: Final = "fpga 1"
 START_S: Final = 600.0
-"""How long a simulated card may take to start: the first start installs PYNQ and builds the RTL."""
+"""Seconds that a simulated card may take to start: the first start installs PYNQ and builds the RTL."""
 
 CARDS: Final[Registry[Callable[[Path, Sequence[str]], list[str]]]] = Registry("card", "offramp.cards")
-"""Commands that start cards which no slot holds, of the socket that the host listens on and of their options."""
+"""Commands that start cards which are in no slot, given the host's listening socket and the cards' options."""
 
 _LOG = logging.getLogger(__name__)
 _STATUSES: Final = frozenset(int(status) for status in Status)
@@ -49,12 +49,12 @@ Heard = Callable[[int, int, int, bytes], None]
 
 
 def simulated(options: Sequence[str]) -> Command:
-    """A card in simulation."""
+    """The command that starts a card in simulation."""
     return lambda path: (CARDS.get("simulated")(path, options), {})
 
 
 def programmed(xclbin: str) -> Command:
-    """An Alveo card in this machine, by XRT, which is loaded with a file.
+    """The command that serves an Alveo card in this machine through XRT, loaded with a file.
 
     Raises:
         OfframpError: there is no such file.
@@ -66,7 +66,7 @@ def programmed(xclbin: str) -> Command:
 
 
 class Link:
-    """A card that serves one host."""
+    """A connection to a card, which serves one host."""
 
     def __init__(self, at: str, agent: Command, heard: Heard, lost: Callable[[], None]) -> None:
         """Connect to the agent ``at`` HOST:PORT or unix:PATH, or start one: a simulated card's, or that of a card here.
@@ -122,7 +122,7 @@ class Link:
         raise OfframpError(f"device fpga: no card: {said[-1] if said else 'it does not start'}")
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
-        """Post a request; whether the card still lives is heard otherwise."""
+        """Send a request; ``lost`` is called if the card is gone."""
         with contextlib.suppress(OSError):
             self._line.sendall(REQUEST.pack(operation, serial, len(message)) + message)
 
@@ -152,7 +152,7 @@ class Link:
             received += more
 
     def close(self) -> None:
-        """Hang up, and end a simulated card."""
+        """Close the connection, and end a simulated card."""
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
         self._reader.join()

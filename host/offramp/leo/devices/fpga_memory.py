@@ -11,7 +11,7 @@ from offramp.leo.devices.fpga_link import READ, TABLE, WRITE
 from offramp.leo.memory import HostMemory
 
 KVS, EBS, COPIES = range(3)
-"""The index of ``kvs.lookup``; the tables of ``ebs.lookup``; memories of host, accelerator, NIC one after the other."""
+"""Numbers of memories: index of ``kvs.lookup``; tables of ``ebs.lookup``; host's, accelerator's and NIC's in a row."""
 
 _SIZES: Final = struct.Struct("<BIII")
 _PLACE: Final = struct.Struct("<BQ")
@@ -20,20 +20,20 @@ _PIECE: Final = 1 << 16
 
 
 class Card(Protocol):
-    """Card to which a memory's contents are sent, and from which they are read."""
+    """Device to which a memory's contents are sent, and from which they are read."""
 
     def post(self, operation: int, message: bytes) -> None:
-        """Send without an answer."""
+        """Send a message that needs no answer."""
 
     def ask(self, operation: int, message: bytes) -> bytes:
-        """Send, and wait for the answer."""
+        """Send a request and wait for the answer."""
 
 
 class CardMemory:
-    """A memory on the card, with a copy of what the host wrote, for a card that is started again.
+    """A memory on the card, with a copy of what the host wrote, for a card that is restarted.
 
     Attributes:
-        size: bytes.
+        size: size in bytes.
     """
 
     def __init__(self, device: Card, number: int, size: int, sizes: tuple[int, ...]) -> None:
@@ -44,10 +44,10 @@ class CardMemory:
         self._copy = HostMemory(size)
 
     def write(self, offset: int, content: Message) -> None:
-        """Put ``content`` there; what is submitted later sees it.
+        """Write ``content`` at ``offset``; requests submitted later see it.
 
         Raises:
-            OfframpError: it would not lie inside, or the device is gone.
+            OfframpError: it does not fit, or the device is gone.
         """
         self._copy.write(offset, content)
         raw = bytes(content)
@@ -55,7 +55,7 @@ class CardMemory:
             self._device.post(WRITE, _PLACE.pack(self._number, offset + at) + raw[at : at + _PIECE])
 
     def read(self, offset: int, length: int) -> bytes:
-        """What is there; of the index, which only the host writes, from the copy.
+        """Read ``length`` bytes at ``offset``; the index, which only the host writes, is read from the copy.
 
         Raises:
             OfframpError: it does not lie inside, or the device is gone.
@@ -70,7 +70,7 @@ class CardMemory:
         return self._device.ask(READ, _PLACE.pack(self._number, at) + _LENGTH.pack(length))
 
     def restore(self) -> None:
-        """Give the card this memory as the host wrote it."""
+        """Write the host's copy of this memory to the card again."""
         self._device.post(TABLE, _SIZES.pack(self._number, *self._sizes))
         for at in range(0, self.size, _PIECE):
             piece = self._copy.read(at, min(_PIECE, self.size - at))

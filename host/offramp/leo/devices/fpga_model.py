@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``fpga-model:``: the FPGA engines at rate: answers of the models, in the cycles that the RTL takes for them.
+"""``fpga-model:``: the FPGA engines at full speed: answers of the models, in the cycles that the RTL takes for them.
 
 The cycles are :mod:`offramp.fpga.timing`'s, which tests compare with the RTL to the cycle: each request is a packet of
 its own, which begins as soon as the engine takes the next one, and is seen when its completion leaves. Reads of one
-volume by ``ebs.lookup`` follow each other, as the engine has it. Memory answers after ``memory_cycles`` without stalls;
-``transfer_us`` is what lies between host and card, which the RTL does not know.
+volume by ``ebs.lookup`` are serialised, as in the engine. Memory answers after ``memory_cycles`` without stalls;
+``transfer_us`` is the time of the transfer between host and card, which the RTL does not include.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def open_device(options: str, name: str) -> FpgaModelDevice:
 
 
 class Times:
-    """``interval``: cycles until the next request of this kind is taken, ``latency``: until its completion leaves."""
+    """``interval``: cycles until the next request of a kind is accepted, ``latency``: until its completion leaves."""
 
     def __init__(self, options: Options) -> None:
         o = options
@@ -61,10 +61,10 @@ class Times:
         self.kvs = self._kvs()
         self.ebs = self._ebs(0)
         self.ebs_again = self._ebs(1)
-        """Cycles where the volume is that of the request before."""
+        """Interval and latency where a read follows one of the same volume."""
 
     def of(self, function: str, message: Message) -> tuple[int, int]:
-        """Interval and latency of a request."""
+        """Interval and latency of a request, in cycles."""
         return self._reduce(message) if function == reduce.NAME else self.kvs if function == kvs.NAME else self.ebs
 
     def _reduce(self, message: Message) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class Times:
         return found.taken[2], found.given[1]
 
     def _ebs(self, same: int) -> tuple[int, int]:
-        """Interval and latency from two reads; the second's extra wait is the interval where both are of one volume."""
+        """Measured with two reads; the extra wait of the second is the interval where both are of one volume."""
         o = self._options
         beats = 1 + -(-3 * 64 // o.width)
         packet = timing.Packet(3, range(beats))
@@ -109,11 +109,11 @@ class FpgaModelDevice(model.ModelDevice):
 
     @property
     def functions(self) -> Sequence[str]:
-        """Those of the engines."""
+        """Names of the engines' functions."""
         return FUNCTIONS
 
     def _queue_up(self, now: int, function: str, message: bytes) -> tuple[int, int]:
-        """When it is seen, and how long it takes."""
+        """When the request is seen to be done, and how long it occupies the engine, in ns."""
         if function not in FUNCTIONS:
             return now, 0
         engine = FUNCTIONS.index(function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets of the engines on a chip: beats of 16 bytes (``fpga/README.md``), from what LEO's functions are asked."""
+"""Packets of the engines on a chip, in beats of 16 bytes (``fpga/README.md``), from requests of LEO's functions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from offramp.leo.functions import reduce
 
 _ELEMENTS: Final = struct.Struct("<I")
 KEYS: Final = (MOST_PACKET - BEAT) // 8
-"""Keys of a packet whose answer fits a packet, too."""
+"""Most keys of a packet whose answer also fits in a packet."""
 
 
 def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
     """Status and content of the answer to a packet of :func:`lookups` or :func:`sums`.
 
-    FAILED, without content, where ``packet`` is not an answer, or one of another number of elements of ``size`` bytes.
+    FAILED, without content, if ``packet`` is not an answer, or has another number of elements of ``size`` bytes.
     """
     found = answer(packet)
     if found is None:
@@ -42,7 +42,7 @@ def lookups(keys: Sequence[bytes]) -> bytes:
 def sums(message: bytes, depth: int) -> list[bytes] | None:
     """Packets to ``reduce`` whose answers together are those of a request; None if its length is wrong.
 
-    ``depth``: bytes of a vector that the engine holds, a multiple of 16.
+    ``depth``: vector bytes that the engine holds, a multiple of 16.
     """
     if len(message) < reduce.HEADER.size:
         return None

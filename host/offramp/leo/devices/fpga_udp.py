@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line to an FPGA card on Ethernet: what the device asks, as requests over UDP (``offramp.fpga.udp``)."""
+"""The connection to an FPGA card on Ethernet: the device's messages as requests over UDP (``offramp.fpga.udp``)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from offramp.leo.functions import reduce
 from offramp_base.errors import OfframpError
 
 ENGINES: Final = "kvs_lookup+reduce"
-"""What such a card has."""
+"""Engines of such a card."""
 
 DEPTH: Final = 256
-"""Bytes of a vector that a card's ``reduce`` holds at least."""
+"""Vector bytes that a card's ``reduce`` holds at least."""
 
 _MASK, _CONTROL = 0x18, 0x08  # registers of kvs_lookup, and of every engine
 _LINE: Final = 64
@@ -39,14 +39,14 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class UdpLink:
-    """A card that serves one host, over an ordinary UDP socket.
+    """A connection to a card, which serves one host, over an ordinary UDP socket.
 
     Attributes:
-        lines: of the card's table.
+        lines: lines of the card's table.
     """
 
     def __init__(self, at: str, timeout_s: float, heard: Heard, lost: Callable[[], None]) -> None:
-        """Open a session with the card ``at`` HOST or HOST:PORT; what does not answer for ``timeout_s`` is lost.
+        """Open a session with the card ``at`` HOST or HOST:PORT; a request without an answer for ``timeout_s`` is lost.
 
         Raises:
             OfframpError: no such address, no answer, or the card serves another host.
@@ -89,7 +89,7 @@ class UdpLink:
             raise OfframpError(f"device fpga:udp={self._at}: a table of {lines} lines: expected a power of two")
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
-        """Post a request; whether the card still lives is heard otherwise."""
+        """Send a request; ``lost`` is called if the card is gone."""
         with self._lock:
             if self._session.idle and not self._keys:
                 self._asked_at = time.monotonic()
@@ -112,7 +112,7 @@ class UdpLink:
         self._ring()
 
     def counters(self, timeout_s: float = 1.0) -> dict[Counter, int]:
-        """What the card has counted since it was switched on, modulo 2^32.
+        """Counters of the card since it was switched on, modulo 2^32.
 
         Raises:
             OfframpError: it does not answer in time.
@@ -132,7 +132,7 @@ class UdpLink:
         return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
 
     def _allocate(self, message: bytes) -> None:
-        """Allocate a table of empty buckets, whose number is in the message."""
+        """Allocate a table with all buckets free."""
         buckets = struct.unpack_from("<BI", message)[1]
         self._table = bytearray(buckets * _LINE)
         self._control(control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
@@ -179,7 +179,7 @@ class UdpLink:
             self._session.request(Target.REDUCE, part, partial(take, place, part))
 
     def _look_up(self) -> None:
-        """Put look-ups that wait together into one packet, behind the table's writes."""
+        """Put waiting look-ups together into one packet, sent after the table's writes."""
         while self._keys and not self._writes and self._session.room:
             asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
             packet = packets.lookups([key for _, key in asked])
@@ -248,7 +248,7 @@ class UdpLink:
             self._bell.send(b"!")
 
     def close(self) -> None:
-        """Give the card back."""
+        """Release the card."""
         with self._lock:
             self._ends = True
         self._ring()

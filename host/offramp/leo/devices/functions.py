@@ -31,7 +31,7 @@ class FunctionDevice:
 
     @property
     def functions(self) -> Sequence[str]:
-        """Their names."""
+        """Names of the functions."""
         return tuple(self._functions)
 
     def memory(self, function: str) -> HostMemory:
@@ -50,7 +50,7 @@ class FunctionDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """Run what is queued."""
+        """Run what is queued, and return the completions."""
         found, self._aborted = self._aborted, []
         queue, self._queue = self._queue, []
         return found + [self._run(*job) for job in queue]

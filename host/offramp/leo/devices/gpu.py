@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``gpu:`` or ``gpu:cpu``: a device of PyTorch, on which functions answer many requests in one launch.
+"""``gpu:`` or ``gpu:cpu``: a PyTorch device on which functions answer many requests in one launch.
 
-A GPU pays by doing much at once: a thread takes what has come together, stacks the messages of one function and form,
-copies them by pinned memory, and completes all of them. ``gpu:cpu`` computes the same on the processor.
+A GPU pays off when it does much at once: a thread takes all waiting requests, stacks the messages of one function and
+form, copies them through pinned memory, and completes all of them. ``gpu:cpu`` computes the same on the processor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True)
 class Options:
-    """PyTorch's name of the device, how many requests may be unfinished, and how many a launch answers at most."""
+    """PyTorch's name of the device, how many requests may be outstanding, and the most that a launch answers."""
 
     on: str = "cuda"
     depth: int = 256
@@ -60,15 +60,15 @@ class GpuDevice(CpuDevice):
 
     @property
     def functions(self) -> Sequence[str]:
-        """Names of what it can do."""
+        """Names of its functions."""
         return GPU_FUNCTIONS.names()
 
     def memory(self, function: str) -> HostMemory:
-        """No function on a GPU has tables."""
+        """Raise an error: no function on a GPU has tables."""
         raise OfframpError(f"function {function}: it has no tables on device {self.name}")
 
     def compiled(self, function: str) -> None:  # noqa: ARG002
-        """Compiled loops leave its functions to its thread."""
+        """None, so that compiled loops leave its functions to its thread."""
         return
 
     def _work(self) -> None:
@@ -115,7 +115,7 @@ class GpuDevice(CpuDevice):
 
 
 class _RefusedError(Exception):
-    """A request that reaches no GPU."""
+    """A request that does not reach the GPU."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.name)

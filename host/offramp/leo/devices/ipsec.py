@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``ipsec:``: authentication codes by Intel's multi-buffer library (Debian's libipsec-mb1), many at a time.
 
-A thread takes the messages that have come together, and the library works on as many of them at once as the processor's
-vectors have room for: what one code leaves idle while a block waits for the one before, others use. Everything but
-``cmac``, and that of more than 65,520 bytes, is computed as by ``cpu:1``. The library is loaded where it is present;
-its calls run without Python's lock.
+A thread takes all waiting messages, and the library works on as many of them at once as the processor's vectors have
+room for: units that one code leaves idle while a block waits for the previous one are used by others. Everything but
+``cmac``, and ``cmac`` of more than 65,520 bytes, is computed as by ``cpu:1``. The library is loaded where it is
+present; its calls release Python's lock.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NAME: Final = "libIPSec_MB.so.1"
 _ALIGNED: Final = 64
 _ROUND_KEYS: Final = 11 * 16
 _MOST: Final = (1 << 16) - 16
-"""Bytes of the longest content that the library takes; longer ones are computed one at a time."""
+"""Longest content in bytes that the library takes; longer ones are computed one at a time."""
 _LEVELS: Final = {2: "sse", 3: "avx", 4: "avx2", 5: "avx512"}
-"""Kinds of processors as the library counts them (``IMB_ARCH``)."""
+"""Processor generations by the library's number (``IMB_ARCH``)."""
 _NO_CIPHER, _CMAC, _ENCRYPT, _HASH_FIRST, _COMPLETED = 3, 12, 1, 2, 3
 
 
@@ -64,7 +64,7 @@ class _MacJob(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Options:
-    """How many requests may be unfinished, and how many the library gets together at most."""
+    """How many requests may be outstanding, and the most that the library gets together."""
 
     depth: int = 256
     batch: int = 64
@@ -77,7 +77,7 @@ def open_device(options: str, name: str) -> IpsecDevice:
 
 @cache
 def library() -> Any:
-    """The library.
+    """Load the library.
 
     Raises:
         OfframpError: this machine has none.
@@ -91,7 +91,7 @@ def library() -> Any:
 
 
 class Engine:
-    """The library's state, of one thread.
+    """The library's state for one thread.
 
     Raises:
         OfframpError: there is no such library, the processor has no AES, or the library has another interface.
@@ -120,7 +120,7 @@ class Engine:
         return function
 
     def cmac(self, messages: Sequence[bytes]) -> list[bytes]:
-        """The code of each message, whose first 16 bytes are the key."""
+        """Authentication code of each message, whose first 16 bytes are the key."""
         count = len(messages)
         tags = ctypes.create_string_buffer(count * TAG_BYTES)
         keys = [_Keys(self, message) for message in messages]
@@ -147,7 +147,7 @@ class Engine:
         return bool(job) and job.contents.status == _COMPLETED
 
     def expand(self, key: int, round_keys: int, subkey1: int, subkey2: int) -> None:
-        """What a code needs of a key; all four are addresses."""
+        """Expand a key into round keys and subkeys; all four arguments are addresses."""
         unused = ctypes.create_string_buffer(_ROUND_KEYS + _ALIGNED)
         pointer = ctypes.c_void_p
         self._expand(pointer(key), pointer(round_keys), pointer(_aligned(unused)))
@@ -155,7 +155,7 @@ class Engine:
 
 
 class _Keys:
-    """What a message's key expands to, at aligned addresses."""
+    """A message's expanded key, at aligned addresses."""
 
     def __init__(self, engine: Engine, message: bytes) -> None:
         self._room = ctypes.create_string_buffer(_ROUND_KEYS + 2 * TAG_BYTES + _ALIGNED)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``isal:N``: as ``cpu:N``, N threads of this process, with compression by Intel's ISA-L (Debian's libisal2).
+"""``isal:N``: N threads of this process like ``cpu:N``, with compression by Intel's ISA-L (Debian's libisal2).
 
-Bytes are in zlib's format as everywhere: ISA-L makes and reads the deflate stream, header and checksum are added here.
-The library is loaded where it is present. Its calls run without Python's lock.
+Bytes are in zlib's format as everywhere: ISA-L writes and reads the deflate stream; header and checksum are added here.
+The library is loaded where it is present. Its calls release Python's lock.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from offramp.leo.functions.digest import SCRUB, digest
 from offramp_base.errors import OfframpError
 
 _STATE_BYTES: Final = 1 << 18
-"""Room for either of the library's states, which are about 65 and 90 KB in version 2.30."""
+"""Bytes that hold either of the library's states, which are about 65 and 90 KB in version 2.30."""
 _LEVEL_BYTES: Final = 1 << 21
-"""Bytes of memory for compression, more than ``ISAL_DEF_LVL3_EXTRA_LARGE``."""
+"""Bytes of a level buffer, more than ``ISAL_DEF_LVL3_EXTRA_LARGE``."""
 _HEADER: Final = b"\x78\x01"
 _GROWTH: Final = 4096
 _FINISHED: Final = 0
 _GUESSES: Final = (4, 32, 1100)
-"""Bytes of an answer of decompression over those of its request: few are longer, none than the last."""
+"""Guesses for the expansion of decompressed data: few answers grow by more than the first, none by more than the
+last."""
 
 
 class _Deflate(ctypes.Structure):
@@ -71,7 +72,7 @@ class _Inflate(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Options:
-    """How many threads there are, how many requests may be unfinished, and ISA-L's level, 0 to 3."""
+    """Number of threads, of requests that may be outstanding, and ISA-L's level, 0 to 3."""
 
     threads: int = 1
     depth: int = 256
@@ -85,7 +86,7 @@ def open_device(options: str, name: str) -> IsalDevice:
 
 @cache
 def library() -> ctypes.CDLL:
-    """ISA-L.
+    """Load ISA-L.
 
     Raises:
         OfframpError: this machine has none.
@@ -100,7 +101,7 @@ def library() -> ctypes.CDLL:
 
 
 class Engine(threading.local):
-    """ISA-L's states, of each thread its own."""
+    """ISA-L's states, separate for each thread."""
 
     def __init__(self, level: int) -> None:
         self._library, self._level = library(), level
@@ -109,7 +110,7 @@ class Engine(threading.local):
         self._out = (ctypes.c_char * 0)()
 
     def _room(self, size: int) -> Any:
-        """The buffer of answers, of at least ``size`` bytes."""
+        """Buffer for answers, of at least ``size`` bytes."""
         if len(self._out) < size:
             self._out = (ctypes.c_char * size)()
         return self._out
@@ -134,7 +135,7 @@ class Engine(threading.local):
         return _HEADER + packed + zlib.adler32(message).to_bytes(4, "big")
 
     def decompress(self, message: bytes) -> bytes:
-        """What ``message`` was.
+        """``message`` decompressed.
 
         Raises:
             OfframpError: as :func:`offramp.leo.functions.compress.decompress`.
@@ -184,7 +185,7 @@ class IsalDevice(CpuDevice):
         }
 
     def call(self, function: str, message: Message) -> tuple[Status, bytes]:
-        """What a function makes of a message."""
+        """Status and answer of a function's request."""
         if function not in self._calls:
             return super().call(function, message)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``model:``: an accelerator of given speed in real time; what it answers is right, when it answers is modelled.
+"""``model:``: an accelerator of given speed in real time; its answers are computed, their times are modelled.
 
 It has ``parallelism`` servers behind one queue. A request waits for the first that is free, occupies it for
 ``service_us`` plus ``ns_per_byte`` of its message plus up to ``jitter_us``, and is seen ``latency_us`` later. Times are
@@ -29,11 +29,11 @@ _FEW: Final = 64
 
 @dataclass(frozen=True)
 class Options:
-    """What a modelled accelerator is.
+    """Parameters of a modelled accelerator.
 
     Attributes:
-        memo: 1: an answer is computed once for each message, so that a load test does not pay for what a real
-            accelerator would do; only for functions without tables.
+        memo: 1: an answer is computed once per distinct message, so that a load test does not spend processor time on
+            the accelerator's work; only for functions without tables.
     """
 
     service_us: float = 20.0
@@ -82,7 +82,7 @@ class ModelDevice(SoftwareDevice):
         return True
 
     def _queue_up(self, now: int, function: str, message: bytes) -> tuple[int, int]:
-        """When a request that comes now is seen to be done, and how long the accelerator is busy with it, in ns."""
+        """When a request that arrives now is seen to be done, and how long it occupies the accelerator, in ns."""
         del function
         jitter = self._random.random() * self.options.jitter_us if self.options.jitter_us else 0.0
         took = round(1e3 * (self.options.service_us + jitter) + self.options.ns_per_byte * len(message))
@@ -91,7 +91,7 @@ class ModelDevice(SoftwareDevice):
         return done + round(1e3 * self.options.latency_us), took
 
     def poll(self) -> list[Completion]:
-        """What is finished by now."""
+        """Completions since the last call."""
         found, self._aborted = self._aborted, []
         now = time.monotonic_ns()
         while self._queue and self._queue[0][0] <= now:
@@ -100,7 +100,7 @@ class ModelDevice(SoftwareDevice):
         return found
 
     def reset(self) -> None:
-        """Abort everything unfinished."""
+        """Abort everything outstanding."""
         self._expect_open()
         order = sorted(self._queue, key=lambda entry: entry[1])
         self._aborted += [Completion(entry[2], Status.ABORTED, b"", 0) for entry in order]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent of a smartNIC as a device of LEO (``docs/smartnic.md``)."""
+"""The agent of a smartNIC as a LEO device (``docs/smartnic.md``)."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class NicMemory:
         self.size = size
 
     def write(self, offset: int, content: Message) -> None:
-        """Put ``content`` there.
+        """Write ``content`` at ``offset``.
 
         Raises:
-            OfframpError: it would not lie inside, or the agent is gone.
+            OfframpError: it does not fit, or the agent is gone.
         """
         check_inside(self.size, offset, len(content))
         view = memoryview(content)
@@ -57,7 +57,7 @@ class NicMemory:
             self._device.call(wire.Function.MEMORY_WRITE, header + bytes(part), 0)
 
     def read(self, offset: int, length: int) -> bytes:
-        """What is there.
+        """Read ``length`` bytes at ``offset``.
 
         Raises:
             OfframpError: it does not lie inside, or the agent is gone.
@@ -79,13 +79,13 @@ class NicDevice:
     Tables lie in memory of this process, so they outlive an agent that dies.
 
     Args:
-        path: of the agent's control socket.
-        name: of this device.
-        depth: unfinished requests at a time, a power of two.
+        path: path of the agent's control socket.
+        name: name of this device.
+        depth: most outstanding requests, a power of two.
         memory: bytes for messages and answers.
-        kvs_buckets: of the index, a power of two; 0: none.
-        ebs_layout: of the block tables; None: none.
-        feature_shape: rows and columns of the feature matrix; None: none.
+        kvs_buckets: buckets of the index, a power of two; 0: no index.
+        ebs_layout: layout of the block tables; None: no tables.
+        feature_shape: rows and columns of the feature matrix; None: no matrix.
 
     Raises:
         OfframpError: no agent, no permission, or it refuses.
@@ -163,7 +163,7 @@ class NicDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """Completions since the last call; does not wait. Those of an agent that is gone say LOST, once."""
+        """Completions since the last call, without waiting; requests of an agent that is gone are LOST, once."""
         client = self._client
         if client is not None:
             replies = client.replies()
@@ -178,15 +178,15 @@ class NicDevice:
         return done
 
     def wait(self, timeout_s: float) -> None:
-        """Until there is something to poll, or the time is over."""
+        """Wait until there is something to poll, or the time is over."""
         if not self._done and self._numbers:
             self._take(self._alive().wait(timeout_s))
 
     def reset(self) -> None:
-        """Abort everything unfinished, and reconnect to an agent that was gone and came back.
+        """Abort everything outstanding, and reconnect to an agent that has come back.
 
         Raises:
-            OfframpError: there is no answer.
+            OfframpError: no agent is there.
         """
         client = self._client
         if client is None:
@@ -197,7 +197,7 @@ class NicDevice:
         client.reconnect()
 
     def close(self) -> None:
-        """Leave the agent; twice does no harm."""
+        """Disconnect from the agent; a second call does nothing."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -206,7 +206,7 @@ class NicDevice:
         self._shared = []
 
     def call(self, function: wire.Function, message: bytes, room: int) -> bytes:
-        """The answer to a request of the device's own.
+        """Send a request of the device's own and return the answer.
 
         Raises:
             OfframpError: the agent is gone or refuses.
@@ -254,7 +254,7 @@ class NicDevice:
 
 
 def _room(function: str, message: Message, columns: int) -> tuple[int, int]:
-    """Bytes for an answer, and what they may grow to; ``columns`` of the feature matrix."""
+    """Bytes for an answer, and the most to which they may grow; ``columns`` of the feature matrix."""
     length = len(message)
     if function == kvs.NAME:
         return 8, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text behind a device's kind: ``name=value`` separated by commas."""
+"""Parser of a device's options: ``name=value`` separated by commas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def parse(kind: type[T], text: str, device: str, first: str) -> T:
-    """A dataclass of numbers and texts from ``text``; a value without a name is that of ``first``.
+    """Parse a dataclass of numbers and texts; a value without a name is that of the field ``first``.
 
     Raises:
         OfframpError: an unknown name, or a value of another type or below 0.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plugin:PATH`` or ``plugin:PATH,OPTIONS``: functions of a shared library, by the interface of ``offramp.h``.
+"""``plugin:PATH`` or ``plugin:PATH,OPTIONS``: functions of a shared library with the interface of ``offramp.h``.
 
-The library runs in this process with its rights, as whoever names its path wants it.
+The library runs in this process with its rights; naming its path is consent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Plugin(ctypes.Structure):
 
 
 def open_device(options: str, name: str) -> PluginDevice:
-    """The device of a shared library; what stands behind the first comma is for the library."""
+    """The device of a shared library; the text after the first comma goes to the library."""
     path, _, rest = options.partition(",")
     return PluginDevice(path, rest, name)
 
@@ -77,11 +77,11 @@ class PluginDevice(FunctionDevice):
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the functions."""
         return tuple(self._calls)
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release the plug-in's resources."""
         super().close()
         if self._state and self._plugin.close:
             self._plugin.close(self._state)

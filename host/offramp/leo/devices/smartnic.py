@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True)
 class Options:
-    """``socket`` of the agent; ``depth`` and ``table_bytes`` (of the index) are powers of two."""
+    """``socket`` of the agent; ``depth`` and ``table_bytes`` (bytes of the index) are powers of two."""
 
     socket: str = ""
     depth: int = 256

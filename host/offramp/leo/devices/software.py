@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of devices in software: what the models say, in machine code where Python would be too slow."""
+"""Functions of software devices: computed by the models, or in machine code where Python would be too slow."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Software:
     """Functions with their tables.
 
     Attributes:
-        names: of the functions.
+        names: names of the functions.
     """
 
     def __init__(self, table_bytes: int = DEFAULT_BYTES) -> None:
-        """``table_bytes``: of the memory of ``kvs.lookup``, whose buckets are as many as fit, a power of two."""
+        """``table_bytes``: size of the memory of ``kvs.lookup``, which holds as many buckets as fit, a power of two."""
         buckets = 1 << (max(table_bytes // kvs.LINE, 1).bit_length() - 1)
         layout = ebs.Layout(*EBS_LAYOUT)
         self._index, self._volumes = HostMemory(buckets * kvs.LINE), HostMemory(layout.size)
@@ -50,7 +50,7 @@ class Software:
         """The tables of a function.
 
         Raises:
-            OfframpError: there is no such function, or it has none.
+            OfframpError: there is no such function, or it has no tables.
         """
         tables = {kvs.NAME: self._index, ebs.NAME: self._volumes}
         if function not in tables:
@@ -58,14 +58,14 @@ class Software:
         return tables[function]
 
     def compiled(self, function: str) -> CompiledFunction | None:
-        """The function in machine code, None where it is not."""
+        """The function in machine code; None if it is not compiled."""
         if function not in self._contexts:
             return None
         address, keep = native_functions.addresses()[function]
         return CompiledFunction(address, self._contexts[function], (keep, self._index, self._volumes))
 
     def call(self, function: str, message: Message) -> tuple[Status, bytes]:
-        """What a function makes of a message."""
+        """Status and answer of a function's request."""
         found = self._functions.get(function)
         if found is None:
             return Status.UNKNOWN_FUNCTION, b""
@@ -76,12 +76,12 @@ class Software:
 
 
 class SoftwareDevice:
-    """What devices have in common that compute in software.
+    """Common base of devices that compute in software.
 
     Attributes:
-        name: of the device.
-        depth: requests that may be unfinished.
-        closed: it takes no more requests.
+        name: name of the device.
+        depth: requests that may be outstanding.
+        closed: whether it takes no more requests.
     """
 
     def __init__(self, name: str, depth: int, table_bytes: int) -> None:
@@ -90,7 +90,7 @@ class SoftwareDevice:
 
     @property
     def functions(self) -> Sequence[str]:
-        """Names of what it can do."""
+        """Names of its functions."""
         return self._software.names
 
     def memory(self, function: str) -> HostMemory:
@@ -98,11 +98,11 @@ class SoftwareDevice:
         return self._software.memory(function)
 
     def compiled(self, function: str) -> CompiledFunction | None:
-        """The function in machine code, None where it is not."""
+        """The function in machine code; None if it is not compiled."""
         return self._software.compiled(function)
 
     def call(self, function: str, message: Message) -> tuple[Status, bytes]:
-        """What a function makes of a message."""
+        """Status and answer of a function's request."""
         return self._software.call(function, message)
 
     def _expect_open(self) -> None:

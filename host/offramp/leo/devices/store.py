@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``store:ADDRESS``: LEO's key-value store (:mod:`offramp.leo.store`) as a device, whoever else uses it meanwhile.
+"""``store:ADDRESS``: LEO's key-value store (:mod:`offramp.leo.store`) as a device; others may use it at the same time.
 
-``store.read`` takes 8 bytes that say where somebody believes a copy of the value to be, which the store does not look
-at, and the key; it answers with the value and fails where there is none. ``store.write`` takes 8 bytes of a key and the
-value, and answers 1; ``store.delete`` takes a key, and answers whether it was there; both in 4 bytes.
+``store.read`` takes 8 bytes with the supposed address of a copy, which the store ignores, and the key; it answers with
+the value and fails if there is none. ``store.write`` takes 8 bytes of a key and the value, and answers 1;
+``store.delete`` takes a key, and answers whether it was there; both in 4 bytes.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _OK, _MISSING = 0, 1
 
 @dataclass(frozen=True)
 class Options:
-    """``address`` of the store's ``--listen``, and how many requests are under way at a time."""
+    """``address`` of the store's ``--listen``, and the most requests under way at a time."""
 
     address: str = "127.0.0.1:7878"
     depth: int = 1024
 
 
 def open_device(options: str, name: str) -> StoreDevice:
-    """The store at an address; the first option may be ``address`` alone. Its token is of the environment."""
+    """The store at an address; the first option may be ``address`` alone. The token comes from the environment."""
     return StoreDevice(parse(Options, options, f"store:{options}", "address"), name, Token.from_environment())
 
 
@@ -47,9 +47,9 @@ class StoreDevice:
     """See the module; a :class:`offramp.device.Device`.
 
     Attributes:
-        address, token: of the store.
-        asked: how often each key was read since somebody emptied it.
-        timeout_s: how long the store may take: changes wait for those who serve their keys elsewhere.
+        address, token: address and token of the store.
+        asked: reads of each key since the counter was last cleared.
+        timeout_s: how long the store may take: changes wait for whoever serves their keys elsewhere.
     """
 
     kind = "cpu"
@@ -66,11 +66,11 @@ class StoreDevice:
         self._connection: Connection | None = Connection(self.address, token)
 
     def memory(self, function: str) -> HostMemory:
-        """Refuse: the device has no tables."""
+        """Raise an error: the store's functions have no tables."""
         raise OfframpError(f"function {function}: it has no tables")
 
     def submit(self, function: str, request: int, message: Message) -> bool:
-        """Queue a request; False where as many as may are under way.
+        """Queue a request; False where as many as allowed are under way.
 
         Raises:
             OfframpError: the store is gone, or the device is closed.
@@ -96,7 +96,7 @@ class StoreDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """What the store has answered; sends what was queued. Does not wait. LOST, once, where it is gone."""
+        """Send what was queued and return the store's answers, without waiting; if the store is gone, LOST, once."""
         if self._connection is not None and self._open:
             try:
                 if self._queued:
@@ -110,7 +110,7 @@ class StoreDevice:
         return done
 
     def reset(self) -> None:
-        """Abort everything unfinished and connect again; whether an unfinished write was made remains unknown.
+        """Abort everything outstanding and connect again; whether an aborted write was made is unknown.
 
         Raises:
             OfframpError: the device is closed, or the store is not there.
@@ -121,7 +121,7 @@ class StoreDevice:
         self._connection = Connection(self.address, self.token)
 
     def close(self) -> None:
-        """Close the connection; twice does no harm."""
+        """Close the connection; a second call does nothing."""
         self._closed = True
         self._leave(Status.ABORTED)
 

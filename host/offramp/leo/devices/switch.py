@@ -2,7 +2,8 @@
 """``switch:LINK,store=MAC``: a key-value store behind a switch that answers hot keys (:mod:`offramp.leo.kvcache`).
 
 ``kvs.get`` takes a key of 8 bytes, little-endian as everywhere in LEO, and answers with the 64 bytes of its value;
-``kvs.put`` takes key and value, and answers with the version, 4 bytes. Requests are sent again until they are answered.
+``kvs.put`` takes key and value, and answers with the version, 4 bytes. Requests are retransmitted until they are
+answered.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _SIZES: Final = {GET: _KEY_BYTES, PUT: _KEY_BYTES + VALUE_BYTES}
 
 @dataclass(frozen=True)
 class Options:
-    """``link`` to the switch (a transport's, or an interface), MAC addresses of ``store`` and of this ``mac``.
+    """``link`` to the switch (a transport's, or an interface), MAC addresses of ``store`` and of this host (``mac``).
 
-    ``client`` is this client's number at the store, of 16 bits; ``retry_ms`` how long an answer may take.
+    ``client`` is this client's 16-bit number at the store; ``retry_ms`` is the time after which a request is
+    retransmitted.
     """
 
     link: str = ""
@@ -53,8 +55,8 @@ class SwitchDevice:
     """See the module; a :class:`offramp.device.Device`.
 
     Attributes:
-        by_switch: requests that the switch has answered itself.
-        versions: of what was answered last, by the host's number for the request; whoever reads them takes them out.
+        by_switch: number of requests that the switch has answered itself.
+        versions: versions of recent answers, by the host's number of the request; a reader removes them.
     """
 
     kind = "switch"
@@ -79,7 +81,7 @@ class SwitchDevice:
         self.versions: dict[int, int] = {}
 
     def memory(self, function: str) -> HostMemory:
-        """Refuse: the device has no tables."""
+        """Raise an error: the functions have no tables."""
         raise OfframpError(f"function {function}: it has no tables")
 
     def submit(self, function: str, request: int, message: Message) -> bool:
@@ -103,7 +105,7 @@ class SwitchDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """What is answered by now; what has waited for too long is sent again."""
+        """Completions since the last call; requests without an answer for too long are retransmitted."""
         now = time.monotonic_ns()
         while self._open:  # in the order in which they were sent
             number, (request, begun, sent, frame) = next(iter(self._open.items()))
@@ -121,7 +123,7 @@ class SwitchDevice:
         return found
 
     def reset(self) -> None:
-        """Abort everything unfinished."""
+        """Abort everything outstanding."""
         self._done += [Completion(request, Status.ABORTED, b"", 0) for request, *_ in self._open.values()]
         self._open.clear()
         self._queued.clear()

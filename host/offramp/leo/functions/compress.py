@@ -19,10 +19,10 @@ from offramp_base.errors import OfframpError
 COMPRESS: Final = "compress"
 DECOMPRESS: Final = "decompress"
 LEVEL: Final = 1
-"""The fastest: what a storage system can afford on the way to the disk."""
+"""The fastest level: what a storage system can afford on the way to the disk."""
 
 MOST: Final = 1 << 24
-"""Bytes of an answer: a message that would grow beyond is refused before it does."""
+"""Most bytes of an answer; a message that would grow beyond is refused before it does."""
 
 
 def compress(message: Message) -> bytes:
@@ -31,10 +31,11 @@ def compress(message: Message) -> bytes:
 
 
 def decompress(message: Message) -> bytes:
-    """What ``message`` was.
+    """``message`` decompressed.
 
     Raises:
-        OfframpError: it is not zlib's format, is cut off, goes on behind its end or would be longer than ``MOST``.
+        OfframpError: the message is not in zlib's format, is truncated, has trailing bytes or would be longer than
+            ``MOST``.
     """
     engine = zlib.decompressobj()
     try:
@@ -47,7 +48,7 @@ def decompress(message: Message) -> bytes:
 
 
 _NOISE: Final = 0.51
-"""The part of a chunk that is noise: zlib leaves 51.8 % of the chunk, or little more."""
+"""Fraction of a chunk that is noise: zlib leaves 51.8 % of the chunk, or little more."""
 
 
 def chunk(size: int, variant: int) -> bytes:
@@ -59,12 +60,12 @@ def chunk(size: int, variant: int) -> bytes:
 
 
 def compressed_chunk(size: int, variant: int) -> bytes:
-    """What becomes of a :func:`chunk` of twice the size."""
+    """A :func:`chunk` of twice the size, compressed."""
     return compress(chunk(2 * size, variant))
 
 
 def _holds(message: Message, answer: bytes) -> bool:
-    """Whether ``answer`` is ``message``, compressed by any engine."""
+    """Whether ``answer`` is ``message`` compressed by any engine."""
     try:
         return decompress(answer) == message
     except OfframpError:

@@ -19,7 +19,7 @@ CRC32C: Final = 0x82F63B78
 
 
 def tables(polynomial: int) -> npt.NDArray[np.uint32]:
-    """``(8, 256)``: what a byte adds to the register when ``7 - i`` more bytes follow."""
+    """``(8, 256)``: what a byte contributes to the register when ``7 - i`` more bytes follow."""
     column = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         column = np.where(column & 1, column >> 1 ^ np.uint32(polynomial), column >> 1).astype(np.uint32)
@@ -34,7 +34,7 @@ _TABLES: Final = {polynomial: tables(polynomial) for polynomial in (CRC32, CRC32
 
 
 def crc(polynomial: int, keys: Keys) -> Hashes:
-    """``(n,)``: the CRC of each key's 8 bytes, the lowest first; register and result inverted, as is usual."""
+    """``(n,)`` CRCs of each key's 8 bytes, the lowest first; register and result are inverted, as usual."""
     rows = _TABLES[polynomial]
     words = np.ascontiguousarray(keys, "<u8") ^ np.uint64(0xFFFFFFFF)
     parts = words.view(np.uint8).reshape(-1, 8)

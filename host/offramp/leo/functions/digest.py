@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``digest``: SHA-512 (FIPS 180-4) of the request; ``scrub``: of what the request decompresses to.
+"""``digest``: SHA-512 (FIPS 180-4) of the request; ``scrub``: of the request decompressed.
 
 A store that scrubs its disks asks for the latter of compressed chunks. 64 bytes, by OpenSSL without Python's lock.
 """
@@ -23,7 +23,7 @@ def digest(message: Message) -> bytes:
 
 
 def scrub(message: Message) -> bytes:
-    """The digest of what the message decompresses to.
+    """The digest of the decompressed message.
 
     Raises:
         OfframpError: it does not decompress.

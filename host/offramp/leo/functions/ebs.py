@@ -6,8 +6,8 @@
    an entry has the storage server (4 bytes) and one more than the segment's number (4), 0 where nothing is stored.
 3. *Address table*: the address of each numbered segment (8 bytes), 0 where there is none.
 
-A bucket fills at ``rate`` tokens a tick up to ``burst``. Ticks come with the request: a device that has a clock puts
-its own in. A tick before the last one counts as that one.
+A bucket fills at ``rate`` tokens a tick up to ``burst``. Ticks come with the request; a device that has a clock
+substitutes its own. A tick before the last one counts as that one.
 
 Request: volume (4 bytes), blocks (4), first block (8), tick (8). Answer: outcome (4), server (4), address in bytes (8);
 server and address are 0 unless the outcome is FOUND. A read that is not FOUND takes no tokens.
@@ -30,7 +30,7 @@ REQUEST: Final = Structure(
 ANSWER: Final = Structure("Place", "Where the blocks are.", outcome="u32", server="u32", address="u64")
 BLOCK: Final = 4096
 SEGMENT: Final = 512
-"""Blocks of a segment."""
+"""Blocks per segment."""
 
 VOLUME: Final = Structure(
     "Volume",
@@ -61,7 +61,7 @@ class Layout:
     """Where the three tables lie in a device's memory, one after the other, each at a multiple of 64 bytes."""
 
     def __init__(self, volumes: int, entries: int, segments: int) -> None:
-        """Lay out tables for ``volumes`` volumes, ``entries`` entries of the block table, and ``segments`` segments."""
+        """Place tables with this number of volumes, entries of the block table and segments."""
         self.volumes, self.entries, self.segments = volumes, entries, segments
         self.blocks_at = volumes * VOLUME.size
         self.addresses_at = self.blocks_at + -(-entries * 8 // 64) * 64
@@ -103,7 +103,7 @@ class Tables:
         self._used += entries
 
     def map(self, volume: int, segment: int, server: int, number: int, address: int) -> None:
-        """Say that ``segment`` of ``volume`` lies on ``server`` as its segment ``number``, at ``address``.
+        """Map ``segment`` of ``volume`` to ``server``, as its segment ``number``, at ``address``.
 
         Raises:
             OfframpError: there is no such volume, segment or number, or the address is 0.
@@ -120,10 +120,10 @@ class Tables:
         self._memory.write(self.layout.blocks_at + (first + segment) * 8, struct.pack("<II", server, number + 1))
 
     def lookup(self, message: Message) -> bytes:
-        """The answer to a request, and what it does to the volume's bucket.
+        """The answer to a request; takes tokens from the volume's bucket.
 
         Raises:
-            OfframpError: it is not a request.
+            OfframpError: the message is not a request.
         """
         if len(message) != REQUEST.size:
             raise OfframpError(f"ebs: a request of {len(message)} bytes, expected {REQUEST.size}")

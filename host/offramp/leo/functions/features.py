@@ -31,14 +31,14 @@ def request(rows: Numbers, columns: Numbers | None = None) -> bytes:
 
 
 def answer(table: npt.NDArray[np.float32], message: Message) -> bytes:
-    """What a device answers.
+    """The answer of a device.
 
     Args:
         table: ``(n, F)``.
-        message: as of :func:`request`.
+        message: a message of :func:`request`.
 
     Raises:
-        OfframpError: it is not a request, or names a row or a column that is not there.
+        OfframpError: the message is not a request, or names a row or a column that does not exist.
     """
     if len(message) < HEADER.size:
         raise OfframpError(f"{NAME}: a message of {len(message)} bytes, expected {HEADER.size} or more")

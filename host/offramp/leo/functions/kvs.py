@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``kvs.lookup``: the address of a key's value, from a cuckoo hash table of 64-byte buckets (specification section 9).
 
-A key lies in one of two buckets: those that the low bits of its CRC-32C and its CRC-32 name. A bucket is a line of 64
+A key lies in one of two buckets, given by the low bits of its CRC-32C and its CRC-32. A bucket is a line of 64
 bytes with four slots of key and address; address 0 marks a free slot. A look-up reads two lines at most, which a device
 can ask for at once. Only the host writes. It moves keys from the end of a chain of displacements to its beginning, so a
 key that is in the table is found at any moment, also while others are inserted.
@@ -28,7 +28,7 @@ LINE: Final = 64
 SLOT: Final = 16
 MOST_BUCKETS: Final = 1 << 32
 SEARCHED: Final = 4096
-"""Buckets that an insertion looks at for a free slot before it gives up."""
+"""Buckets that an insertion searches for a free slot before it gives up."""
 
 
 def buckets_of(keys: Keys, buckets: int) -> npt.NDArray[np.int64]:
@@ -38,17 +38,17 @@ def buckets_of(keys: Keys, buckets: int) -> npt.NDArray[np.int64]:
 
 
 class Index:
-    """A table in a device's memory, and the host's right to change it."""
+    """A table in a device's memory, with the host's operations that change it."""
 
     def __init__(self, memory: Memory, buckets: int) -> None:
-        """An empty table.
+        """Create an empty table.
 
         Args:
-            memory: which holds it from its first byte.
-            buckets: a power of two.
+            memory: holds the table from its first byte.
+            buckets: number of buckets, a power of two.
 
         Raises:
-            OfframpError: it has no such size, or does not fit.
+            OfframpError: the size is not a power of two, or the table does not fit.
         """
         if not 1 <= buckets <= MOST_BUCKETS or buckets & buckets - 1:
             raise OfframpError(f"kvs index of {buckets} buckets: expected a power of two up to 2^32")
@@ -62,7 +62,7 @@ class Index:
             memory.write(start, blank)
 
     def lookup(self, key: int) -> int:
-        """The address, or 0."""
+        """The address of a key's value, or 0."""
         for bucket in self._both(key):
             for held, address in self._bucket(bucket):
                 if address and held == key:
@@ -70,10 +70,10 @@ class Index:
         return 0
 
     def insert(self, key: int, address: int) -> None:
-        """Put ``key`` into the table, or give it another address.
+        """Insert ``key`` into the table, or change its address.
 
         Raises:
-            OfframpError: the table is full, or no such key or address exists; the table is as before.
+            OfframpError: the table is full, or key or address is invalid; the table is unchanged.
         """
         if not 0 <= key < 1 << 64 or not 0 < address < 1 << 64:
             raise OfframpError(f"kvs index: key {key}, address {address}: expected 64 bits, and an address above 0")
@@ -95,7 +95,7 @@ class Index:
         return self._free(key) is not None
 
     def remove(self, key: int) -> bool:
-        """Take ``key`` out; whether it was there."""
+        """Remove ``key``; returns whether it was there."""
         for bucket in self._both(key):
             for slot, (held, address) in enumerate(self._bucket(bucket)):
                 if address and held == key:
@@ -105,7 +105,7 @@ class Index:
         return False
 
     def _free(self, key: int) -> list[tuple[int, int]] | None:
-        """Slots of a shortest chain: the first for ``key``, each holds what goes to the next, the last is free."""
+        """Slots of a shortest displacement chain: first ``key``'s; each entry moves to the next; the last is free."""
         before: dict[int, tuple[int, int] | None] = {}
         queue: deque[int] = deque()
         for bucket in self._both(key):
@@ -146,11 +146,11 @@ class Index:
 
 
 def lookup(table: npt.NDArray[np.uint64], keys: Keys) -> npt.NDArray[np.uint64]:
-    """``(n,)`` addresses, 0 where unknown: what a device computes.
+    """``(n,)`` addresses, 0 where unknown, as a device computes them.
 
     Args:
         table: ``(buckets, 4, 2)``, key and address of each slot.
-        keys: ``(n,)``.
+        keys: ``(n,)`` keys.
     """
     slots = table[buckets_of(keys, len(table))].reshape(len(keys), 2 * SLOTS, 2)
     held = (slots[..., 0] == keys[:, None]) & (slots[..., 1] != 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cmac``: AES-CMAC (RFC 4493) with 128 bits: a message's authentication code, 16 bytes.
 
-Request: the key, 16 bytes, and the content. Each block of AES waits for the one before, so a processor that computes
-one code at a time leaves most of its units idle. By OpenSSL without Python's lock.
+Request: the key, 16 bytes, and the content. Each AES block waits for the previous one, so a processor that computes one
+code at a time leaves most of its units idle. Computed by OpenSSL without Python's lock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _library() -> Any:
 
 
 def cmac(message: Message) -> bytes:
-    """The code of the content behind the key.
+    """Authentication code of the content that follows the key.
 
     Raises:
         OfframpError: no key, or this machine has no OpenSSL 3.

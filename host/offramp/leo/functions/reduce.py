@@ -2,9 +2,9 @@
 """``reduce``: the sum of up to eight vectors, for all-reduce and for GNN aggregation (specification sections 8 and 9).
 
 Elements are added as a balanced tree, ((0+1)+(2+3))+((4+5)+(6+7)), which is how eight streams meet in hardware; a
-vector that is not there counts as what changes no sum: 0, or -0.0 in floating point. Integers wrap around, or
-(``FIXED``) the exact sum saturates. Floating point is IEEE 754, to nearest even, with subnormal numbers; bfloat16 is
-added as float32 and rounded once, at the end. A NaN is always the same quiet one.
+missing vector counts as the neutral element: 0, or -0.0 in floating point. Integers wrap around, or (``FIXED``) the
+exact sum saturates. Floating point is IEEE 754, rounded to nearest even, with subnormal numbers; bfloat16 is added as
+float32 and rounded once, at the end. A NaN is always the same quiet one.
 
 Request: type, number of vectors (1 byte each), 2 bytes of zeros, elements of a vector (4 bytes), then the vectors one
 after the other. Answer: the vector.
@@ -30,7 +30,7 @@ Vectors = npt.NDArray[Any]
 
 
 class Type(IntEnum):
-    """What the elements of the vectors are."""
+    """Type of the elements of the vectors."""
 
     INT32 = 0
     FIXED = 1  # int32 that saturates
@@ -47,7 +47,7 @@ DTYPE: Final[dict[int, Any]] = {
 
 
 def total(kind: Type, vectors: Vectors) -> Vectors:
-    """``(count,)``: the sum of ``vectors``, ``(1 to 8, count)`` of the type's dtype.
+    """``(count,)`` sum of ``vectors``, ``(1 to 8, count)`` of the type's dtype.
 
     Raises:
         OfframpError: there are none, or more than eight.
@@ -65,7 +65,7 @@ def total(kind: Type, vectors: Vectors) -> Vectors:
 
 
 def _tree(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The missing vectors of -0.0 are not added: they change no sum."""
+    """Sum as a balanced tree; missing vectors of -0.0 are not added, since they change no sum."""
     level: list[npt.NDArray[np.float32]] = [*vectors] if len(vectors) > 1 else [vectors[0].copy()]
     with np.errstate(all="ignore"):
         while len(level) > 1:
@@ -79,7 +79,7 @@ def _tree(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """Rounded to nearest even; the quiet NaN stays what it is."""
+    """Round to nearest even; the quiet NaN stays as it is."""
     bits = x.view(np.uint32)
     rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
     return (np.where(bits == NAN, bits, rounded) >> np.uint32(16)).astype(np.uint16)
@@ -94,7 +94,7 @@ def form(message: bytes | bytearray | memoryview) -> tuple[Type, int, int]:
     """Type of the elements, number of vectors and elements of a vector in a :func:`request`.
 
     Raises:
-        OfframpError: it is no such request.
+        OfframpError: the message is not such a request.
     """
     if len(message) < HEADER.size:
         raise OfframpError(f"reduce: a message of {len(message)} bytes, expected {HEADER.size} or more")
@@ -108,10 +108,10 @@ def form(message: bytes | bytearray | memoryview) -> tuple[Type, int, int]:
 
 
 def answer(message: bytes | bytearray | memoryview) -> bytes:
-    """What a device answers to :func:`request`.
+    """A device's answer to :func:`request`.
 
     Raises:
-        OfframpError: it is no such request.
+        OfframpError: the message is not such a request.
     """
     kind, number, count = form(message)
     vectors = np.frombuffer(message, DTYPE[kind], offset=HEADER.size).reshape(number, count)
@@ -119,7 +119,7 @@ def answer(message: bytes | bytearray | memoryview) -> bytes:
 
 
 def sample(size: int, variant: int) -> bytes:
-    """A sum of two random vectors of int32."""
+    """A request for the sum of two random vectors of int32."""
     count = max((size - HEADER.size) // 8, 1)
     vectors = np.random.default_rng(variant).integers(-(2**20), 2**20, (2, count)).astype(np.int32)
     return request(Type.INT32, vectors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions without tables, by name: what every device in software and the CPU's role compute."""
+"""Functions without tables, by name; every software device and the CPU's role compute them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from offramp.device import Message, Status
 from offramp_base.registry import Registry
 
 VARIANTS: Final = 16
-"""Different messages of a function and size, for load."""
+"""Number of distinct messages of a function and size, for load."""
 
 
 def counted_bytes(size: int, variant: int) -> bytes:
-    """A message of ``size`` bytes for a function that takes any."""
+    """A message of ``size`` bytes for a function that accepts any content."""
     return (variant.to_bytes(8, "little") * -(-size // 8))[:size]
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function.
+    """A function without tables.
 
     Attributes:
-        answer: the answer to a request's message; raises OfframpError where there is none.
-        sample: a message of about this many bytes, one of ``VARIANTS``.
+        answer: computes the answer to a request's message; raises OfframpError where there is none.
+        sample: makes a message of about the given number of bytes, one of ``VARIANTS``.
         refusal: the status of a request that has no answer.
-        growth: the most that an answer may be longer than its request, as a factor.
-        holds: whether an answer to a message is right, where devices may answer differently; by default it is what
-            ``answer`` says.
+        growth: largest ratio of an answer's length to its request's.
+        holds: tells whether an answer to a message is right, where devices may answer differently; by default it must
+            equal ``answer``.
     """
 
     answer: Callable[[Message], bytes]

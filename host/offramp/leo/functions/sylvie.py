@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sylvie.quantise`` and ``sylvie.dequantise``: Sylvie's quantise-and-pack on rows of float32, and back.
 
-Bits and rounding are those of :mod:`offramp.sylvie.model`: a row's codes follow from its values, the seed and its
-number alone.
+Bits and rounding are those of :mod:`offramp.sylvie.model`: a row's codes depend only on its values, the seed and its
+number.
 
 ``sylvie.quantise`` takes bits (1 byte: 1, 2, 4 or 8), compact (1), 2 bytes of zeros, rows (4), columns (4), 4 bytes of
-zeros, seed (8), the number of each row (8 each), then the rows. It answers the packed rows, the least of each row and
-the greatest of each row (float32). Rows with NaN or infinity, or whose range is not a float32, make it fail.
+zeros, seed (8), the number of each row (8 each), then the rows. It answers with the packed rows, the least value of
+each row and the greatest value of each row (float32). It fails for rows with NaN or infinity, or whose range overflows
+float32.
 
 ``sylvie.dequantise`` takes bits (1), 3 bytes of zeros, rows (4), columns (4), 4 bytes of zeros, then such an answer. It
-answers the rows.
+answers with the rows.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ def quantise_request(x: model.Floats, numbers: Rows, bits: int, seed: int, *, co
 
 
 def quantise(message: Message) -> bytes:
-    """What a device answers.
+    """A device's answer to :func:`quantise_request`.
 
     Raises:
-        OfframpError: no request, or rows that cannot be quantised.
+        OfframpError: the message is not a request, or its rows cannot be quantised.
     """
     if len(message) < HEADER.size:
         raise OfframpError(f"{QUANTISE}: a message of {len(message)} bytes, expected {HEADER.size} or more")
@@ -81,15 +82,15 @@ def quantise(message: Message) -> bytes:
 
 
 def dequantise_request(answer: Message, rows: int, columns: int, bits: int) -> bytes:
-    """The message that asks for the rows that an answer of :func:`quantise` means."""
+    """The message that asks for the rows encoded in an answer of :func:`quantise`."""
     return BACK_HEADER.pack(bits, 0, 0, rows, columns, 0) + bytes(answer)
 
 
 def dequantise(message: Message) -> bytes:
-    """What a device answers.
+    """A device's answer to :func:`dequantise_request`.
 
     Raises:
-        OfframpError: no request.
+        OfframpError: the message is not a request.
     """
     if len(message) < BACK_HEADER.size:
         raise OfframpError(f"{DEQUANTISE}: a message of {len(message)} bytes, expected {BACK_HEADER.size} or more")

@@ -21,10 +21,10 @@ _DTYPE: Final = {
 
 
 def form(message: Message) -> Form:
-    """Type, vectors, elements of a vector.
+    """Type of the elements, number of vectors, elements of a vector.
 
     Raises:
-        OfframpError: it is no such request.
+        OfframpError: the message is not such a request.
     """
     return reduce.form(message)
 
@@ -39,7 +39,7 @@ def answer(form: Form, messages: torch.Tensor) -> torch.Tensor:
 
 
 def _total(kind: Type, vectors: torch.Tensor) -> torch.Tensor:
-    """``(n, count)``: sums over the second dimension of ``(n, number, count)``."""
+    """``(n, count)`` sums over the second dimension of ``(n, number, count)``."""
     if kind is Type.INT32:
         return vectors.sum(1, dtype=torch.int32)
     if kind is Type.FIXED:
@@ -54,7 +54,7 @@ def _total(kind: Type, vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _tree(level: list[torch.Tensor]) -> torch.Tensor:
-    """Add the vectors as a balanced tree; a NaN is always the same quiet one."""
+    """Sum as a balanced tree; a NaN is always the same quiet one."""
     while len(level) > 1:
         last = level[len(level) & ~1 :]
         level = [a + b for a, b in zip(level[0::2], level[1::2], strict=False)] + last

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function on a GPU is, and which there are."""
+"""Functions on a GPU: their type and their registry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
 Form = Hashable
-"""What messages must have in common to be answered together; those of one form have one length."""
+"""Key that messages must share to be answered together; those of one form have one length."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class GpuFunction:
     """A function on a GPU.
 
     Attributes:
-        form: of a message, on the host; raises OfframpError where it is not a request.
-        answer: from a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
+        form: computes a message's form on the host; raises OfframpError if it is not a request.
+        answer: maps a form and ``(n, bytes)`` messages of it, uint8 on the device, to ``(n, bytes)`` answers.
     """
 
     form: Callable[[Message], Form]
@@ -34,15 +34,15 @@ GPU_FUNCTIONS: Final[Registry[GpuFunction]] = Registry("GPU function", "offramp.
 
 
 def of_tensors(function: Callable[[torch.Tensor], torch.Tensor]) -> GpuFunction:
-    """A user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` answers."""
+    """Wrap a user's function from ``(n, bytes)`` messages of one length to ``(n, bytes)`` answers."""
     return GpuFunction(len, lambda _, messages: function(messages))
 
 
 def one_by_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[bytes], bytes]:
-    """A user's function for one message on the processor: answers of other paths are compared with it.
+    """The same for one message on the processor; other paths' answers are compared with it.
 
     Raises:
-        OfframpError: of the answer, where it is not a ``(1, bytes)`` tensor of uint8.
+        OfframpError: the answer is not a ``(1, bytes)`` tensor of uint8.
     """
 
     def answer(message: bytes) -> bytes:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control plane of the cache: which keys the switch holds, and from which version on it answers.
 
-A key that comes in is *followed* first: its entry is there, with a floor that no version reaches, so the switch keeps
-the newest reply that passes and answers nothing. Then the store is asked for the key's version, which becomes the
-floor. Whoever was told a version before the entry was there was told at most that one; what was told later, the switch
-has kept. So what it answers is never older than what anybody knows (:mod:`offramp.leo.kvcache.front`).
+A new key is *followed* first: its entry exists, with a floor that no version reaches, so the switch keeps the newest
+reply that passes and answers nothing. Then the store is asked for the key's version, which becomes the floor. Versions
+told to clients before the entry existed are at most that one; later ones the switch has kept. So its answers are never
+older than what any client knows (:mod:`offramp.leo.kvcache.front`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _MISSES: Final = "KvCacheIngress.misses"
 _MACS: Final = "KvCacheIngress.macs"
 _FORWARD: Final = "KvCacheIngress.forward"
 _STAYS: Final = 0.8
-"""A key that is held stays unless another is asked for more often by so much."""
+"""Divisor of held keys' counts, so that another key replaces one only with clearly more requests."""
 
 
 class CacheControl:
     """The cache of a switch that runs ``p4/kvcache``.
 
     Args:
-        session: of the switch, whose program is pushed.
-        port: that leads to the store.
+        session: P4Runtime session of the switch, whose program is pushed.
+        port: port that leads to the store.
 
     Raises:
         OfframpError: the switch runs another program.
@@ -54,7 +54,7 @@ class CacheControl:
 
     @classmethod
     def begin(cls, session: Session, port: int) -> CacheControl:
-        """The cache of a switch, which gets the program unless it runs it, and holds nothing."""
+        """Take over a switch, which is given the program unless it runs it, with an empty cache."""
         try:
             control = cls(session, port)
         except OfframpError:
@@ -71,7 +71,7 @@ class CacheControl:
 
     @property
     def followed(self) -> frozenset[int]:
-        """Keys of which it keeps what passes."""
+        """Keys whose passing replies the switch keeps."""
         return frozenset(self._followed)
 
     def forward(self, ports: Mapping[bytes, int]) -> None:
@@ -85,7 +85,7 @@ class CacheControl:
         self._session.insert(entry for mac, entry in entries.items() if mac not in known)
 
     def follow(self, key: int) -> None:
-        """Let the switch keep what passes, and answer nothing yet.
+        """Let the switch keep passing replies of a key without answering yet.
 
         Raises:
             OfframpError: it holds as many keys as it can.
@@ -100,7 +100,7 @@ class CacheControl:
         self._followed[key] = slot
 
     def serve(self, key: int, floor: int) -> None:
-        """Let the switch answer for a key that it follows, from the version on that the store had when it was asked."""
+        """Let the switch answer for a key that it follows, from version ``floor`` on, the store's when it was asked."""
         slot = self._followed[key]
         self._session.modify([self._entry(key, slot, floor)])
         self._held[key] = self._followed.pop(key)
@@ -113,10 +113,10 @@ class CacheControl:
         self._free.append(slot)
 
     def choose(self, asked: Counter[int], most: int) -> list[int]:
-        """The keys that are asked for most: of those that are held by the switch's counters, of others by the store's.
+        """The most requested keys: counted by the switch for those that it holds, by the store for others.
 
         Args:
-            asked: what the store was asked for since the last call.
+            asked: requests that reached the store since the last call, by key.
             most: how many keys.
         """
         cells = self._session.read_counter(self._name(_HITS))
@@ -128,7 +128,7 @@ class CacheControl:
         return [key for key, _ in wanted.most_common(min(most, self.slots))]
 
     def counts(self) -> tuple[int, int]:
-        """GETs that the switch has answered, and those that it has passed on."""
+        """Number of GETs that the switch has answered, and of those that it has passed on."""
         hits = sum(packets for packets, _ in self._session.read_counter(self._name(_HITS)).values())
         return hits, self._session.read_counter(self._name(_MISSES))[0][0]
 

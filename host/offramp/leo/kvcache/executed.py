@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes that were executed: a frame that comes again, or late, gets the reply that it got, and has no effect."""
+"""Record of executed writes: a duplicate or late frame gets the original reply and has no effect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from offramp.leo.kvcache.wire import REMEMBERED, Frame
 
 MOST_CLIENTS: Final = 1024
-"""Clients whose writes are remembered; the one that has not written for the longest time is forgotten."""
+"""Clients whose writes are remembered; the one whose last write is oldest is forgotten first."""
 
 
 class Executed:
@@ -19,7 +19,7 @@ class Executed:
         self._clients: OrderedDict[int, _Writes] = OrderedDict()
 
     def begin(self, frame: Frame) -> bool:
-        """Whether this write is to be executed: it is no older one, and was not begun before."""
+        """Whether this write is to be executed: it is recent, and was not begun before."""
         writes = self._clients.setdefault(frame.client, _Writes())
         self._clients.move_to_end(frame.client)
         if len(self._clients) > MOST_CLIENTS:
@@ -27,7 +27,7 @@ class Executed:
         return writes.begin(frame.request)
 
     def reply(self, frame: Frame) -> Frame | None:
-        """What was replied to this write; None where it is under way, or forgotten."""
+        """The reply to this write; None while it is under way, or if it is forgotten."""
         writes = self._clients.get(frame.client)
         return None if writes is None else writes.replies.get(frame.request)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store as frames know it, and what the switch in front of it holds of it.
+"""The store's front end for frames, and its view of what the switch before it holds.
 
 The front answers what the switch does not. It guards the keys that the switch holds (:mod:`offramp.leo.store.guard`): a
-change, whoever made it, goes to the switch in a *note*, a reply of the front to itself, and nobody hears of the change
-before the note has come back. So what the switch answers is never older than what anybody knows, clients of redis'
-protocol among them.
+change, whoever made it, goes to the switch in a *note*, a reply of the front to itself, and nobody learns of the change
+before the note has come back. So the switch's answers are never older than what any client knows, including clients of
+the redis protocol.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from offramp_base.listening import Token
 KEY_BYTES: Final = 8
 _RETRY_S: Final = 0.02
 _MOST_OPEN: Final = 1 << 16
-"""Frames that wait for the store; those that come meanwhile are sent again by their clients."""
+"""Most frames that wait for the store; further ones are dropped, and their clients retransmit them."""
 _MOST_ASKED: Final = 1 << 20
-"""Keys that are counted between two choices."""
+"""Most keys that are counted between two choices."""
 
 
 class _Note(NamedTuple):
-    """A value on its way to the switch: of which change, and when it was sent last."""
+    """A value on its way to the switch: the change that it carries, and when it was last sent."""
 
     number: int
     frame: Frame
@@ -39,19 +39,19 @@ class _Note(NamedTuple):
 
 
 class Front:
-    """The frames' end of a store; belongs to one thread, which calls :meth:`handle` and :meth:`poll`.
+    """The store's end for frames; belongs to one thread, which calls :meth:`handle` and :meth:`poll`.
 
     Args:
-        address: of the store's ``--listen``.
-        mac: the store's host.
-        control: of the switch, which holds nothing yet.
-        token: of the store.
+        address: address of the store's ``--listen``.
+        mac: MAC address of the store's host.
+        control: control plane of the switch, whose cache is empty.
+        token: token of the store.
 
     Attributes:
-        asked: how often each key was asked for here since :meth:`chosen` was called last.
+        asked: requests for each key here since the last call of :meth:`chosen`.
 
     Raises:
-        OfframpError: the store is not there, or, later, it or the switch is gone.
+        OfframpError: the store cannot be reached or, later, it or the switch is gone.
     """
 
     def __init__(self, address: str, mac: bytes, control: CacheControl, token: Token | None = None) -> None:
@@ -69,7 +69,7 @@ class Front:
         self._base = self._ask_base()
 
     def close(self) -> None:
-        """Leave the store; the switch holds nothing afterwards."""
+        """Disconnect from the store; the switch's cache is empty afterwards."""
         try:
             self._drop_all()
         finally:
@@ -83,11 +83,11 @@ class Front:
 
     @property
     def guards(self) -> bool:
-        """Whether the switch holds anything."""
+        """Whether the switch holds any keys."""
         return bool(self._control.held)
 
     def handle(self, frame: Frame) -> None:
-        """Take a frame that has come."""
+        """Handle a frame that has arrived."""
         if frame.kind is Kind.REPLY:
             note = self._notes.get(frame.request)  # a number that nobody else knows
             if note is not None and note.frame == frame:
@@ -105,7 +105,7 @@ class Front:
             self._ready.append(reply._replace(to=frame.sender))
 
     def poll(self) -> list[Frame]:
-        """Frames to be sent now; does not wait.
+        """Frames to be sent now, without waiting.
 
         Raises:
             OfframpError: the store or the switch is gone.
@@ -130,7 +130,7 @@ class Front:
         return ready
 
     def hold(self, keys: Iterable[int]) -> None:
-        """Let the switch hold these keys and no others; those whose values it cannot hold are left out."""
+        """Make the switch hold exactly these keys; those whose values it cannot hold are left out."""
         wanted = list(dict.fromkeys(keys))[: self._control.slots]
         known = self._control.held | self._control.followed
         for key in known.difference(wanted):
@@ -141,14 +141,14 @@ class Front:
                 self._guard.add([_name(key)])
 
     def chosen(self, most: int) -> list[int]:
-        """The keys most requested since the last call, at most ``most``; also those that the switch holds."""
+        """Up to ``most`` keys that were requested most since the last call, including those answered by the switch."""
         asked, self.asked = self.asked, Counter()
         return self._control.choose(asked, most)
 
     # --- the store
 
     def _ask_base(self) -> int:
-        """The version that the store has now; frames count from there, as they have 32 bits."""
+        """The store's present version; frames count from there, as they have 32 bits."""
         self._connection.submit(encode_info(), 1)
         answers: list[Answer] = []
         while not answers:
@@ -230,7 +230,7 @@ class Front:
             self._forget(key)
 
     def _release(self) -> None:
-        """Release what all notes have brought to the switch."""
+        """Release every change whose note has reached the switch."""
         oldest = min((note.number for note in self._notes.values()), default=self._heard + 1)
         if (done := min(oldest - 1, self._heard)) > self._released:
             self._released = done
@@ -238,5 +238,5 @@ class Front:
 
 
 def _name(key: int) -> bytes:
-    """A frame's key as the store has it."""
+    """The store's name for a frame's key."""
     return key.to_bytes(KEY_BYTES, "little")

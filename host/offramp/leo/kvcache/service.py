@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A front that serves frames of a link in a thread, and lets the switch hold what is asked for most."""
+"""A front that serves frames of a link in a thread, and keeps the most requested keys in the switch."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from offramp_base.transport.links import open_io
 from offramp_base.wire.batch import PacketBatch
 
 MakeService = Callable[[str, Callable[[], None]], "FrontService"]
-"""Makes a service from the store's address and a function that is called when it has ended by itself."""
+"""Makes a service from the store's address and a function that is called if the service ends by itself."""
 _LOOK_S: Final = 0.05
 _WAITING_S: Final = 1e-4
-"""How long the link is waited for while the store or the switch owes an answer."""
+"""Seconds to wait on the link while the store or the switch owes an answer."""
 _HOLDS_S: Final = 1e-3
-"""Seconds that the link is waited for while a change of what the switch holds would have to wait."""
+"""The same while the switch holds keys; a change of one of them waits at most this long."""
 CHOOSE_S: Final = 1.0
 
 
@@ -34,16 +34,16 @@ class FrontService:
     """The store behind a link; a context manager, in which the front belongs to its thread.
 
     Args:
-        open_front: connects to the store.
-        link: to the switch: a transport's address, or an interface.
-        hot: keys that the switch holds at most, chosen anew each second; None: as :meth:`hold` says.
-        ended: called when it has ended by itself.
+        open_front: makes the front, connected to the store.
+        link: link to the switch: a transport's address, or an interface.
+        hot: most keys that the switch holds, chosen anew each second; None: only :meth:`hold` chooses.
+        ended: called if it ends by itself.
 
     Attributes:
-        fault: why it has ended by itself; empty while it serves.
+        fault: reason why it has ended by itself; empty while it serves.
 
     Raises:
-        OfframpError: the link cannot be had.
+        OfframpError: the link cannot be opened.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class FrontService:
         self._io.close()
 
     def hold(self, most: int) -> None:
-        """Let the switch hold the ``most`` keys that are requested most; returns when it does.
+        """Make the switch hold the most requested keys, at most ``most``; returns once it does.
 
         Raises:
             OfframpError: the front has ended.
@@ -114,10 +114,10 @@ class FrontService:
 
 @contextmanager
 def front_of(settings: CacheSettings, token: Token | None) -> Iterator[MakeService]:
-    """A switch that holds nothing yet, and what makes the service before it from the store's address.
+    """A maker of the service for a switch whose cache is empty, which gets the store's address later.
 
     Raises:
-        OfframpError: the switch is not there or runs another program that it keeps.
+        OfframpError: the switch cannot be reached, or runs another program and does not give it up.
     """
     with Session(settings.cache_switch, timeout_s=60.0) as session:
         control = CacheControl.begin(session, settings.cache_port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a store is told of a switch in front of it."""
+"""Settings of a switch in front of a store."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAC_BYTES: Final = 6
 
 
 def parse_mac(text: str) -> bytes:
-    """``0a:00:00:00:00:01``, with or without colons.
+    """Parse a MAC address such as ``0a:00:00:00:00:01``, with or without colons.
 
     Raises:
-        ValueError: something else.
+        ValueError: the text has another form.
     """
     digits = text.replace(":", "")
     if len(digits) != 2 * MAC_BYTES or set(digits) - set(hexdigits):
@@ -28,10 +28,10 @@ def parse_mac(text: str) -> bytes:
 
 
 def parse_host(text: str) -> tuple[str, int]:
-    """``MAC=PORT``.
+    """Parse ``MAC=PORT``.
 
     Raises:
-        ValueError: something else.
+        ValueError: the text has another form.
     """
     mac, _, port = text.partition("=")
     parse_mac(mac)
@@ -50,8 +50,8 @@ class CacheSettings:
             group="Hot keys in a switch",
         ),
     ] = ""
-    cache_switch: Annotated[str, Field("P4Runtime address of this switch")] = "127.0.0.1:9559"
-    cache_port: Annotated[int, Field("Port of this switch that leads to the store", least=0, most=511)] = 0
+    cache_switch: Annotated[str, Field("P4Runtime address of that switch")] = "127.0.0.1:9559"
+    cache_port: Annotated[int, Field("Port of that switch that leads here", least=0, most=511)] = 0
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],
@@ -68,19 +68,19 @@ class CacheSettings:
 
     @property
     def mac(self) -> bytes:
-        """MAC address of the store."""
+        """The store's MAC address."""
         return parse_mac(self.cache_mac)
 
     @property
     def ports(self) -> dict[bytes, int]:
-        """Which port leads to whom, the store among them."""
+        """The port that leads to each MAC address, including the store's."""
         return {self.mac: self.cache_port} | {parse_mac(mac): port for mac, port in self.cache_host.items()}
 
     def check_access(self, insecure: bool) -> None:
-        """Refuse a link of the machine's own network unless everyone may use the store.
+        """Refuse a link on the machine's own network unless everybody may use the store.
 
         Raises:
-            SettingsError: frames prove nothing.
+            SettingsError: frames carry no proof of who sent them.
         """
         if self.cache_link and not self.cache_link.startswith("unix:") and not insecure:
             raise SettingsError("cache_link", "frames of a link prove nothing; {insecure} serves them all the same")

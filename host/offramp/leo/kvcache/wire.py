@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames between clients, switch and store (``p4/kvcache/frame.p4``); numbers are in network order."""
+"""Frames between clients, switch and store (``p4/kvcache/frame.p4``); numbers are big-endian."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ETHER_TYPE: Final = 0x88B5
 VALUE_BYTES: Final = 64
 MOST_VERSION: Final = (1 << 32) - 1
 REMEMBERED: Final = 1024
-"""Writes of a client whose replies are kept: a client has fewer than that unanswered, and says nothing older."""
+"""Writes of a client whose replies are kept: a client has fewer outstanding, and repeats nothing older."""
 NOTE_CLIENT: Final = 0xFFFF
-"""Client of what the store's host sends itself; no other has this number."""
+"""Client number of frames that the store's host sends to itself; no other client has it."""
 _HEADER: Final = struct.Struct(f">6s6sHBBHIQI{VALUE_BYTES}s")
 BYTES: Final = _HEADER.size
 assert ETHERNET.size < BYTES
 
 
 class Kind(IntEnum):
-    """Kinds of frames."""
+    """Kind of a frame."""
 
     GET = 0
     PUT = 1
@@ -30,16 +30,16 @@ class Kind(IntEnum):
 
 
 class Frame(NamedTuple):
-    """A frame.
+    """A frame of the protocol.
 
     Attributes:
         to, sender: MAC addresses, six bytes each.
-        kind: what it is.
+        kind: kind of the frame.
         client, request: number of the client, and its number for the request.
-        key: 64 bits.
-        version: of a reply: how often the key has been written; 0: there is no such key.
-        value: of a PUT or a reply.
-        by_switch: of a reply: the switch has given it.
+        key: a key of 64 bits.
+        version: in a reply, how often the key has been written; 0: there is no such key.
+        value: value of a PUT or a reply.
+        by_switch: in a reply, whether the switch sent it.
     """
 
     to: bytes
@@ -53,13 +53,13 @@ class Frame(NamedTuple):
     by_switch: bool = False
 
     def pack(self) -> bytes:
-        """The frame as bytes."""
+        """The frame's bytes."""
         head = self.to, self.sender, ETHER_TYPE, self.kind, self.by_switch, self.client, self.request
         return _HEADER.pack(*head, self.key, self.version, self.value)
 
     @classmethod
     def parse(cls, content: bytes) -> Self | None:
-        """The frame of these bytes; None where they are no frame of this protocol."""
+        """Parse a frame; None if the bytes are not a frame of this protocol."""
         if len(content) < BYTES:
             return None
         to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
@@ -68,5 +68,5 @@ class Frame(NamedTuple):
         return cls(to, sender, Kind(kind), client, request, key, version, value, hops == 1)
 
     def answer(self, version: int, value: bytes) -> Frame:
-        """The store's reply to it."""
+        """The store's reply to this frame."""
         return Frame(self.sender, self.to, Kind.REPLY, self.client, self.request, self.key, version, value)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester's devices in machine code: functions of the CPU, and modelled accelerators that keep their own time.
 
-What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.native.serve`).
+Functions that are not compiled escape to Python, as at the responder (:mod:`offramp.leo.native.serve`).
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -21,7 +21,7 @@ _OK = int(Status.OK)
 
 @native
 def _run(table: RequestTable, selector: SelectorState, ticket: int, message: Bytes, length: int) -> None:
-    """Run the compiled function of a request's trip; its answer goes where the request keeps answers."""
+    """Run the compiled function of a request's trip; the answer is stored with the request's answers."""
     row = ticket & 0xFFFFFFFF
     trip = trip_of(table, row)
     arguments = table.arguments
@@ -37,7 +37,7 @@ def _run(table: RequestTable, selector: SelectorState, ticket: int, message: Byt
 
 @native
 def _drained(table: RequestTable, selector: SelectorState, engine: EngineState) -> int:
-    """What a modelled accelerator has finished by now; requests that went another way meanwhile are dropped."""
+    """Take what a modelled accelerator has finished by now; requests that were rerouted meanwhile are dropped."""
     count = 0
     now = now_ns(table)
     while slot_ready(engine, now):
@@ -53,7 +53,7 @@ def _drained(table: RequestTable, selector: SelectorState, engine: EngineState) 
 def act(
     table: RequestTable, selector: SelectorState, device: int, engine: EngineState, tickets: Words, most: int
 ) -> int:
-    """Work on the queue of a local device; returns how much was done, tickets that escape among it."""
+    """Work on the queue of a local device; returns the number of requests handled, including tickets that escape."""
     queue = queue_of(table, table.links + device)
     count = 0
     if int(engine) != 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests handed over together, and what came of them."""
+"""Batches of requests, and their completions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Batch(NamedTuple):
-    """Requests, one an element.
+    """A batch of requests, one per element.
 
     Attributes:
         types: index of each request's type.
-        keys: which order those of one key; 0 where the type has no dependency.
-        payload: bytes in which the messages lie.
-        offsets, sizes: of each message.
-        lasts: the payload stays as it is until the requests have ended, so that it need not be copied.
+        keys: requests of one key are ordered; 0 where the type has no dependency.
+        payload: bytes that contain the messages.
+        offsets, sizes: offset and size of each message.
+        lasts: whether the payload stays unchanged until the requests have ended, so that it need not be copied.
     """
 
     types: Words
@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     lasts: bool = False
 
     def part(self, start: int, end: int | None = None) -> Batch:
-        """A slice of the batch."""
+        """The requests from ``start`` to ``end``."""
         some = slice(start, end)
         return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
@@ -42,17 +42,17 @@ COMPLETION_WORDS: Final = 8
 
 
 class Completions:
-    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten.
+    """Requests that have ended, one per element; times in ns of the requester's clock; answers are soon overwritten.
 
     Attributes:
-        words: ``(8, count)``: the following.
-        rows: where each one's answer lies in ``memory``.
+        words: ``(8, count)`` words with the following rows.
+        rows: row of each one's answer in ``memory``.
         users: the words that came with the requests.
         statuses: see :class:`offramp.device.Status`.
-        paths: that each one took last.
+        paths: index of the path that each one took last.
         jct_ns: the intra-host part as the selector learns it.
         begun_ns, ended_ns: when each was admitted, and when its answer was there.
-        lengths: bytes of each answer.
+        lengths: length of each answer in bytes.
         memory: ``(rows, bytes)``: answers of all requests of the requester.
     """
 
@@ -83,5 +83,5 @@ class Completions:
         return len(self.users)
 
     def answer(self, i: int) -> bytes:
-        """What one was answered."""
+        """The answer of one request."""
         return self.memory[self.rows[i], : int(self.lengths[i])].tobytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How compiled loops call a function: ``status = f(arguments)``, an address and one record."""
+"""Calling convention of compiled loops: ``status = f(arguments)``, an address and one record."""
 
 from __future__ import annotations
 

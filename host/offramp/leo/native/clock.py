@@ -13,7 +13,7 @@ from offramp_base.native.subset import Words, call_back, inlined
 
 
 class Timed(Record):
-    """What every state of compiled code begins with: a clock, and the time that it fills in."""
+    """Common beginning of every state of compiled code: a clock, and the time that it fills in."""
 
     clock: int  # address of the function
     argument: int
@@ -23,19 +23,19 @@ class Timed(Record):
 
 @inlined
 def now_ns(state: Timed) -> int:
-    """The time now."""
+    """The current time in ns."""
     call_back(state.clock, state.argument, int(Words(state) + offset(Timed.seconds)))
     return state.seconds * 1000000000 + state.nanoseconds
 
 
 class Clock:
-    """A clock that Python and compiled code read alike; the machine's monotonic one, or a function of the user's."""
+    """A clock that Python and compiled code read alike: the machine's monotonic one, or a user's function."""
 
     def __init__(self, function: Callable[[], int] | None = None) -> None:
-        """``function`` gives nanoseconds that never fall."""
+        """``function`` returns nanoseconds that never decrease."""
         self.now: Callable[[], int] = function or time.monotonic_ns
         self.real = function is None
-        """Whether this is the machine's clock."""
+        """Whether it is the machine's clock."""
         self._keep: Any = None
         if function is None:
             libc = ctypes.CDLL(None)
@@ -50,5 +50,5 @@ class Clock:
         self._words = (ctypes.cast(self._keep, ctypes.c_void_p).value or 0, 0)
 
     def install(self, state: Any) -> None:
-        """Put the clock into a state's first words; it must live as long as they are used."""
+        """Install the clock in a state's first words; it must live as long as they are used."""
         state[Timed.clock], state[Timed.argument] = self._words

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of a store's values in the host's memory, where a device's look-up says that they are.
 
-A copy is three words (its key, its length, whether it is there) and the value, in :data:`COPY_BYTES`. A request that
-finds none, or another key's, goes to the store: whoever looked up where it is may have done so long ago.
+A copy is three words (its key, its length, whether it is valid) and the value, in :data:`COPY_BYTES`. A request that
+finds none, or another key's, goes to the store: its look-up may be long ago.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -26,7 +26,7 @@ _LENGTH = int(Status.BAD_LENGTH)
 
 
 class Copy(Record):
-    """A copy, without its value."""
+    """Header of a copy, in front of the value."""
 
     key: int
     length: int
@@ -35,7 +35,7 @@ class Copy(Record):
 
 @native
 def read_copy(arguments: Arguments) -> int:
-    """``store.read`` (:mod:`offramp.leo.devices.store`) of a key of eight bytes, from its copy."""
+    """``store.read`` (:mod:`offramp.leo.devices.store`) of a key of eight bytes, served from its copy."""
     if arguments.message_bytes != 16:
         return _LENGTH
     asked = Words(int(arguments.message))

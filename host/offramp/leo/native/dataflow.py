@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request does on each path: round trips, each with the device and function at either end (section 1.1)."""
+"""A request's work on each path: round trips, each with the device and function at either end (section 1.1)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from offramp_base.native.records import Record
 from offramp_base.native.subset import Words
 
 CPU: Final = "cpu"
-"""The role of the host's own processor: what it calls is compiled, or a Python function."""
+"""Role of the host's own processor: its functions are compiled, or written in Python."""
 REST: Final = -1
 
 
 class TripRow(Record):
-    """A :class:`Trip` for compiled code."""
+    """A :class:`Trip` as a record for compiled code."""
 
     link: int
     local: int
@@ -43,13 +43,13 @@ class Trip:
     """One round trip.
 
     Attributes:
-        function: that the responder calls.
-        remote: device of the responder that it runs on.
-        local: device of the requester that works on the message first, if one does, by ``local_function``.
-        previous: the message begins with the answer of the trip before.
-        start, length: part of the request that follows; ``REST`` is all that is left.
-        once: execute it once at most, whatever fails.
-        link: connection to the responder.
+        function: name of the responder's function.
+        remote: device of the responder on which it runs.
+        local: device of the requester that applies ``local_function`` to the message first, if any.
+        previous: whether the message begins with the answer of the previous trip.
+        start, length: part of the request that follows; ``REST`` means all that is left.
+        once: whether to execute it at most once, whatever fails.
+        link: index of the connection to the responder.
     """
 
     function: str
@@ -65,11 +65,11 @@ class Trip:
 
 @dataclass(frozen=True)
 class Program:
-    """An application as the runtime knows it: the selector's table, and the trips of each type on each path.
+    """An application as the runtime sees it: the selector's table, and the trips of each type on each path.
 
     Attributes:
         table: types, paths, times and tolls.
-        flows: for each type and path its trips; None where the type may not take the path.
+        flows: trips by type and path; None where the type may not take the path.
         links: names of connections.
     """
 

@@ -19,7 +19,7 @@ from offramp_base.native.subset import Bytes, Words, below, copy, inlined, nativ
 
 
 class Volume(Record):
-    """A line of the table of volumes."""
+    """A record of the table of volumes."""
 
     first: int
     size: int
@@ -31,7 +31,7 @@ class Volume(Record):
 
 
 class EbsContext(Record):
-    """Addresses of the three tables."""
+    """Context of the function: the tables, and the offset of each."""
 
     volumes: At[Volume]
     volume_count: int
@@ -58,7 +58,7 @@ _LENGTH = int(Status.BAD_LENGTH)
 
 @native
 def _take(volume: Volume, tokens: int, tick: int) -> bool:
-    """Tokens from a volume's bucket, which has filled since the last read; False where there are too few."""
+    """Take tokens from a volume's bucket, refilled for the time since the last read; False if there are too few."""
     now = volume.tick if below(tick, volume.tick) else tick
     passed = now - volume.tick
     passed = passed if below(passed, _LOW) else _LOW
@@ -118,7 +118,7 @@ def ebs_lookup(arguments: Arguments) -> int:
 
 
 def context(tables: npt.NDArray[np.int64], layout: ebs.Layout) -> npt.NDArray[np.int64]:
-    """What the function needs to know: the tables' memory, and where each lies in it."""
+    """Context of the function: the tables' memory, and the offset of each table in it."""
     start = tables.ctypes.data
     blocks, addresses = start + layout.blocks_at, start + layout.addresses_at
     return np.array([start, layout.volumes, blocks, addresses, layout.segments, layout.entries], np.int64)

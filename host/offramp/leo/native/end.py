@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of rings (:mod:`offramp_base.native.ring_end`), and how large the rings of a request table are."""
+"""The ends of rings (:mod:`offramp_base.native.ring_end`), and the size of a request table's rings."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 MOST_STRIDE: Final = 1 << 24
-"""Bytes of the longest request or answer of a table."""
+"""Largest stride in bytes: the longest request or answer of a table."""
 _USUAL_RING: Final = 1 << 22
 
 
 def ring_size(stride: int, rows: int) -> int:
-    """Bytes for a ring that holds ``rows`` messages of ``stride`` bytes, or 4 MiB, but three of them at least."""
+    """Bytes of a ring for ``rows`` messages of ``stride`` bytes, at most 4 MiB, but at least three messages."""
     entry = stride + ring.ENTRY_BYTES + 16
     return 1 << (max(3 * entry, min(rows * entry, _USUAL_RING), LEAST_RING) - 1).bit_length()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A modelled accelerator inside the responder's compiled loop, for rates that a device in Python cannot take.
 
-It keeps the time of :class:`offramp.leo.devices.model.ModelDevice` and calls compiled functions on the device's own
-tables. Requests of a connection end in the order in which they came, so those of a key do.
+It models time like :class:`offramp.leo.devices.model.ModelDevice` and calls compiled functions on the device's own
+tables. Requests of a connection end in the order in which they arrived, so those of a key do.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -26,7 +26,7 @@ MOST_MESSAGE: Final = 64
 
 
 class EngineState(Record):
-    """A connection's queue in front of the servers; its slots lie behind."""
+    """A connection's queue in front of the servers; its slots follow in memory."""
 
     head: int
     tail: int
@@ -62,7 +62,7 @@ def make_engine(
     slots: int,
     seed: int,
 ) -> npt.NDArray[np.int64]:
-    """One connection's queue in front of the servers that ``free`` has a word for."""
+    """Make a connection's queue in front of the servers, one per word of ``free``."""
     engine = np.zeros(EngineState.WORDS + slots * Slot.WORDS, np.int64)
     fields = EngineState(engine)
     engine[offset(EngineState.free)] = free.ctypes.data
@@ -77,9 +77,9 @@ class Engine:
     """A modelled accelerator, and the compiled functions that it has.
 
     Attributes:
-        free: when each of its servers is free.
-        make: a connection's queue in front of them.
-        functions: its context for functions that are also the CPU's.
+        free: time at which each of its servers is free.
+        make: makes a connection's queue in front of them.
+        functions: contexts of functions that the CPU has, too.
     """
 
     free: Array
@@ -98,7 +98,7 @@ def _jitter(engine: EngineState) -> int:
 def enqueue(
     engine: EngineState, number: int, key: int, info: int, came: int, message: Bytes, length: int, now: int
 ) -> bool:
-    """Queue a request; False where there is no room."""
+    """Queue a request; False if the queue is full."""
     if engine.tail - engine.head == engine.slots or length > MOST_MESSAGE:
         return False
     free = engine.free
@@ -124,11 +124,11 @@ def enqueue(
 
 @inlined
 def next_slot(engine: EngineState) -> Slot:
-    """The slot that comes next."""
+    """The oldest slot in the queue."""
     return Slot(engine + 1)[engine.head & (engine.slots - 1)]
 
 
 @inlined
 def slot_ready(engine: EngineState, now: int) -> bool:
-    """Whether the first request in the queue has ended by now."""
+    """Whether the slot's request has finished by now."""
     return engine.head != engine.tail and next_slot(engine).due <= now

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of the requester in machine code: requests are admitted when they are due, sent, answered and collected.
+"""Rounds of the requester in machine code: admit requests when they are due, send them, and collect answers.
 
-Python's part of a round costs as much as dozens of requests, and would be their latency.
+Python's part of a round takes as long as dozens of requests, and would add to their latency.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -25,7 +25,7 @@ from offramp_base.native.subset import Words, native
 
 
 class FlowCall(Record):
-    """Arguments and result of a call."""
+    """Parameters and results of a call of :func:`flow`."""
 
     window: int  # requests under way, at most
     lasts: int  # ns: rounds are repeated for so long
@@ -37,7 +37,7 @@ class FlowCall(Record):
 
 
 class FlowLink(Record):
-    """A link; zeros while it is down."""
+    """State of a link; zeros while it is down."""
 
     sent: At[RingEnd]
     received: At[RingEnd]
@@ -47,7 +47,7 @@ class FlowLink(Record):
 
 NOBODY: Final = -1
 RECEIVED: Final = 1000
-"""Responses of a round, and requests that are collected at a time."""
+"""Most responses per round, and most requests collected at a time."""
 
 
 @native
@@ -63,7 +63,7 @@ def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
 
 @native
 def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowLink) -> int:
-    """Send and receive on one link, and move its bytes unless another thread does."""
+    """Send and receive on one link, and move its bytes if no other thread does."""
     worked = send(table, number, link.sent)
     if int(link.mover) != 0:
         worked += move(link.mover, link.sent, link.received)
@@ -77,7 +77,7 @@ def _link(table: RequestTable, selector: SelectorState, number: int, link: FlowL
 
 @native
 def _failures(table: RequestTable, links: Words) -> int:
-    """How many links have failed."""
+    """Number of links that have failed."""
     found = 0
     for i in range(table.links):
         link = FlowLink(links) + i
@@ -90,7 +90,7 @@ def _failures(table: RequestTable, links: Words) -> int:
 def _dispatchers(
     table: RequestTable, selector: SelectorState, call: FlowCall, engines: Words, tickets: Words, most: int
 ) -> int:
-    """Let local devices work, in turns, until one has requests that compiled code cannot serve."""
+    """Let local devices work in turn, until one has requests that compiled code cannot serve."""
     worked = 0
     for _ in range(call.devices):
         i = call.turn
@@ -104,7 +104,7 @@ def _dispatchers(
 
 @native
 def collected(table: RequestTable, room: Words, at: int, most: int) -> int:
-    """As :func:`collect`, into the columns of ``room`` from ``at`` on."""
+    """Like :func:`collect`, into the columns of ``room`` from ``at`` on."""
     rows = room + at
     users = rows + RECEIVED
     statuses = users + RECEIVED
@@ -127,7 +127,7 @@ def flow(
     most: int,
     room: Words,
 ) -> int:
-    """Rounds until Python is needed or ``room``, ``(8, RECEIVED)``, is full; returns how many have ended."""
+    """Make rounds until Python is needed or ``room``, ``(8, RECEIVED)``, is full; returns how many requests ended."""
     begun = now_ns(table)
     worked_at = begun
     ended = 0

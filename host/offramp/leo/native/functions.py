@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU functions in machine code: ``kvs.lookup``, values by address, one-sided reads and writes, fetch-and-add, echo.
 
-They answer what the models of :mod:`offramp.leo.functions` do. What they write goes through the journal.
+They answer as the models of :mod:`offramp.leo.functions` do. Their writes go through the journal.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -45,7 +45,7 @@ BLOCKS: Final = "ebs.read"
 
 
 class KvsContext(Record):
-    """What kvs functions need to know."""
+    """Context of the kvs functions."""
 
     index: Words  # in host memory
     buckets: int
@@ -63,7 +63,7 @@ def _word(place: Bytes) -> int:
 
 @native
 def _hash(table: Words, key: int) -> int:
-    """The CRC of a key's 8 bytes."""
+    """CRC of a key's 8 bytes."""
     x = key ^ 0xFFFFFFFF
     found = 0xFFFFFFFF
     for byte in range(8):
@@ -73,7 +73,7 @@ def _hash(table: Words, key: int) -> int:
 
 @inlined
 def _in_bucket(line: Words, key: int) -> int:
-    """The address of a key in a bucket, 0 where it is not there."""
+    """The address stored with a key in a bucket; 0 if the key is not there."""
     found = 0
     for slot in range(4):
         if line[2 * slot] == key and line[2 * slot + 1] != 0 and found == 0:
@@ -83,7 +83,7 @@ def _in_bucket(line: Words, key: int) -> int:
 
 @inlined
 def _answer_word(arguments: Arguments, word: int, size: int) -> int:
-    """Answer the lowest bytes of a word."""
+    """Answer with the lowest ``size`` bytes of a word."""
     arguments.scratch[0] = word
     copy(arguments.reply, Bytes(arguments.scratch), size)
     arguments.reply_bytes = size
@@ -113,7 +113,7 @@ def _inside(arguments: Arguments, offset: int, length: int) -> bool:
 
 @inlined
 def _answer_memory(arguments: Arguments, place: int, size: int) -> int:
-    """Answer bytes of the host's memory."""
+    """Answer with ``size`` bytes of the host's memory at ``place``."""
     if size > arguments.reply_bytes or not _inside(arguments, place, size):
         return _BOUNDS
     copy(arguments.reply, arguments.host + place, size)
@@ -242,10 +242,10 @@ def addresses() -> dict[str, tuple[int, Any]]:
 
 @cache
 def crc_tables() -> npt.NDArray[np.int64]:
-    """CRC-32C's, then CRC-32's, a word for each entry."""
+    """Tables of CRC-32C, then of CRC-32, one word per entry."""
     return np.concatenate([tables(CRC32C).ravel(), tables(CRC32).ravel()]).astype(np.int64)
 
 
 def kvs_context(index: npt.NDArray[np.int64], buckets: int, value: int) -> npt.NDArray[np.int64]:
-    """What kvs functions need to know: the index in host memory, its buckets, bytes of a value."""
+    """Context of the kvs functions: the index in host memory, its buckets, bytes of a value."""
     return np.array([index.ctypes.data, buckets, crc_tables().ctypes.data, value], np.int64)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a request be executed once: answers that are kept, and a redo log of one write.
+"""Exactly-once execution of requests: kept answers, and a redo log of one write.
 
-It lies in memory that outlives the responder's process. A function's effect is a write of the host's memory that it
-puts into the log. The answer is kept and the entry marked as committed before the write is made, so that a process that
-was killed at any moment left either no trace or what :func:`recover` completes. What a device or a function in Python
-does is not in the log: after a crash such a request is answered LOST, and nobody does it again.
+It lies in memory that outlives the responder's process. A function's effect is one write to the host's memory, which
+goes into the log. The answer is kept and the entry marked as committed before the write is made, so that a process that
+was killed at any moment left either no trace or what :func:`recover` completes. Effects of devices and of Python
+functions are not in the log: after a crash such a request is answered LOST and not repeated.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -28,7 +28,7 @@ MOST_ANSWER: Final = 64
 
 
 class Journal(Record):
-    """A requester's journal; a :class:`KeptAnswer` for each of its entries lies behind."""
+    """A requester's journal; a :class:`KeptAnswer` for each of its entries follows in memory."""
 
     entries: int
     offset: int  # of the write in the host's memory
@@ -39,7 +39,7 @@ class Journal(Record):
 
 
 class KeptAnswer(Record):
-    """What is known of a round trip of a request."""
+    """Record of one round trip of a request."""
 
     number: int  # the request's
     state: int
@@ -60,7 +60,7 @@ def journal_words(rows: int) -> int:
     """Words of a journal for a requester with ``rows`` rows.
 
     Raises:
-        OfframpError: more than can be.
+        OfframpError: there are too many rows.
     """
     if not 1 <= rows <= MOST_ROWS:
         raise OfframpError(f"request table of {rows} rows: expected 1 to {MOST_ROWS}")
@@ -68,25 +68,25 @@ def journal_words(rows: int) -> int:
 
 
 def entries_of(rows: int) -> int:
-    """Entries of a journal for a requester with ``rows`` rows."""
+    """Number of entries in a journal for a requester with ``rows`` rows."""
     return rows * MOST_TRIPS
 
 
 def prepare(words: npt.NDArray[np.int64], rows: int) -> None:
-    """Make it a journal without entries."""
+    """Initialise a journal without entries."""
     words[:] = 0
     words[Journal.entries] = entries_of(rows)
 
 
 @inlined
 def kept(journal: Journal, number: int, trip: int) -> KeptAnswer:
-    """The entry of a trip of a request, which may hold an older one's."""
+    """The entry of a request's trip, which may hold an older one's."""
     return KeptAnswer(journal + 1)[(number & (MOST_ROWS - 1)) * MOST_TRIPS + trip]
 
 
 @native
 def redo(journal: Journal, memory: Bytes, size: int) -> None:
-    """Make the write that the log holds, where it lies within the memory's ``size`` bytes."""
+    """Make the write that the log holds, if it lies within the memory's ``size`` bytes."""
     start = journal.offset
     length = journal.length
     if length < 0 or length > MOST_WRITE or length > size or start < 0 or start > size - length:
@@ -109,16 +109,16 @@ def commit(
 
 @native
 def recover(journal: Journal, entries: int, memory: Bytes, size: int) -> int:
-    """After a crash: complete what was committed; what was running has left no trace, of what was given nobody knows.
+    """Recover after a crash: complete committed writes; uncommitted requests left no trace, escaped ones may have run.
 
     Args:
-        journal: of one requester.
-        entries: that it has.
-        memory: of the host.
-        size: of the memory, bytes.
+        journal: journal of one requester.
+        entries: its number of entries.
+        memory: memory of the host.
+        size: size of the memory in bytes.
 
     Returns:
-        What was completed.
+        The number of writes that were completed.
     """
     count = 0
     for i in range(entries):

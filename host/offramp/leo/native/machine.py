@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marked functions in machine code, called with arrays or with the addresses of arrays that stay where they are."""
+"""Compiled functions, called with arrays or with the addresses of arrays that do not move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def machine(*marked: Callable[..., int]) -> dict[str, Callable[..., int]]:
-    """Functions by name; ``address`` of each is where compiled code may call it.
+    """Compile functions; returns them by name, each with the ``address`` at which compiled code may call it.
 
     Raises:
         OfframpError: llvmlite is missing.
@@ -22,7 +22,7 @@ def machine(*marked: Callable[..., int]) -> dict[str, Callable[..., int]]:
 
 
 def address(array: Any) -> int:
-    """Where an array lies, 0 for an empty one."""
+    """Address of an array; 0 for an empty one."""
     return int(array.ctypes.data) if array.size else 0
 
 

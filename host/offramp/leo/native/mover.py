@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transports in machine code: bytes between the ends of rings and a socket, or UCX, without Python between rounds.
 
-A :class:`Mover` belongs to a link. Its functions are those of the C library and of UCX, called by their addresses. What
-goes wrong sets ``fault``: compiled loops end at once, and the link says what it was.
+A :class:`Mover` belongs to a link. Its functions are those of the C library and of UCX, called by address. An error
+sets ``fault``: compiled loops return at once, and the link reports the error.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -19,11 +19,11 @@ from offramp.leo.native.ring import RingEnd
 from offramp_base.native.subset import Ints, Words, call_foreign, native, observe, publish
 
 MOST_PENDING: Final = 8
-"""Puts of UCX that may be under way: two pieces of the ring, and two words."""
+"""Most UCX puts under way: two pieces of the ring, and two words."""
 
 
 class Mover(Timed):
-    """How the bytes of a link are moved."""
+    """State with which compiled code moves the bytes of a link."""
 
     kind: int
     fault: int  # 0, CLOSED, or the number of an error
@@ -62,7 +62,7 @@ _WORD: Final = 8
 
 @native
 def _failed(mover: Mover) -> int:
-    """Keep the C library's error, unless it says that nothing can be moved now."""
+    """Record the C library's error, unless it only says that nothing can be moved now."""
     number = Ints(call_foreign(mover.error, 0, 0, 0, 0, 0, 0))[0]
     if number != _AGAIN and number != _INTERRUPTED:
         mover.fault = number
@@ -71,7 +71,7 @@ def _failed(mover: Mover) -> int:
 
 @native
 def _pull_tcp(mover: Mover, received: RingEnd) -> int:
-    """Take what the kernel has."""
+    """Receive the bytes that the kernel has."""
     moved = 0
     while True:
         head = received.head[0]
@@ -97,7 +97,7 @@ def _pull_tcp(mover: Mover, received: RingEnd) -> int:
 
 @native
 def _push_tcp(mover: Mover, sent: RingEnd) -> int:
-    """Give the kernel what it takes."""
+    """Send as many bytes as the kernel accepts."""
     moved = 0
     while True:
         tail = sent.tail[0]
@@ -119,7 +119,7 @@ def _push_tcp(mover: Mover, sent: RingEnd) -> int:
 
 @native
 def _settle(mover: Mover) -> int:
-    """Let go of the puts that have ended; returns how many have not."""
+    """Release the puts that have completed; returns how many have not."""
     kept = 0
     for i in range(mover.pending):
         request = mover.requests[i]
@@ -149,7 +149,7 @@ def _put(mover: Mover, source: int, count: int, target: int) -> int:
 
 @native
 def _pull_ucx(mover: Mover, received: RingEnd) -> int:
-    """Let UCX work: the peer's puts arrive meanwhile."""
+    """Let UCX make progress: the peer's puts arrive meanwhile."""
     before = observe(received.head)
     call_foreign(mover.progress, mover.worker, 0, 0, 0, 0, 0)
     moved = observe(received.head) - before
@@ -160,7 +160,7 @@ def _pull_ucx(mover: Mover, received: RingEnd) -> int:
 
 @native
 def _push_ucx(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
-    """New bytes, then, behind a fence, how far they and what was taken go."""
+    """Put new bytes, then, behind a fence, the positions up to which bytes were published and consumed."""
     if _settle(mover) > 0 or mover.fault != 0:
         return 0
     head = observe(sent.head)
@@ -192,7 +192,7 @@ def _push_ucx(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
 
 @native
 def pull(mover: Mover, received: RingEnd) -> int:
-    """Bytes from the peer; 0 where there were none."""
+    """Receive bytes from the peer; returns 0 if there were none."""
     if mover.fault != 0:
         return 0
     if mover.kind == TCP:
@@ -202,7 +202,7 @@ def pull(mover: Mover, received: RingEnd) -> int:
 
 @native
 def push(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
-    """Bytes to the peer, and what was taken of its; 0 where nothing could be moved."""
+    """Send bytes to the peer, and the position up to which its bytes were consumed; 0 if nothing could be moved."""
     if mover.fault != 0:
         return 0
     if mover.kind == TCP:
@@ -212,5 +212,5 @@ def push(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
 
 @native
 def move(mover: Mover, sent: RingEnd, received: RingEnd) -> int:
-    """Move bytes once in both directions."""
+    """Move bytes in both directions, once."""
     return push(mover, sent, received) | pull(mover, received)

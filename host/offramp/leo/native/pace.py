@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long loops in machine code go on, and when they leave the rings alone.
+"""How long loops in machine code run, and when they leave the rings alone.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -12,18 +12,19 @@ from offramp.leo.native.clock import Timed, now_ns
 from offramp_base.native.subset import native
 
 ROUNDS_NS: Final = 500_000
-"""How long rounds go on without Python while there is work."""
+"""Nanoseconds that rounds go on without Python while there is work."""
 IDLE_NS: Final = 20_000
-"""How long rounds go on without any work."""
+"""Nanoseconds that rounds go on without any work."""
 _FULL_ROUND: Final = 32  # requests
 _REST_NS: Final = 4000  # after smaller rounds
 
 
 @native
 def after_round(state: Timed, lasts: int, count: int) -> int:
-    """The time, once the rings were left alone for a moment if a round was small and more are to follow.
+    """The time in ns, after a short pause if the round was small and more are to follow.
 
-    Each look at a ring takes its words from the other side's cache: few large rounds cost both less than many small.
+    Each look at a ring takes its words from the other side's cache: a few large rounds cost both sides less than many
+    small ones.
     """
     begun = now_ns(state)
     now = begun

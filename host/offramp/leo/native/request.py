@@ -57,13 +57,13 @@ FAILED_QUEUE = -1
 
 @inlined
 def state_row(table: RequestTable, row: int) -> Row:
-    """A row's words."""
+    """A row of the table."""
     return table.rows[row]
 
 
 @inlined
 def queue_of(table: RequestTable, number: int) -> Queue:
-    """The queue of a link, or behind the links of a local device: tickets of requests that wait."""
+    """The queue of a link or, with numbers beyond the links, of a local device, with tickets of waiting requests."""
     return Queue(table.queues + number * (table.mask + 1 + Queue.WORDS))
 
 
@@ -75,13 +75,13 @@ def _push(table: RequestTable, queue: Queue, ticket: int) -> None:
 
 @inlined
 def _ticket(table: RequestTable, row: int) -> int:
-    """Row and attempt: what waits in a queue, stale once the request has gone another way."""
+    """Ticket in a queue: row and attempt; it is stale once the request has taken another way."""
     return row | state_row(table, row).attempt << TICKET_SHIFT
 
 
 @inlined
 def trip_of(table: RequestTable, row: int) -> TripRow:
-    """The trip that a request is on."""
+    """The trip on which a request is."""
     own = state_row(table, row)
     pair = own.type * table.paths + own.path
     return table.trips[table.first[pair] + own.trip]
@@ -89,25 +89,25 @@ def trip_of(table: RequestTable, row: int) -> TripRow:
 
 @inlined
 def request_of(table: RequestTable, row: int) -> Bytes:
-    """The message of a request."""
+    """The request's message."""
     return Bytes(state_row(table, row).place)
 
 
 @inlined
 def answer_of(table: RequestTable, row: int) -> Bytes:
-    """Room for the answer to a trip."""
+    """Buffer for the answer to a trip."""
     return Bytes(table.answers + row * table.stride)
 
 
 @inlined
 def _stale(number: int, length: int) -> bool:
-    """Whether to read the clock again, which costs as much as a small message, before message ``number`` of a batch."""
+    """Whether to read the clock again before message ``number`` of a batch; a read costs as much as a small message."""
     return number % _READ_EVERY == 0 or length > _LONG_COPY
 
 
 @native
 def _stage(table: RequestTable, row: int) -> None:
-    """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
+    """Begin a trip: at the requester's accelerator, or directly in the NIC's queue."""
     own = state_row(table, row)
     trip = trip_of(table, row)
     if trip.local >= 0 and own.acted == 0:
@@ -120,7 +120,7 @@ def _stage(table: RequestTable, row: int) -> None:
 
 @native
 def _begin(table: RequestTable, row: int, path: int, now: int) -> None:
-    """A path is chosen: its first trip begins."""
+    """Begin the first trip on the path that was chosen."""
     own = state_row(table, row)
     own.path = path
     own.trip = 0
@@ -134,7 +134,7 @@ def _begin(table: RequestTable, row: int, path: int, now: int) -> None:
 
 @native
 def _begin_started(table: RequestTable, selector: SelectorState, count: int, now: int) -> None:
-    """Requests that the selector had held begin."""
+    """Begin requests that the selector had held."""
     for i in range(count):
         row = selector.started_rows[i]
         _begin(table, row, row_of(selector, row).path, now)
@@ -142,7 +142,7 @@ def _begin_started(table: RequestTable, selector: SelectorState, count: int, now
 
 @native
 def admit(table: RequestTable, selector: SelectorState, submissions: Submissions, window: int) -> int:
-    """Requests that are due, in order, while rows are free and fewer than ``window`` are under way; how many."""
+    """Admit requests that are due, in order, up to ``window`` under way and while rows are free; returns how many."""
     types = submissions.types
     keys = submissions.keys
     users = submissions.users
@@ -190,7 +190,7 @@ def admit(table: RequestTable, selector: SelectorState, submissions: Submissions
 
 @native
 def compose(table: RequestTable, row: int, into: Bytes) -> int:
-    """The message of the trip, into ``into`` unless that is address 0; returns its bytes."""
+    """Write the message of the trip to ``into``, unless that is address 0; returns its length in bytes."""
     own = state_row(table, row)
     trip = trip_of(table, row)
     held = own.answer_bytes
@@ -210,7 +210,7 @@ def compose(table: RequestTable, row: int, into: Bytes) -> int:
 
 @native
 def send(table: RequestTable, link: int, sent: RingEnd) -> int:
-    """Messages of a link's queue into its ring, as many as it takes; returns how many."""
+    """Move messages from a link's queue into its ring, as many as fit; returns how many."""
     queue = queue_of(table, link)
     count = 0
     now = 0
@@ -250,7 +250,7 @@ def send(table: RequestTable, link: int, sent: RingEnd) -> int:
 
 @native
 def _end(table: RequestTable, selector: SelectorState, row: int, status: int, now: int) -> None:
-    """The request is done; those that waited for it begin."""
+    """End a request; those that waited for it begin."""
     own = state_row(table, row)
     jct = own.jct
     taken = now - own.begun
@@ -268,7 +268,7 @@ def _end(table: RequestTable, selector: SelectorState, row: int, status: int, no
 
 @inlined
 def _queue_from_end(table: RequestTable, number: int) -> Queue:
-    """The done or the failed queue, which lie behind all others."""
+    """The done or the failed queue; they follow all other queues."""
     sections = Words(table)
     between = sections[offset(RequestTable.free)] - sections[offset(RequestTable.queues)]
     return queue_of(table, between // (table.mask + 1 + Queue.WORDS) + number)
@@ -276,7 +276,7 @@ def _queue_from_end(table: RequestTable, number: int) -> Queue:
 
 @native
 def _fail(table: RequestTable, selector: SelectorState, row: int, status: int, now: int) -> None:
-    """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
+    """Handle a failed path: Python decides which paths are down; a request that may not be retried is done."""
     once = trip_of(table, row).flags & ONCE
     if (once != 0 and status == _LOST) or state_row(table, row).attempt >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
@@ -294,7 +294,7 @@ def expected(table: RequestTable, ticket: int) -> bool:
 
 @native
 def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int, answer: Bytes, length: int) -> int:
-    """Handle a message that the requester's accelerator has processed (step 5 of section 6); 0 if it is abandoned."""
+    """Continue a request on which the requester's accelerator has worked (section 6, step 5); 0 if not expected."""
     if not expected(table, ticket):
         return 0
     row = ticket & 0xFFFFFFFF
@@ -317,7 +317,7 @@ def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int
 def _respond(
     table: RequestTable, selector: SelectorState, received: RingEnd, place: int, arrived: int, now: int
 ) -> None:
-    """Handle the response in front, whose request may have been abandoned."""
+    """Deliver the response at the front to the request that waits for it, or drop it."""
     words = Words(entry(received, place))
     number = observe(words + offset(Entry.id))
     row = number & ((1 << _ROW_BITS) - 1)
@@ -362,7 +362,7 @@ def _respond(
 
 @native
 def receive(table: RequestTable, selector: SelectorState, received: RingEnd, most: int) -> int:
-    """Responses from a link's ring, ``most`` at a time; returns how many."""
+    """Receive up to ``most`` responses from a link's ring; returns how many."""
     count = 0
     now = 0
     while count < most:
@@ -396,7 +396,7 @@ def failures(table: RequestTable, rows: Words, most: int) -> int:
 
 @native
 def _purge(table: RequestTable, queue: Queue) -> None:
-    """Leave out what is stale, so that a queue never holds more than twice the rows."""
+    """Remove stale tickets, so that a queue never holds more than twice the rows."""
     kept = queue.head
     slots = Words(queue + 1)
     for at in range(queue.head, queue.tail):
@@ -410,7 +410,7 @@ def _purge(table: RequestTable, queue: Queue) -> None:
 
 @native
 def change_paths(table: RequestTable, selector: SelectorState, down: int, rows: Words, count: int) -> int:
-    """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
+    """Close the paths of these bits; the requests in ``rows``, in the order of their arrival, are sent again."""
     now = now_ns(table)
     for i in range(count):
         state_row(table, rows[i]).attempt = state_row(table, rows[i]).attempt + 1
@@ -444,7 +444,7 @@ def collect(
     ended: Words,
     lengths: Words,
 ) -> int:
-    """Requests that are done, in the order in which they ended, and their rows, which hold the answers; how many."""
+    """Collect finished requests in the order in which they ended, and their rows with the answers; returns how many."""
     queue = _queue_from_end(table, DONE_QUEUE)
     count = 0
     while count < most and queue.head != queue.tail:
@@ -466,7 +466,7 @@ def collect(
 
 @native
 def free_rows(table: RequestTable, rows: Words, count: int) -> int:
-    """These rows, which were collected, may be used again."""
+    """Free these rows, which were collected."""
     for i in range(count):
         table.free[table.free_count + i] = rows[i]
     table.free_count = table.free_count + count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings of requests and answers (:mod:`offramp_base.native.ring`): what an entry's words say of a request."""
+"""Rings of requests and answers (:mod:`offramp_base.native.ring`): the words of an entry."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ BAD_ROW: Final = 3
 FAULTS[BAD_ROW] = "a request of a row or round trip that it does not have"
 MOST_TRIPS: Final = 4
 MOST_ROWS: Final = 1 << 16
-"""The most rows of a request table: the lower 16 bits of an entry's id name the row."""
+"""Most rows of a request table: the lower 16 bits of an entry's id name the row."""
 
 
 @inlined
 def pack_info(function: int, device: int, trip: int, attempt: int, status: int, flags: int) -> int:
-    """The word that says what an entry is: 16, 8, 8, 8, 8 and 8 bits."""
+    """Pack an entry's description into one word of 16, 8, 8, 8, 8 and 8 bits."""
     return function | device << 16 | trip << 24 | attempt << 32 | status << 40 | flags << 48
 
 

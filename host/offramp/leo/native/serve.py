@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The responder in machine code: from the NIC's receive queue through the CPU's functions to its send queue.
 
-What runs elsewhere, on an accelerator or in Python, escapes: it is handed to the caller and answered by
+Requests that run elsewhere, on an accelerator or in Python, escape: they are handed to the caller and answered by
 :func:`respond`. A CPU function is compiled code ``status = f(arguments)``; its arguments are the words below.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
@@ -56,14 +56,14 @@ from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 MOST_TAKEN: Final = MOST_WRITE + 8
-"""Bytes of a message that is copied before it is executed: the longest whose words a function relies on."""
+"""Most bytes of a message that is copied before it is executed: the longest whose words a function relies on."""
 _FEW: Final = 64
 
 MOST_ENGINES: Final = 8
 
 
 class CpuFunction(Record):
-    """A function that the CPU has compiled."""
+    """A compiled function of the CPU."""
 
     address: int  # 0: not compiled
     context: Words
@@ -72,7 +72,7 @@ class CpuFunction(Record):
 
 
 class ServeState(Timed):
-    """What a connection's loop knows; a :class:`CpuFunction` for each of the connection's functions lies behind."""
+    """State of a connection's loop; a :class:`CpuFunction` for each of the connection's functions follows in memory."""
 
     memory: Bytes  # the host's, and its size
     memory_bytes: int
@@ -109,14 +109,14 @@ def function_of(state: ServeState, number: int) -> CpuFunction:
 _HEADER = 4
 _OK = int(Status.OK)
 ELSEWHERE: Final = 0xFF
-"""What a compiled function says of a request that Python, or a device, is to answer instead; see :func:`_execute`."""
+"""Status with which a compiled function leaves a request to Python or a device; see :func:`_execute`."""
 _DONE, _NO_ROOM, _DECLINED = 1, 0, 2
 _MOST_DELAY = 0xFFFFFFFF
 _STATUS_SHIFT = 40
 
 
 def make_state(functions: int, rows: int) -> npt.NDArray[np.int64]:
-    """A responder that knows no compiled function yet, for a requester with a table of ``rows``."""
+    """State of a responder without compiled functions, for a requester with ``rows`` rows."""
     state = np.zeros(ServeState.WORDS + functions * CpuFunction.WORDS, np.int64)
     fields = ServeState(state)
     fields.functions, fields.rows = functions, rows
@@ -127,7 +127,7 @@ def make_state(functions: int, rows: int) -> npt.NDArray[np.int64]:
 def _finish(
     sent: RingEnd, place: int, room: int, length: int, number: int, key: int, info: int, delay: int, now: int
 ) -> None:
-    """Header and words of a response whose message was written in place, in an entry for ``room`` bytes."""
+    """Write header and words of a response whose message was written in place, in an entry for ``room`` bytes."""
     sent.position = sent.position - entry_bytes(room + _HEADER) + entry_bytes(length + _HEADER)
     body = message(sent, place)
     delay = min(max(delay, 0), _MOST_DELAY)
@@ -150,7 +150,7 @@ def _with_status(info: int, status: int) -> int:
 
 @native
 def _replay(state: ServeState, held: KeptAnswer, sent: RingEnd, words: Entry, came: int) -> bool:
-    """Answer once more what was answered already; False where there is no room."""
+    """Send a kept answer again; False if there is no room."""
     place = reserve(sent, MOST_ANSWER + _HEADER)
     if place == NOTHING:
         return False
@@ -164,7 +164,7 @@ def _replay(state: ServeState, held: KeptAnswer, sent: RingEnd, words: Entry, ca
 
 @inlined
 def _taken(state: ServeState, body: Bytes, length: int) -> Bytes:
-    """A message where its sender cannot change it any more; a longer one than functions rely on stays where it is."""
+    """Copy a message to where its sender cannot change it; one longer than functions rely on stays where it is."""
     into = state.taken
     if length > MOST_TAKEN:
         return body
@@ -188,7 +188,7 @@ def _call(
     reply: Bytes,
     room: int,
 ) -> int:
-    """Call a function; its status. The arguments say how long its answer is."""
+    """Call a function and return its status; the arguments tell the length of its answer."""
     arguments = state.arguments
     arguments.message = body
     arguments.message_bytes = length
@@ -208,9 +208,9 @@ def _call(
 def _execute(
     state: ServeState, journal: Journal, function: CpuFunction, words: Entry, body: Bytes, sent: RingEnd, came: int
 ) -> int:
-    """Let the CPU answer the request in front, unless there is no room for its answer or its function declines.
+    """Let the CPU answer the request at the front, unless there is no room for its answer or its function declines.
 
-    Functions that are executed once must not decline.
+    Functions that are executed at most once must not decline.
     """
     once = (words.info >> 48) & ONCE
     held = kept(journal, words.id, (words.info >> 24) & 0xFF)
@@ -243,14 +243,14 @@ def _execute(
 
 @inlined
 def _accelerated(state: ServeState, function: CpuFunction, device: int, named: int, once: int, length: int) -> bool:
-    """Whether a device's engine takes the request."""
+    """Whether a device's engine accepts the request."""
     known = device < MOST_ENGINES and named < state.functions and once == 0 and length <= MOST_SLOT
     return known and state.engines[device] != 0 and int(function.accelerated) != 0 and function.address != 0
 
 
 @native
 def _drain(state: ServeState, journal: Journal, engine: EngineState, sent: RingEnd) -> int:
-    """Answer what a modelled accelerator has finished."""
+    """Send the answers that a modelled accelerator has finished."""
     count = 0
     now = now_ns(state)
     while slot_ready(engine, now):
@@ -275,7 +275,7 @@ def _drain(state: ServeState, journal: Journal, engine: EngineState, sent: RingE
 def _escape(
     state: ServeState, escapes: Escape, most: int, buffer: Bytes, room: int, words: Entry, body: Bytes, came: int
 ) -> bool:
-    """Hand the request in front to the caller; False where there is no room."""
+    """Hand the request at the front to the caller; False if there is no room."""
     used = 0
     if state.escaped != 0:
         last = escapes[state.escaped - 1]
@@ -307,7 +307,7 @@ def _take(
     body: Bytes,
     came: int,
 ) -> bool:
-    """Answer the request in front, or hand it on; False where there is no room."""
+    """Answer the request at the front, or hand it on; False if there is no room."""
     words = state.entry
     info = words.info
     device = (info >> 16) & 0xFF
@@ -341,7 +341,7 @@ def serve(
     buffer: Bytes,
     room: int,
 ) -> int:
-    """Requests of one connection, at most ``budget``; returns how many were taken or answered.
+    """Serve up to ``budget`` requests of one connection; returns how many were taken or answered.
 
     The rings and the journal are the connection's; there is room for ``most`` requests that run elsewhere, with
     ``room`` bytes of messages.
@@ -374,7 +374,7 @@ def serve(
 
 
 class Served(Record):
-    """A connection as :func:`serve_all` takes it: the arguments of :func:`serve`."""
+    """A connection as an argument of :func:`serve_all`, with the arguments of :func:`serve`."""
 
     state: At[ServeState]
     journal: At[Journal]
@@ -390,7 +390,7 @@ class Served(Record):
 
 @native
 def _serve_one(one: Served, budget: int) -> int:
-    """A round of one connection; returns how many requests were taken or answered."""
+    """Serve one round of a connection; returns how many requests were taken or answered."""
     mover = one.mover
     if int(mover) != 0:
         pull(mover, one.received)
@@ -412,9 +412,9 @@ def _stops(one: Served) -> int:
 
 @native
 def serve_all(connections: Served, count: int, budget: int, lasts: int) -> int:
-    """Rounds over ``count`` connections for ``lasts`` ns, or until Python is needed, or while there is something to do.
+    """Serve ``count`` connections in rounds for ``lasts`` ns, until Python is needed, or until there is nothing to do.
 
-    Each has its turn in a round, of at most ``budget`` requests. Returns how many were taken or answered.
+    Each gets at most ``budget`` requests per round. Returns how many were taken or answered.
     """
     clock = connections.state
     begun = now_ns(clock)
@@ -438,7 +438,7 @@ def serve_all(connections: Served, count: int, budget: int, lasts: int) -> int:
 
 @native
 def respond(state: ServeState, sent: RingEnd, escape: Escape, status: int, answer: Bytes, length: int) -> int:
-    """Answer an escaped request; 0 where there is no room now."""
+    """Answer an escaped request; 0 if there is no room now."""
     place = reserve(sent, length + _HEADER)
     if place == NOTHING:
         return 0
@@ -454,7 +454,7 @@ def respond(state: ServeState, sent: RingEnd, escape: Escape, status: int, answe
 
 @native
 def note(journal: Journal, escape: Escape, status: int, answer: Bytes, length: int) -> int:
-    """Keep an escaped request's answer (``status`` of at least 0), or that it was given away (-1), or not (-2).
+    """Keep an escaped request's answer (``status`` of at least 0), or record that it was given away (-1) or not (-2).
 
     Returns:
         The state of its entry before, NEW where it held another request.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request state table's memory (specification section 6): one array of words, sections at offsets in its header."""
+"""Memory of the request state table (specification section 6): an array of words; its header has section offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Table = npt.NDArray[np.int64]
 
 
 class State(IntEnum):
-    """How far a request has come."""
+    """Progress of a request."""
 
     FREE = 0
     NEW = 1
@@ -34,7 +34,7 @@ class State(IntEnum):
 
 
 class Row(Record):
-    """A request."""
+    """A request in the table."""
 
     state: int
     type: int
@@ -59,7 +59,7 @@ class Row(Record):
 
 
 class RequestTable(Timed):
-    """The table. Sections are found by their offsets."""
+    """Header of the table; sections are found by their offsets."""
 
     row_count: int
     stride: int  # bytes of a row's request, and of its answer
@@ -85,7 +85,7 @@ class RequestTable(Timed):
 
 
 class Queue(Record):
-    """Tickets of requests that wait; a ring of slots lies behind."""
+    """Queue of tickets of waiting requests; a ring of slots follows in memory."""
 
     head: int
     tail: int

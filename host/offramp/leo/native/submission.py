@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are offered and not admitted yet, checked and copied to where compiled code takes them from."""
+"""Requests that are offered but not yet admitted, checked and copied to where compiled code takes them from."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Words, native
 
 _STAGGER: Final = 40
-"""Words between columns: the same rows of columns a power of two apart would lie in one set of the caches."""
+"""Extra words between columns: rows of columns a power of two apart would share one set of the cache."""
 
 
 class Submissions(Record):
-    """Requests to be admitted."""
+    """Requests that wait to be admitted."""
 
     next: int  # the first that is not admitted
     count: int
@@ -47,7 +47,7 @@ _COLUMNS: Final = (
 
 @native
 def refused(offered: Submissions, count: int, kinds: int, stride: int, room: int) -> int:
-    """The first request that cannot be: of no type, too long, or beyond its payload's ``room`` bytes; or ``count``."""
+    """Index of the first invalid request (unknown type, too long, beyond its payload's ``room`` bytes) or ``count``."""
     types = offered.types
     offsets = offered.offsets
     sizes = offered.sizes
@@ -65,10 +65,10 @@ def _refused() -> Callable[..., int]:
 
 
 class SubmissionQueue:
-    """Room for ``rows`` requests of at most ``stride`` bytes, of ``types`` types."""
+    """Queue with room for ``rows`` requests of at most ``stride`` bytes, of ``types`` types."""
 
     def __init__(self, rows: int, types: int, stride: int) -> None:
-        """Make an empty queue."""
+        """Create an empty queue."""
         self._types, self._stride = types, stride
         self._columns = np.zeros((6, rows + _STAGGER), np.int64)
         self._held = RecordArrays(Submissions)
@@ -82,17 +82,17 @@ class SubmissionQueue:
 
     @property
     def left(self) -> int:
-        """Requests that are not admitted yet."""
+        """Number of requests that are not admitted yet."""
         return int(self._words[Submissions.count] - self._words[Submissions.next])
 
     def take(self, batch: of.Batch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
-        """The first ``most`` requests of a batch, in place of what was left; returns how many there are.
+        """Take the first ``most`` requests of a batch in place of any left over; returns how many there are.
 
         Args:
             batch: the requests.
             users: words that come back with the completions.
-            most: at most as many as there are rows.
-            due_ns: not before these times is each to be admitted; rising.
+            most: number of requests, at most the number of rows.
+            due_ns: times before which requests are not admitted, in ascending order.
 
         Raises:
             OfframpError: no such type, a message that is too long or not in the payload: nothing is taken.
@@ -118,7 +118,7 @@ class SubmissionQueue:
         return count
 
     def clear(self) -> None:
-        """Forget what is left."""
+        """Drop what is left."""
         self._words[Submissions.next] = self._words[Submissions.count] = 0
 
     def _set_payload(self, payload: of.Bytes, *, lasts: bool) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine's links and functions take: the performance part of a configuration (specification section 1.3)."""
+"""Measured speed of this machine's links and functions: the performance part of a configuration (section 1.3)."""

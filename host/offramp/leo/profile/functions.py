@@ -14,7 +14,7 @@ _WAIT_S: Final = 30.0
 
 
 def measure_function(device: Device, function: str, message: bytes, *, seconds: float = 0.2, most: int = 2000) -> float:
-    """Median time in us that the device works on one request at a time, by its own clock if it tells.
+    """Median time in us that the device works on one request at a time, by its own clock if it reports it.
 
     Raises:
         OfframpError: the device lacks the function, refuses the message or does not answer.

@@ -22,19 +22,19 @@ MEDIA: Final[Mapping[str, Callable[[], LinkProfile]]] = {
     "shared": measure_shared,
     "tcp": measure_tcp,
 }
-"""What can stand for a physical link on this machine."""
+"""Measurements of media that can stand for a physical link on this machine."""
 
 
 def measure_machine(
     config: Config, links: Mapping[str, str], devices: Mapping[str, Device], seconds: float = 0.2
 ) -> dict[str, Any]:
-    """The ``profile`` part: every link by what stands for it, every function on every device that is there.
+    """Make the ``profile`` part: every link by the medium that stands for it, every function on every present device.
 
     Args:
         config: the application and the host model.
         links: medium of each physical link; ``memory`` for those not named.
-        devices: by node, or by role.
-        seconds: for each function.
+        devices: devices by node or role.
+        seconds: duration of the measurement of each function.
 
     Raises:
         OfframpError: no such link or medium, a device that fails, or a function for which there is no sample.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine's own memory as a link: copies, message rate at random places, latency by a chain of loads."""
+"""The machine's own memory as a link: copy rate, message rate at random places, latency of a chain of loads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOPS: Final = 200_000
 
 @native
 def chase(chain: Words, hops: int) -> int:
-    """Follow a chain of loads, each of which waits for the last."""
+    """Follow a chain of loads, each of which waits for the previous one."""
     at = 0
     for _ in range(hops):
         at = chain[at]
@@ -50,7 +50,7 @@ def _functions() -> dict[str, Any]:
 
 
 def measure_memory(repeats: int = 5) -> LinkProfile:
-    """The best of several measurements, since others use the machine too.
+    """Take the best of several measurements, since the machine may be shared.
 
     Raises:
         OfframpError: llvmlite is missing.

@@ -26,12 +26,12 @@ _LARGE: Final = 1 << 20
 _START_S: Final = 60
 _PATIENCE: Final = 2000
 _LOOK: Final = 50_000
-"""Looks at a counter between two checks that the process that raises it is alive."""
+"""Polls of a counter between two checks that the other process is alive."""
 _PROTOCOL: Final = "leo profile"
 
 
 def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
-    """One connection over 127.0.0.1: small messages there and back, many small ones, large ones.
+    """Measure a connection over 127.0.0.1: small messages back and forth, many small ones, large ones.
 
     Raises:
         OfframpError: the other process does not start.
@@ -50,7 +50,7 @@ def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) ->
 
 
 def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
-    """A slot in shared memory with a counter for each side, which the other side polls.
+    """Measure a slot in shared memory with a counter for each side, which the other side polls.
 
     Raises:
         OfframpError: the other process does not start, or dies.
@@ -67,7 +67,7 @@ def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16)
 def _both_ways(
     rounds: int, messages: int, megabytes: int, send: Callable[[int], None], receive: Callable[[int], None]
 ) -> LinkProfile:
-    """The near side of all three measurements; the far side answers the first message by message."""
+    """Near side of all three measurements; the far side answers the first message by message."""
     receive(_SMALL)  # the peer is there
     trips = []
     for _ in range(rounds):
@@ -92,7 +92,7 @@ def _both_ways(
 def _answer(
     rounds: int, messages: int, megabytes: int, send: Callable[[int], None], receive: Callable[[int], None]
 ) -> None:
-    """Answer as the far side."""
+    """Far side of the measurements."""
     send(_SMALL)
     for _ in range(rounds):
         receive(_SMALL)
@@ -126,7 +126,7 @@ def _shared_peer(inherited: _Descriptor, size: int, rounds: int, messages: int, 
 
 
 class _Descriptor:
-    """A file descriptor as an argument of a process that is started: the process has its own."""
+    """A file descriptor as an argument for a new process, which gets its own copy."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -140,7 +140,7 @@ def _inherited(handle: Any) -> _Descriptor:
 
 
 class _Side:
-    """A slot that holds one message, and how many each side has written and read."""
+    """A slot that holds one message, with counts of what each side has written and read."""
 
     def __init__(self, memory: SharedMemory, number: int, gone: Callable[[], str] = str) -> None:
         self._gone = gone
@@ -151,7 +151,7 @@ class _Side:
         self._sent = self._heard = 0
 
     def send(self, size: int) -> None:
-        """Wait until the last message of this side is read, then write one."""
+        """Wait until this side's last message is read, then write one."""
         self._wait(self._others + 1, self._sent)
         self._slot[:size] = bytes(size)
         self._sent += 1
@@ -165,7 +165,7 @@ class _Side:
         self._words[self._mine + 1] = self._heard
 
     def release(self) -> None:
-        """Give the views back, so that the memory can be."""
+        """Release the views, so that the memory can be released."""
         for view in (self._words, self._slot, self._whole):
             view.release()
 
@@ -180,7 +180,7 @@ class _Side:
 
 
 class _Peer:
-    """Another process for as long as the block runs."""
+    """Another process that runs as long as the block."""
 
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
         self._process = multiprocessing.get_context("spawn").Process(target=work, args=args, daemon=True)
@@ -190,7 +190,7 @@ class _Peer:
         return self
 
     def gone(self) -> str:
-        """How it has ended; empty while it has not."""
+        """How the process has ended; empty while it runs."""
         return "" if self._process.is_alive() else ended_as("the other process", self._process.exitcode)
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for each of :mod:`offramp.leo.functions`, and tables for it to look things up in."""
+"""Sample requests for each of :mod:`offramp.leo.functions`, with the tables that they read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK: Final = 256_000
 
 
 def sample(device: Device, function: str) -> bytes | None:
-    """A typical message for a function of a device, with tables written where it needs them; None for an unknown one.
+    """A typical message for a function of a device, whose tables are written if needed; None for an unknown function.
 
     Raises:
         OfframpError: the tables do not fit.

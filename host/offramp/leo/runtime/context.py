@@ -37,10 +37,10 @@ class Reply(NamedTuple):
     """Outcome of a request.
 
     Attributes:
-        number: that :meth:`Context.send` gave.
+        number: number that :meth:`Context.send` returned.
         status: how it ended.
         message: the answer, empty unless the status is OK.
-        path: that it took.
+        path: path that it took.
         jct_ns: intra-host job completion time, as far as the clocks know it.
     """
 
@@ -52,7 +52,7 @@ class Reply(NamedTuple):
 
 
 class Context(Wrappers):
-    """LEO to an application: functions are registered, then :meth:`init` connects or :meth:`serve` waits."""
+    """LEO's interface for an application: register functions, then connect by :meth:`init` or wait by :meth:`serve`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,8 @@ class Context(Wrappers):
         """Connect to the responders.
 
         Raises:
-            OfframpError: they are not there, lack a function that the program names, or we are connected already.
+            OfframpError: a responder cannot be reached or lacks a function that the program names, or the context is
+                connected already.
         """
         if self._requester is not None or self._responder is not None:
             raise OfframpError("init: this context has begun already")
@@ -88,7 +89,7 @@ class Context(Wrappers):
         self._requester = Requester(program, addresses, local, settings, self.get("communication", "connect"))
 
     def send(self, message: bytes, kind: str | int = 0, key: int = 0) -> int:
-        """Send a request of a type, two-sided; its number. Waits while the table is full.
+        """Send a two-sided request of a type and return its number; waits while the table is full.
 
         Raises:
             OfframpError: no such type, or a message that is too long.
@@ -119,15 +120,15 @@ class Context(Wrappers):
         return self._replies.popleft()
 
     def write(self, message: bytes, offset: int) -> None:
-        """Put bytes into the responder's memory, one-sided; returns when they are there.
+        """Write bytes to the responder's memory, one-sided; returns when they are there.
 
         Raises:
-            OfframpError: they would not lie inside, or the program has no ``memory.write``.
+            OfframpError: they do not fit, or the program has no ``memory.write``.
         """
         self._one_sided(WRITE, _WRITE.pack(offset) + message)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes of the responder's memory, one-sided.
+        """Read bytes of the responder's memory, one-sided.
 
         Raises:
             OfframpError: they do not lie inside, or the program has no ``memory.read``.
@@ -165,10 +166,10 @@ class Context(Wrappers):
     # --- the responder
 
     def handle(self, message: bytes, role: str, name: str) -> bytes:
-        """Let the application's function of that name and role answer a message.
+        """Answer a message with the application's function of that name and role.
 
         Raises:
-            OfframpError: it is not registered, or cannot answer.
+            OfframpError: the function is not registered, or cannot answer.
         """
         found: bytes = self.call("application", name, role)(message)
         return found
@@ -180,13 +181,13 @@ class Context(Wrappers):
         rows: int = 4096,
         access: Access | None = None,
     ) -> Responder:
-        """A responder with the registered functions, for the caller to step; those of role ``acc`` are a device.
+        """A responder with the registered functions, stepped by the caller; functions of role ``acc`` form a device.
 
         Args:
-            address: ``HOST:PORT`` or ``unix:PATH``; by default a Unix socket in a folder that nobody else may enter.
-            memory_bytes: of its memory.
-            rows: of the largest requester's table.
-            access: what requesters must show; an address beyond this machine needs a token.
+            address: ``HOST:PORT`` or ``unix:PATH``; by default a Unix socket in a private folder.
+            memory_bytes: size of its memory.
+            rows: most rows of a requester's table.
+            access: proof that requesters must give; an address beyond this machine needs a token.
 
         Raises:
             OfframpError: the address is taken or needs a token, or this context has begun already.
@@ -212,7 +213,7 @@ class Context(Wrappers):
         return FunctionDevice({n: self.call("application", n, ROLES[1]) for n in names}, ROLES[1], memories)
 
     def close(self) -> None:
-        """End connections; twice does no harm."""
+        """End connections; a second call does nothing."""
         if self._requester is not None:
             self._requester.close()
         if self._responder is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device at work: its submission and completion queue, its watchdog, and the order of requests with one key."""
+"""The dispatcher of a device: submission and completion queue, watchdog, and the order of requests with one key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp.device import DEVICE_TIMEOUT_S, Completion, Device, Message, Status
 from offramp_base.errors import OfframpError
 
 RETRY_S: Final = 0.02
-"""First pause before a device that is gone is tried again; doubles up to a second."""
+"""Seconds before a device that is gone is first tried again; doubles up to a second."""
 _LONGEST_S: Final = 1.0
 
 Done = Callable[[Completion], None]
@@ -33,9 +33,9 @@ class Dispatcher:
     """Feeds a device; belongs to one thread.
 
     Attributes:
-        device: which it feeds.
+        device: the device that it feeds.
         timeout_s: see ``DEVICE_TIMEOUT_S``; 0: the device's own ``timeout_s``, where it has one.
-        resets: how often the device was reset.
+        resets: number of resets of the device so far.
     """
 
     device: Device
@@ -51,23 +51,23 @@ class Dispatcher:
     _pause: float = RETRY_S
 
     def __post_init__(self) -> None:
-        """Take the device's own timeout."""
+        """Take the device's own timeout by default."""
         self.timeout_s = self.timeout_s or getattr(self.device, "timeout_s", DEVICE_TIMEOUT_S)
 
     @property
     def computes(self) -> bool:
-        """Whether threads of this machine have work; a waiting loop leaves them the processor."""
+        """Whether threads of this machine have work; a waiting loop should then leave them the processor."""
         return bool(self._tasks) and self.device.kind == "cpu"
 
     @property
     def unfinished(self) -> int:
-        """Requests that wait or run."""
+        """Number of requests that wait or run."""
         return len(self._tasks)
 
     def submit(self, function: str, message: Message, key: int | None, done: Done) -> None:
         """Have a request executed; ``done`` is called from :meth:`poll`, for one key in the order of submission.
 
-        A message must stay as it is until then.
+        A message must stay unchanged until then.
         """
         if self._gone and not self._revive():
             done(Completion(0, Status.LOST, b"", 0))
@@ -82,7 +82,7 @@ class Dispatcher:
         self._feed()
 
     def poll(self) -> int:
-        """Finish what the device has finished; returns how much."""
+        """Complete the requests that the device has finished; returns how many."""
         if not self._tasks:
             return 0
         completions = self.device.poll()
@@ -100,7 +100,7 @@ class Dispatcher:
         return len(completions)
 
     def reset(self) -> None:
-        """Abort what runs; a device that cannot be reset is gone."""
+        """Abort what runs; a device that cannot be reset counts as gone."""
         self._seen = time.monotonic()
         self.resets += 1
         try:
@@ -134,7 +134,7 @@ class Dispatcher:
             del self._keys[task.key]
 
     def _lose(self) -> None:
-        """Nothing that is unfinished will be finished."""
+        """Complete everything outstanding as LOST."""
         self._gone = True
         self._retry_at = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_S)

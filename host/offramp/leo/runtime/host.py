@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a host, which outlives its responder's process."""
+"""Memory of a host, which outlives its responder's process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Words = npt.NDArray[np.int64]
 
 
 class Host:
-    """What outlives a responder's process: the host's memory, and journals by requester.
+    """State that outlives a responder's process: the host's memory, and journals by requester.
 
     Attributes:
         memory: words of the host's memory.
@@ -28,14 +28,15 @@ class Host:
 
     @staticmethod
     def size(memory_bytes: int, journals: int, journal_words: int) -> int:
-        """Bytes of its segment."""
+        """Size in bytes of the memory segment."""
         return 8 * (-(-memory_bytes // 8) + journals * journal_words)
 
     def journal(self, owner: int, rows: int, in_use: set[int]) -> tuple[Words, bool]:
         """The journal of a requester, and whether it was there before.
 
         Raises:
-            OfframpError: it has too many rows or others than before, or all journals belong to connected requesters.
+            OfframpError: it has too many rows or another number than before, or all journals belong to connected
+                requesters.
         """
         if journal.journal_words(rows) > self._journals.shape[1]:
             raise OfframpError(f"request table of {rows} rows: the responder's journals are for fewer")

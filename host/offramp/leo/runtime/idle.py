@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a loop waits for work without taking a core from those who have some."""
+"""Waiting for work without taking a core from threads that have some."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _PART: Final = 0.125
 _LEARNT: Final = 0.125
 _LONGEST_S: Final = 1e-3
 _ALIKE: Final = 4
-"""Sleeps of one length before they double: each is a small part of what the loop has waited."""
+"""Sleeps of one length before it doubles: each is a small fraction of the time waited so far."""
 _PR_SET_TIMERSLACK: Final = 29
 _SLACK_NS: Final = 1000
 
 
 class Idle:
-    """Call it after each round; belongs to one thread."""
+    """Idle strategy of a loop, called after each round; belongs to one thread."""
 
     def __init__(self) -> None:
         self._since = 0
         self._sleeps = 0
         self._prompt = False
         self._usual_s = 0.0
-        """What waits take, the mean of the last."""
+        """Usual duration of a wait in seconds, an average of the latest ones."""
 
     def __call__(self, *, worked: bool, yields: bool = False) -> None:
-        """Return at once after work and for 0.1 ms, then sleep, at most a millisecond.
+        """Return at once after work and during the first 0.1 ms without; then sleep, at most a millisecond.
 
-        Who ``yields`` sleeps at once, for a part of what waits usually take: others need the processor meanwhile. Who
-        sleeps is let run as soon as it wakes, which one that spins or yields on a busy machine is not.
+        With ``yields``, sleep at once, for a fraction of the usual wait: others need the processor meanwhile. A thread
+        that sleeps runs as soon as it wakes; one that spins or yields on a busy machine may not.
         """
         if worked:
             if self._since:
@@ -52,5 +52,5 @@ class Idle:
 
 
 def _wake_in_time() -> None:
-    """Linux lets a thread sleep 50 us longer than it asked for, unless told otherwise."""
+    """Reduce the timer slack: Linux lets a thread sleep 50 us longer than requested by default."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(_SLACK_NS), 0, 0, 0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The responder as a process of its own, and the parent that starts it, kills it in tests and restarts it.
+"""The responder as a process of its own, and its parent, which restarts it and kills it in tests.
 
-The process is told what it is to be in one line of JSON on its standard input, its token among it, and inherits the
-host's memory as a descriptor. Where it ends without being asked to, its requester starts it again: the journals in the
-host's memory say what was done.
+The process reads its plan, including its token, as one line of JSON from standard input, and inherits the host's memory
+as a descriptor. If it ends without being asked to, its requester restarts it: the journals in the host's memory tell
+what was done.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from offramp_base.sealed_memory import SharedMemory
 
 _START_S: Final = 60.0
 _ENDED: Final = 64
-"""Rounds between two looks whether the parent lives."""
+"""Rounds between two checks that the parent is alive."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a responder's process is to be.
+    """Description of a responder's process.
 
     Attributes:
         prepare: ``module:function`` that makes its :class:`offramp.leo.runtime.responder.Service` from the host's
             memory, the devices' names and the parameters.
-        parameters: for it, as JSON has them.
-        devices: name of a device to what :func:`offramp.leo.devices.open_device` opens.
-        memory_bytes: of the host's memory.
-        rows: of the largest requester's table.
-        journals: requesters that may be connected at a time.
-        listen: address; empty for a Unix socket in a folder that nobody else may enter.
-        restarts: how often a requester may start it again after it has ended.
-        content: what the host's memory begins with.
+        parameters: parameters for it, JSON values.
+        devices: specifications for :func:`offramp.leo.devices.open_device`, by the device's name.
+        memory_bytes: size of the host's memory.
+        rows: most rows of a requester's table.
+        journals: most requesters connected at a time.
+        listen: address; empty for a Unix socket in a private folder.
+        restarts: most restarts by its requester.
+        content: initial bytes of the host's memory.
         code: files whose functions the process loads (:mod:`offramp.leo.devices.code`).
     """
 
@@ -70,26 +70,26 @@ class Plan:
 
 
 class ResponderProcess:
-    """A responder in a process; its host's memory is ours and outlives it.
+    """A responder in a process; its host's memory is this process's and outlives it.
 
     Attributes:
-        address: of its listener; the same after a restart.
-        token: that a requester proves; None where nothing is to be shown.
+        address: address of its listener; the same after a restart.
+        token: token that a requester proves; None if no proof is needed.
         host: its memory.
-        restarts: how often :meth:`revive` has started it again.
-        fate: how it ended last, empty where it never did by itself.
+        restarts: number of restarts by :meth:`revive`.
+        fate: how it last ended; empty if it never did by itself.
     """
 
     def __init__(self, plan: Plan, access: Access | None = None) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            plan: what it is to be.
-            access: what requesters of others must show, whose token the process reads from the environment as this one
-                has; by default there is a new random token, which only :attr:`token` has.
+            plan: description of the process.
+            access: proof that other users' requesters must give; the process reads its token from the environment, as
+                this one does. By default there is a new random token, available only as :attr:`token`.
 
         Raises:
-            OfframpError: it does not come up; its own line says why.
+            OfframpError: it does not start; its own message says why.
         """
         self.plan, self._access = plan, access
         self._secret = "" if access is not None else secrets.token_hex(32)
@@ -116,21 +116,21 @@ class ResponderProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the responder."""
+        """Process id."""
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start it, again where it has ended, and wait until it listens.
+        """Start it, also again after it has ended, and wait until it listens.
 
         Raises:
-            OfframpError: it does not come up.
+            OfframpError: it does not start.
         """
         self._launch()
         while self._starting_until:
             self._await(_START_S)
 
     def _launch(self) -> None:
-        """Start the process; :meth:`_await` hears whether it listens."""
+        """Start the process; :meth:`_await` waits until it listens."""
         self._reap()
         spec = {
             "prepare": self.plan.prepare,
@@ -158,10 +158,10 @@ class ResponderProcess:
             self._process.stdin.flush()
 
     def _await(self, timeout_s: float) -> None:
-        """Hear whether it listens, for so long.
+        """Wait until it listens.
 
         Raises:
-            OfframpError: it does not come up.
+            OfframpError: it does not start in time.
         """
         assert self._process is not None
         assert self._process.stdout is not None
@@ -172,7 +172,7 @@ class ResponderProcess:
         try:
             answer = json.loads(line)
         except ValueError:
-            answer = {"error": f"responder process {self._process.pid}: it has not come up; see its own words above"}
+            answer = {"error": f"responder process {self._process.pid}: it has not started; see its output above"}
         self._starting_until = 0.0
         if "error" in answer:
             self.kill()
@@ -180,10 +180,10 @@ class ResponderProcess:
         self.address, self.first = str(answer["address"]), False
 
     def revive(self) -> bool:
-        """Start it again where it has ended by itself; does not wait. Whether it is on its way up.
+        """Restart it, without waiting, if it has ended by itself; returns whether it is starting.
 
         Raises:
-            OfframpError: it ended, and was started again as often as it may be, or does not come up.
+            OfframpError: it ended and was restarted as often as allowed, or it does not start.
         """
         if self._process is None:
             return False
@@ -203,7 +203,7 @@ class ResponderProcess:
         return True
 
     def kill(self) -> None:
-        """End it as a crash would; it stays ended until :meth:`start`."""
+        """Kill it, as a crash would; it stays down until :meth:`start`."""
         if self._process is not None:
             self._process.kill()
         self._reap()
@@ -219,7 +219,7 @@ class ResponderProcess:
             self._process = None
 
     def alive(self) -> bool:
-        """Whether the process is running."""
+        """Whether it is running."""
         return self._process is not None and self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
@@ -228,7 +228,7 @@ class ResponderProcess:
             self._process.send_signal(number)
 
     def close(self) -> None:
-        """End it, and let its memory go."""
+        """End it and release its memory."""
         self.kill()
         self._segment.close()
         if self._folder is not None:

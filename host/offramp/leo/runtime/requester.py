@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requester: sends what the selector has chosen a path for, and brings it through when paths fail."""
+"""The requester: sends requests on the paths that the selector chose, and reroutes them when paths fail."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
 _TICKETS: Final = 256
 _LOOK_S: Final = 0.02
-"""Seconds between looks at slow failures: missing responses, paths and links that may work again."""
+"""Seconds between two checks for slow events: missing responses, paths and links that may work again."""
 _UNDER_WAY: Final = (
     at.State.SELECTED,
     at.State.ACC_PENDING,
@@ -56,7 +56,7 @@ _UNDER_WAY: Final = (
 
 @cache
 def functions() -> dict[str, Callable[..., int]]:
-    """The compiled part."""
+    """The requester's compiled functions by name."""
     return machine(
         flow.flow,
         flow.collected,
@@ -78,17 +78,18 @@ class _Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a requester works.
+    """Settings of a requester.
 
     Attributes:
-        rows: requests that may be unfinished at a time.
+        rows: most outstanding requests.
         stride: bytes of the longest request or answer.
         transport: ``shm``, ``tcp`` or ``ucx``.
-        timeout_s: a path that does not answer for so long has failed.
-        lost_s: a responder that is gone for so long, and that nobody starts again, is an error where requests need it.
-        silent_s: so is one that is there and answers nothing for so long after its first path has failed.
-        policy, seed: of the selector.
-        token: that responders given as addresses prove, and are shown.
+        timeout_s: seconds without an answer after which a path has failed.
+        lost_s: seconds after which a responder that is gone and not restarted is an error, if requests need it.
+        silent_s: seconds after which one that is there but answers nothing since its first path failed is an error,
+            too.
+        policy, seed: policy and seed of the selector.
+        token: token that the requester and responders given as addresses prove to each other.
     """
 
     rows: int = 4096
@@ -108,17 +109,17 @@ Opener = Callable[[str, str, dict[str, Any]], tuple[Link, Mapping[str, Any]]]
 
 
 class Requester:
-    """Belongs to one thread.
+    """Sends requests; belongs to one thread.
 
     Args:
-        program: the application.
-        responders: at each link: an address, or a process that may be started again.
+        program: the application's program.
+        responders: for each link an address, or a process that may be restarted.
         local: the requester's own devices.
-        settings: see there.
-        opener: in place of LEO's own transports.
+        settings: see :class:`Settings`.
+        opener: opens links in place of LEO's own transports.
 
     Raises:
-        OfframpError: a responder is not there, or lacks a device or function that the program names.
+        OfframpError: a responder cannot be reached, or lacks a device or function that the program names.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class Requester:
         self._rings = np.zeros((len(responders), flow.FlowLink.WORDS), np.int64)
         self._prepare_flow(local or {})
         self.retries = 0
-        """Attempts that were made because others had failed."""
+        """Number of retries after failed attempts."""
         self.reconnects = 0
         self._links: list[Link | None] = [None] * len(responders)
         try:
@@ -175,7 +176,7 @@ class Requester:
             raise
 
     def _prepare_flow(self, local: Mapping[str, Device]) -> None:
-        """The arguments of the compiled loop, which stay the same."""
+        """Prepare the arguments of the compiled loop, which do not change."""
         self._engines = self._compile(local)
         names = [dispatcher.device.name for dispatcher in self._dispatchers.values()]
         engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
@@ -197,16 +198,16 @@ class Requester:
 
     @property
     def free(self) -> int:
-        """Requests that would be admitted now."""
+        """Number of requests that would be admitted now."""
         return int(self.table[at.RequestTable.free_count]) + self._collected
 
     @property
     def in_flight(self) -> int:
-        """Requests that were admitted and have not ended."""
+        """Number of requests that were admitted and have not ended."""
         return int(self.table[at.RequestTable.in_flight])
 
     def absent(self) -> list[str]:
-        """Responders that are gone, one line each: requests that need them wait for ``lost_s``."""
+        """Responders that are gone at present, one line each; requests that need them wait for ``lost_s``."""
         links = zip(self._links, self._peers, strict=True)
         return [peer.obituary(self.settings.timeout_s) for link, peer in links if link is None]
 
@@ -216,7 +217,7 @@ class Requester:
         return any(s.computes for s in self._dispatchers.values())
 
     def admit(self, batch: Batch, users: Words) -> int:
-        """Take requests, in order; returns how many found room: the others must be offered again.
+        """Admit requests, in order; returns how many found room: the others must be offered again.
 
         Args:
             batch: the requests.
@@ -231,12 +232,12 @@ class Requester:
         return self._native["admit"](self._at, self._selector_at, self._submissions.address, self.settings.rows)
 
     def offer(self, batch: Batch, users: Words, due_ns: Words | None = None) -> int:
-        """Requests that :meth:`flow` is to admit, at most a table's rows, in place of any before; returns how many.
+        """Offer requests for :meth:`flow` to admit, at most a table's rows, in place of any before; returns how many.
 
         Args:
-            batch: the requests; the payload stays as it is until they are admitted.
+            batch: the requests; the payload stays unchanged until they are admitted.
             users: words that come back with the completions.
-            due_ns: times of the requester's clock, rising, before which they are not admitted.
+            due_ns: times of the requester's clock, ascending, before which they are not admitted.
 
         Raises:
             OfframpError: as :meth:`admit`.
@@ -245,20 +246,20 @@ class Requester:
 
     @property
     def offered(self) -> int:
-        """Requests that were offered and are not admitted yet."""
+        """Number of requests that were offered and are not admitted yet."""
         return self._submissions.left
 
     def withdraw(self) -> None:
-        """Take back what was offered and not admitted."""
+        """Withdraw requests that were offered and not admitted."""
         self._submissions.clear()
 
     def flow(self, window: int) -> tuple[bool, Completions]:
-        """Do what there is to do, again and again for up to half a millisecond: :meth:`offer`'s requests are admitted.
+        """Make rounds for up to half a millisecond: requests of :meth:`offer` are admitted, sent and collected.
 
-        It ends earlier where there is nothing to do, where Python is needed, or when all that was offered is admitted.
+        It returns earlier if there is nothing to do, if Python is needed, or when all offered requests are admitted.
 
         Args:
-            window: requests that may be under way; 0: none is admitted.
+            window: most requests under way; 0: none is admitted.
 
         Returns:
             Whether there was anything to do, and the requests that have ended, as :meth:`collect` does.
@@ -271,7 +272,7 @@ class Requester:
         return worked, Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def step(self) -> bool:
-        """Do what there is to do, once; whether there was anything."""
+        """Make one round; returns whether there was anything to do."""
         return self._rounds(0, 0, 0)
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
@@ -291,7 +292,7 @@ class Requester:
         return worked
 
     def _pump(self) -> bool:
-        """Move bytes on links that do not share memory; whether there were any."""
+        """Move bytes on links that do not share memory; returns whether there were any."""
         worked = False
         for number, link in enumerate(self._links):
             if link is not None:
@@ -302,7 +303,7 @@ class Requester:
         return worked
 
     def collect(self, most: int = RECEIVED) -> Completions:
-        """Requests that have ended since the last call, in order; answers stay until the next call of this or admit."""
+        """Requests that have ended since the last call, in order; answers are valid until the next collect or admit."""
         self._release()
         self._collected = self._native["collected"](self._at, self._flow_arguments[-1], 0, min(most, RECEIVED))
         return Completions(self._room[:, : self._collected].copy(), self._memory)
@@ -313,7 +314,7 @@ class Requester:
             self._collected = 0
 
     def close(self) -> None:
-        """End the connections; twice does no harm."""
+        """Close the connections; a second call does nothing."""
         for number, link in enumerate(self._links):
             if link is not None:
                 link.close()
@@ -331,7 +332,7 @@ class Requester:
         return Dispatcher(local[name])
 
     def _compile(self, local: Mapping[str, Device]) -> dict[str, Words]:
-        """Let compiled code run what devices have compiled; the modelled accelerators among them."""
+        """Let compiled code run what devices have compiled, including modelled accelerators."""
         found: dict[str, Words] = {}
         self._keep: list[Any] = []
         words = section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
@@ -353,7 +354,7 @@ class Requester:
         return found
 
     def _serve(self, escaped_from: int) -> bool:
-        """Hand requests that have escaped to their device, and take what devices have done."""
+        """Hand escaped requests to their devices, and take finished ones; returns whether there were any."""
         dispatchers = list(self._dispatchers.values())
         tickets = (
             self._tickets[: int(self.table[at.RequestTable.escaped])]
@@ -391,7 +392,7 @@ class Requester:
         return at.column(self.table, which)
 
     def _fail(self, paths: set[int]) -> None:
-        """Try what is on these paths again, elsewhere or later; the paths are tried again after a pause."""
+        """Retry the requests on these paths, elsewhere or later; the paths are tried again after a pause."""
         now = time.monotonic()
         for path in paths:
             at_path = self._paths[path]
@@ -435,7 +436,7 @@ class Requester:
                 path.pause = _FIRST_PAUSE_S
 
     def _bury(self, now: float, late: set[int]) -> None:
-        """Name a responder that is dead, where requests cannot go anywhere else; ``late``: paths that do not answer.
+        """Report a dead responder if requests cannot go anywhere else; ``late``: paths that do not answer.
 
         Raises:
             OfframpError: names it.
@@ -474,10 +475,10 @@ class Requester:
         self._fail({i for i in range(len(self._paths)) if self._broken(i)})
 
     def _connect_first(self, number: int) -> Link:
-        """Connect, and wait for a responder that is started again.
+        """Connect, waiting for a responder that is being restarted.
 
         Raises:
-            OfframpError: there is no answer.
+            OfframpError: no responder is there.
         """
         starting = True
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The responder: takes requests of many requesters, has them executed by role, and answers (section 6)."""
+"""The responder: takes requests of many requesters, executes them by role, and answers (section 6)."""
 
 from __future__ import annotations
 
@@ -34,26 +34,25 @@ Words = npt.NDArray[np.int64]
 ESCAPES: Final = 256
 BUDGET: Final = 256
 CONNECTION_BYTES: Final = 1 << 30
-"""Memory of all connections together."""
+"""Most bytes of memory of all connections together."""
 PENDING_BYTES: Final = 1 << 27
-"""What a connection's messages and answers may take while they wait in Python; beyond, its ring is left alone."""
+"""Most bytes of a connection's messages and answers that wait in Python; beyond, its ring is not read."""
 _PENDING_OVERHEAD: Final = 512
-"""Bytes that a waiting request takes besides its message."""
+"""Bytes that a waiting request takes in addition to its message."""
 _LISTENED_S: Final = 1e-3
-"""Least seconds between two looks for new requesters while some are connected; ``_LISTENED_PART`` times what the last
-look took, if that is longer."""
+"""Least seconds between two checks for new requesters while some are connected; a slow check lengthens it."""
 _LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
 
 
 @cache
 def functions() -> dict[str, Callable[..., int]]:
-    """The compiled part."""
+    """The responder's compiled functions by name."""
     return machine(at.serve_all, at.respond, at.note, at_journal.recover)
 
 
 class _Connection:
-    """One requester."""
+    """Connection of one requester."""
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class _Connection:
         self.buffer = np.zeros(buffer_bytes(hello.stride), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
-        """Bytes of messages that were handed to Python and are not answered in the ring."""
+        """Bytes of messages that were handed to Python and whose answers are not in the ring yet."""
         self.served = np.zeros(at.Served.WORDS, np.int64)
         arrays = {
             offset(at.Served.state): self.state,
@@ -111,23 +110,23 @@ class _Connection:
         self.open = True
 
     def place(self, row: Words) -> None:
-        """Make ``row`` its row in what compiled rounds go over."""
+        """Make ``row`` the connection's row in the table for compiled rounds."""
         row[:] = self.served
         self.row = row.data
 
     @property
     def escaped(self) -> int:
-        """Requests that the last compiled round has handed to Python."""
+        """Number of requests that the last compiled round has handed to Python."""
         return self._state[at.ServeState.escaped]
 
     @property
     def room(self) -> int:
-        """Requests that may be handed to Python now."""
+        """Number of requests that may be handed to Python now."""
         return ESCAPES if self.pending_bytes <= PENDING_BYTES else 0
 
 
 class Responder:
-    """Takes requesters at a listener; :meth:`step` does what there is to do, and belongs to one thread."""
+    """Accepts requesters at a listener; :meth:`step` makes one round, and belongs to one thread."""
 
     def __init__(self, service: Service, listener: Listener, clock: Clock | None = None) -> None:
         self.service, self.listener = service, listener
@@ -138,12 +137,12 @@ class Responder:
         self._listened_at = 0.0
         self._place()
         self.served = 0
-        """Requests that were taken."""
+        """Number of requests that were taken."""
         self.faults: Counter[str] = Counter()
-        """Connections that were ended because of what their requesters had written, by reason."""
+        """Connections that were ended because of invalid data from their requesters, by reason."""
 
     def step(self) -> bool:
-        """One round over all connections and devices; whether there was anything to do."""
+        """Make one round over all connections and devices; returns whether there was anything to do."""
         self._listen()
         worked = self._pump()
         worked |= self._serve() > 0
@@ -157,7 +156,7 @@ class Responder:
         return worked
 
     def _pump(self) -> bool:
-        """Move bytes on links that do not share memory; whether there were any."""
+        """Move bytes on links that do not share memory; returns whether there were any."""
         worked = False
         for connection in list(self._connections):
             try:
@@ -195,7 +194,7 @@ class Responder:
         return self.listener.refused + self.faults
 
     def _listen(self) -> None:
-        """Accept a requester that waits; strangers get a small part of the time of connected ones."""
+        """Accept a waiting requester; strangers get a small part of the time of connected requesters."""
         begun = time.monotonic()
         if self._connections and begun < self._listened_at:
             return
@@ -236,7 +235,7 @@ class Responder:
         self._place()
 
     def _place(self) -> None:
-        """Lay out what compiled rounds go over, which stays until a connection comes or goes."""
+        """Lay out the table for compiled rounds, which stays until a connection is added or removed."""
         self._rows = np.zeros((max(len(self._connections), 1), at.Served.WORDS), np.int64)
         self._rows_at = place_of(self._rows)
         for connection, row in zip(self._connections, self._rows, strict=False):
@@ -256,7 +255,7 @@ class Responder:
     # --- requests
 
     def _serve(self) -> int:
-        """Let compiled code serve all connections, each in turn, and hand on what it cannot; how many it served."""
+        """Let compiled code serve all connections in turn, and hand on the rest; returns how many it served."""
         connections = self._connections
         if not connections:
             return 0
@@ -331,7 +330,7 @@ class Responder:
             self._flush(connection)
 
     def _flush(self, connection: _Connection) -> None:
-        """Answers into the ring, as many as it takes."""
+        """Write answers into the ring, as many as fit."""
         while connection.answers:
             escape, status, message = connection.answers[0]
             place = _address(message)
@@ -344,7 +343,7 @@ class Responder:
 
 
 def call(function: Function, message: bytes) -> Completion:
-    """The result of a Python function for a message; if it raises, this request alone fails."""
+    """Answer a message with a Python function; if it raises, only this request fails."""
     begun = time.monotonic_ns()
     try:
         found = function(message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a responder can do; without an application, one-sided operations and an echo."""
+"""Capabilities of a responder; without an application, one-sided operations and an echo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
 Finish = Callable[[int, bytes], bytes]
-"""Maps a request's key and a device's answer to the request's answer."""
+"""Makes the request's answer from its key and a device's answer."""
 Function = Callable[[bytes], bytes]
 """A function of the CPU in Python; it raises OfframpError where it cannot answer."""
 _NO_CONTEXT = np.zeros(1, np.int64)
@@ -29,17 +29,17 @@ _NO_CONTEXT = np.zeros(1, np.int64)
 
 @dataclass
 class Service:
-    """What a responder can do.
+    """Capabilities of a responder.
 
     Attributes:
-        host: memory and journals.
-        dispatchers: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
+        host: its memory and journals.
+        dispatchers: dispatchers of devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
         python: functions of the CPU in Python.
         native: address, context and longest answer of compiled functions of the CPU.
-        chains: functions whose first part a device computes, under the name given here, and the CPU ends.
+        chains: functions whose first part a device computes, under the name given here, and the CPU finishes.
         engines: modelled accelerators within the compiled loop.
-        tasks: what is to be done in each round beside requests; each says whether there was anything.
-        keep: what must live as long.
+        tasks: functions called in each round; each returns whether there was anything to do.
+        keep: objects that must live as long.
     """
 
     host: Host
@@ -52,10 +52,10 @@ class Service:
     keep: list[Any] = field(default_factory=list)
 
     def check(self, functions: Iterable[tuple[str, str]]) -> None:
-        """Refuse pairs of device and function that are not there.
+        """Refuse pairs of device and function that do not exist.
 
         Raises:
-            OfframpError: names the first.
+            OfframpError: names the first such pair.
         """
         for device, function in functions:
             dispatcher = self.dispatchers.get(device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tenants share a requester's table by weight: who has had least for its weight comes next (stride scheduling)."""
+"""Tenants share a requester's table by weight: the one furthest below its share is next (stride scheduling)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp.leo.runtime.requester import Requester
 from offramp_base.errors import OfframpError
 
 QUANTUM: Final = 32
-"""Requests of one tenant that are admitted together."""
+"""Requests of one tenant that are admitted at a time."""
 _TENANT_SHIFT: Final = 48
 
 
@@ -24,10 +24,10 @@ class _Tenant:
 
 
 class Tenants:
-    """Queues in front of a requester; a user word says in its upper 16 bits whose request it was.
+    """Queues in front of a requester; the upper 16 bits of a user word name the tenant.
 
-    Each tenant's queue holds up to ``limit`` requests. While several have some waiting, their requests are admitted in
-    proportion to their weights; a tenant without any leaves its share to the others and saves none for later.
+    Each tenant's queue holds up to ``limit`` requests. While several tenants have requests waiting, these are admitted
+    in proportion to the weights; a tenant without any leaves its share to the others and does not save it for later.
     """
 
     def __init__(self, requester: Requester, limit: int = 1 << 16) -> None:
@@ -36,7 +36,7 @@ class Tenants:
         self._virtual = 0.0
 
     def add(self, name: str, weight: float = 1.0) -> None:
-        """A new tenant.
+        """Add a tenant.
 
         Raises:
             OfframpError: the name is taken, or the weight is not above 0.
@@ -80,11 +80,11 @@ class Tenants:
         return total
 
     def owner(self, users: Words) -> Words:
-        """Number of the tenant of each user word, in the order in which they were added."""
+        """Number of the tenant of each user word, in the order in which tenants were added."""
         return users >> _TENANT_SHIFT
 
     def waiting(self, name: str) -> int:
-        """Requests of a tenant that are not admitted yet."""
+        """Number of a tenant's requests that are not admitted yet."""
         return self._tenant(name).waiting
 
     def _tenant(self, name: str) -> _Tenant:

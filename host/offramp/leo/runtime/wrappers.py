@@ -18,7 +18,7 @@ class Wrappers:
         self._functions: dict[tuple[str, str, str], Callable[..., Any]] = {}
 
     def reg_comm_func(self, f: Callable[..., Any], n: str, r: str) -> None:
-        """A hardware's communication function: ``connect`` opens a link in place of LEO's own transports.
+        """Register hardware's communication function: ``connect`` opens a link in place of LEO's own transports.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.
@@ -26,7 +26,7 @@ class Wrappers:
         self._register("communication", f, n, r)
 
     def reg_mem_func(self, f: Callable[..., Any], n: str, r: str) -> None:
-        """A memory function: ``malloc`` gives a :class:`offramp.device.Memory` of this many bytes for a role.
+        """Register a memory function: ``malloc`` gives a :class:`offramp.device.Memory` of a size in bytes for a role.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.
@@ -34,7 +34,7 @@ class Wrappers:
         self._register("memory", f, n, r)
 
     def reg_ts_func(self, f: Callable[[], int], n: str) -> None:
-        """A time-stamp service, in ns: ``now`` takes the place of the machine's monotonic clock.
+        """Register a time-stamp service in ns: ``now`` replaces the machine's monotonic clock.
 
         Raises:
             OfframpError: the name is taken.
@@ -42,7 +42,7 @@ class Wrappers:
         self._register("time stamp", f, n, ROLES[0])
 
     def reg_app_func(self, f: Callable[[bytes], bytes], n: str, r: str) -> None:
-        """An application's function from a message to its answer, for a role.
+        """Register an application's function from a message to its answer, for a role.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.
@@ -50,7 +50,7 @@ class Wrappers:
         self._register("application", f, n, r)
 
     def call(self, kind: str, n: str, r: str) -> Callable[..., Any]:
-        """The function of a kind.
+        """The registered function of a kind.
 
         Raises:
             OfframpError: it is not registered.

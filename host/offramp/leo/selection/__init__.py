@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which path a request takes: the selector of the runtime, the exact program, and what both know of the paths."""
+"""The choice of a request's path: the runtime's selector, the exact program, and the table that both use."""
 
 from offramp.leo.selection.policies import AnyPolicy, Policy, named
 from offramp.leo.selection.selector import HOLD, Selector

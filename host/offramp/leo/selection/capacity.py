@@ -16,11 +16,11 @@ _MRPS = 1e3  # requests per nanosecond in millions per second
 
 @dataclass(frozen=True, eq=False)
 class Capacity:
-    """What a host sustains.
+    """Sustained capacity of a host.
 
     Attributes:
         rate_mrps: million requests per second; infinite where nothing is ever busy.
-        shares: ``(types, paths)``, part of all requests.
+        shares: ``(types, paths)``, fractions of all requests.
         bottlenecks: indices of resources that are busy all the time.
     """
 
@@ -33,7 +33,7 @@ def capacity(table: Table, mix: Sequence[float] = (), *, only: int | None = None
     """The best split of a mix of types over paths.
 
     Args:
-        table: types and paths.
+        table: table of types and paths.
         mix: share of each type; equal shares by default.
         only: use this path alone.
 

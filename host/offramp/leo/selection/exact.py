@@ -2,7 +2,7 @@
 """The best of all sequences of k choices, by enumeration with a bound (specification section 2), in machine code.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles. Queues follow equations 6.1 and 6.2; a request
-is charged the backlog that it meets, before its own work.
+is charged the backlog in front of it, before its own work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENDLESS = 0x3FFFFFFFFFFFFFFF
 
 @native
 def _shortest(memory: SelectorState, kind: int) -> int:
-    """The least that a request of this type can take."""
+    """The least time that a request of this type can take."""
     base = memory.base
     allowed = memory.allowed[kind]
     least = _ENDLESS
@@ -30,7 +30,7 @@ def _shortest(memory: SelectorState, kind: int) -> int:
 
 @native
 def _step(memory: SelectorState, pair: int, gap: int, before: Words, after: Words) -> int:
-    """What a request costs on a path, and the backlogs that the next one meets."""
+    """The cost of a request on a path; writes the backlogs that the next one meets to ``after``."""
     first = memory.first
     resources = memory.resource
     loads = memory.load
@@ -51,16 +51,16 @@ def _step(memory: SelectorState, pair: int, gap: int, before: Words, after: Word
 def search(
     memory: SelectorState, kinds: Words, gaps: Words, backlog: Words, steps: int, scratch: Words, choice: Words
 ) -> int:
-    """The least sum of JCTs of ``steps`` requests, and the first choice of paths in order that has it.
+    """The least sum of JCTs of ``steps`` requests; ``choice`` becomes the lexicographically first optimal sequence.
 
     Args:
-        memory: of a selector, for its table.
-        kinds: of each request.
-        gaps: from each request to the next, ps.
-        backlog: of each resource as the first request comes, ps.
-        steps: at least 1.
-        scratch: ``(steps + 1) * (resources + 3)`` words.
-        choice: ``steps`` words.
+        memory: memory of a selector, for its table.
+        kinds: type of each request.
+        gaps: time from each request to the next, ps.
+        backlog: backlog of each resource when the first request arrives, ps.
+        steps: number of requests, at least 1.
+        scratch: buffer of ``(steps + 1) * (resources + 3)`` words.
+        choice: output, ``steps`` words.
     """
     resources = memory.resources
     paths = memory.paths

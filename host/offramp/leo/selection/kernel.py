@@ -32,7 +32,7 @@ _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
 
 @native
 def _drain(memory: SelectorState, now: int) -> None:
-    """Every resource has worked since the last look."""
+    """Account for the work of every resource since the last call."""
     passed = now - memory.seen
     if passed <= 0:
         return
@@ -44,7 +44,7 @@ def _drain(memory: SelectorState, now: int) -> None:
 
 @native
 def _arrive(memory: SelectorState, now: int) -> None:
-    """The mean gap between arrivals follows the last of them."""
+    """Update the moving average of the gap between arrivals."""
     if memory.order == 0:
         memory.gap = _LONGEST
     else:
@@ -59,7 +59,7 @@ def _arrive(memory: SelectorState, now: int) -> None:
 
 @native
 def _start(memory: SelectorState, row: int, kind: int, path: int) -> None:
-    """A request is under way."""
+    """Start a request."""
     own = row_of(memory, row)
     pair = kind * memory.paths + path
     first = memory.first
@@ -95,7 +95,7 @@ def _start(memory: SelectorState, row: int, kind: int, path: int) -> None:
 
 @native
 def _stop(memory: SelectorState, row: int, kind: int, path: int) -> None:
-    """A request is no longer under way; a backlog is at most the work of those that are."""
+    """Stop a request; a backlog is at most the work of those under way."""
     pair = kind * memory.paths + path
     first = memory.first
     resources = memory.resource
@@ -121,9 +121,9 @@ def _reads(memory: SelectorState, kind: int) -> bool:
 
 @native
 def _joins(memory: SelectorState, entry: int, kind: int, open_paths: int) -> int:
-    """The path of a request behind those of its key that are under way; NONE: it must wait for them.
+    """The path of a request behind those of its key that are under way; NONE if it must wait for them.
 
-    Reads go where they like while only reads are under way. All else goes where the others are.
+    Reads choose freely while only reads are under way. Everything else goes where the others are.
     """
     held = entry_of(memory, entry)
     path = held.path
@@ -141,7 +141,7 @@ def _joins(memory: SelectorState, entry: int, kind: int, open_paths: int) -> int
 
 @inlined
 def _enter(memory: SelectorState, entry: int, kind: int) -> None:
-    """Note that a request of a key is under way."""
+    """Count a request of a key as under way."""
     held = entry_of(memory, entry)
     held.count = held.count + 1
     if not _reads(memory, kind):
@@ -150,7 +150,7 @@ def _enter(memory: SelectorState, entry: int, kind: int) -> None:
 
 @inlined
 def _leave(memory: SelectorState, entry: int, kind: int) -> None:
-    """Note that a request of a key is no longer under way."""
+    """Count a request of a key as no longer under way."""
     held = entry_of(memory, entry)
     held.count = held.count - 1
     if not _reads(memory, kind):
@@ -159,7 +159,7 @@ def _leave(memory: SelectorState, entry: int, kind: int) -> None:
 
 @native
 def _start_held(memory: SelectorState, entry: int) -> None:
-    """Those in front of the queue of an entry that may go now."""
+    """Start the requests at the front of an entry's queue that may go now."""
     allowed = memory.allowed
     started = memory.started_rows
     while entry_of(memory, entry).head != NONE:
@@ -175,7 +175,7 @@ def _start_held(memory: SelectorState, entry: int) -> None:
 
 @native
 def _first_held(memory: SelectorState) -> int:
-    """The entry whose first request came first, of those that nobody uses and that may start; or NONE."""
+    """The entry whose first request arrived first, among the unused ones that may start; or NONE."""
     allowed = memory.allowed
     found = NONE
     earliest = 0
@@ -194,7 +194,7 @@ def _first_held(memory: SelectorState) -> int:
 
 @native
 def _keyed(memory: SelectorState, row: int, kind: int, key: int, space: int) -> int:
-    """Path of a request with a key: that of the others under way with it, in order."""
+    """Path of a request with a key: that of others with it under way, in order."""
     entry = find(memory, key, space)
     if entry == NONE:
         entry = insert(memory, key, space)
@@ -219,7 +219,7 @@ def _free_path(memory: SelectorState, row: int, kind: int) -> int:
 
 @native
 def choose(memory: SelectorState, row: int, kind: int, key: int, now: int) -> int:
-    """Path of a request, which is under way from now on; HOLD: it waits; MISUSE: nothing has changed."""
+    """Path of a request, which is under way from now on; HOLD if it waits; MISUSE if nothing has changed."""
     if row < 0 or row >= memory.row_count or kind < 0 or kind >= memory.types:
         return MISUSE
     own = row_of(memory, row)
@@ -240,7 +240,7 @@ def choose(memory: SelectorState, row: int, kind: int, key: int, now: int) -> in
 def choose_many(
     memory: SelectorState, rows: Words, kinds: Words, keys: Words, paths: Words, count: int, now: int
 ) -> int:
-    """``paths`` of requests that come at one time; returns how many before the first misuse."""
+    """Choose ``paths`` of requests that arrive at one time; returns how many before the first misuse."""
     for i in range(count):
         paths[i] = choose(memory, rows[i], kinds[i], keys[i], now)
         if paths[i] == MISUSE:
@@ -250,7 +250,7 @@ def choose_many(
 
 @native
 def finished(memory: SelectorState, row: int, jct: int, e2e: int, now: int) -> int:
-    """A request has ended, or is given up (``jct`` below 0); returns how many that were held have started."""
+    """End a request, or give it up (``jct`` below 0); returns how many held requests have started."""
     if row < 0 or row >= memory.row_count:
         return MISUSE
     own = row_of(memory, row)
@@ -277,9 +277,9 @@ def finished(memory: SelectorState, row: int, jct: int, e2e: int, now: int) -> i
 
 @native
 def reroute(memory: SelectorState, row: int, now: int) -> int:
-    """The path that a request under way takes now, because its own has failed or its answer is lost; or HOLD.
+    """Another path for a request under way whose path has failed or whose answer is lost; or HOLD.
 
-    Call it for all requests of a path that failed in the order in which they came; those of a key stay together.
+    Call it for all requests of a failed path in the order of their arrival; those of a key stay together.
     """
     if row < 0 or row >= memory.row_count:
         return MISUSE
@@ -314,7 +314,7 @@ def reroute(memory: SelectorState, row: int, now: int) -> int:
 
 @native
 def set_down(memory: SelectorState, down: int, now: int) -> int:
-    """Close the paths of these bits and open all others; returns how many requests that were held have started."""
+    """Close the paths of these bits and open all others; returns how many held requests have started."""
     memory.down = down
     memory.started = 0
     _drain(memory, now)

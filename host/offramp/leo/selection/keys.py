@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of requests under way: a chained hash table, and those who wait in the order in which they came.
+"""Keys of requests under way: a chained hash table, with waiting requests in the order of their arrival.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -39,7 +39,7 @@ def find(memory: SelectorState, key: int, space: int) -> int:
 
 @native
 def insert(memory: SelectorState, key: int, space: int) -> int:
-    """A new entry; there is one for each row."""
+    """Insert an entry; there is room for one per row."""
     buckets = memory.buckets
     bucket = _bucket(memory, key, space)
     entry = memory.free
@@ -53,7 +53,7 @@ def insert(memory: SelectorState, key: int, space: int) -> int:
 
 @native
 def remove(memory: SelectorState, entry: int) -> None:
-    """Remove an entry that has no requests under way or waiting."""
+    """Remove an entry that no request uses or waits for."""
     held = entry_of(memory, entry)
     buckets = memory.buckets
     bucket = _bucket(memory, held.key, held.space)
@@ -70,7 +70,7 @@ def remove(memory: SelectorState, entry: int) -> None:
 
 @native
 def hold(memory: SelectorState, entry: int, row: int) -> int:
-    """A row waits behind all that came before it."""
+    """Queue a row behind all that arrived before it."""
     own = row_of(memory, row)
     held = entry_of(memory, entry)
     own.path = HOLD
@@ -97,7 +97,7 @@ def hold(memory: SelectorState, entry: int, row: int) -> int:
 
 @native
 def release(memory: SelectorState, entry: int, before: int) -> int:
-    """Take out the row that waits behind ``before`` (the first for NONE); returns it."""
+    """Remove the row that waits behind ``before`` (the first for NONE) and return it."""
     held = entry_of(memory, entry)
     row = 0
     if before == NONE:
@@ -114,6 +114,6 @@ def release(memory: SelectorState, entry: int, before: int) -> int:
 
 @native
 def idle(memory: SelectorState, entry: int) -> bool:
-    """Whether an entry has no requests under way or waiting."""
+    """Whether no request uses the entry or waits for it."""
     held = entry_of(memory, entry)
     return held.count == 0 and held.head == NONE

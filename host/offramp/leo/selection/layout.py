@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The selector's memory: one array of words that can move, since places in it are offsets from its start.
+"""The selector's memory: one array of words that may be moved, since positions in it are offsets from its start.
 
-Times are picoseconds. Sections are rows of words; the header holds where each begins.
+Times are picoseconds. Sections are rows of words; the header holds the offset of each.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from offramp_base.native.subset import Words, inlined
 Memory = npt.NDArray[np.int64]
 
 PS: Final = 1000
-"""Picoseconds of a nanosecond."""
+"""Picoseconds per nanosecond."""
 NONE: Final = -1
 HOLD: Final = -1
-"""Answer: the request waits; the selector starts it when it can."""
+"""Answer: the request waits; the selector starts it when possible."""
 MISUSE: Final = -2
 """Answer: no such type, or the request's number is out of range or in use."""
 IDLE: Final = -3
@@ -33,7 +33,7 @@ IDLE: Final = -3
 
 
 class Row(Record):
-    """A request, in the row that its number names."""
+    """A request, in the row of its number."""
 
     path: int
     type: int
@@ -50,7 +50,7 @@ class Row(Record):
 
 
 class Entry(Record):
-    """A key of requests under way, or of requests that wait."""
+    """A key of requests under way or waiting."""
 
     key: int
     space: int
@@ -63,7 +63,7 @@ class Entry(Record):
 
 
 class SelectorState(Record):
-    """A selector. Sections are found by their offsets, since its memory may move."""
+    """Header of a selector; sections are found by their offsets, since its memory may move."""
 
     policy: int
     types: int
@@ -145,7 +145,7 @@ ONE: Final = 1 << 20
 UNIT: Final = 1 << 16
 ENDLESS: Final = 1 << 60
 READS: Final = 4
-"""A bit beside the code of a dependency: requests of the type only read."""
+"""A bit added to the code of a dependency: requests of the type only read."""
 SEVERAL: Final = -1
 """Path of an entry whose requests under way, all of them reads, are on several."""
 PARKED: Final = 0
@@ -154,12 +154,12 @@ PARKED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How clocks and the network are allowed for.
+    """Tolerances for the clocks and the network.
 
     Attributes:
-        part: of T, by which a JCT must exceed it to tell of a queue.
-        resolution_ns: of the clocks; the larger of the two counts.
-        network_ns: mean time on the network there and back, which iPipe's rule compares with.
+        part: fraction of T by which a JCT must exceed it to indicate a queue.
+        resolution_ns: resolution of the clocks; the larger of the two tolerances counts.
+        network_ns: mean round-trip time on the network, with which iPipe's rule compares.
     """
 
     part: float = 0.01
@@ -169,24 +169,24 @@ class Tolerance:
 
 @inlined
 def row_of(memory: SelectorState, row: int) -> Row:
-    """A row."""
+    """The request's row."""
     return memory.rows[row]
 
 
 @inlined
 def entry_of(memory: SelectorState, entry: int) -> Entry:
-    """An entry."""
+    """The key's entry."""
     return memory.entries[entry]
 
 
 def _used(table: Table) -> npt.NDArray[np.float64]:
-    """``(types x paths, resources)``: loads, 0 where the type may not take the path."""
+    """``(types x paths, resources)`` loads, 0 where the type may not take the path."""
     used: npt.NDArray[np.float64] = np.where(table.allowed[:, :, None], table.load, 0.0)
     return used.reshape(-1, table.load.shape[2])
 
 
 def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: Tolerance) -> Memory:
-    """A selector that has seen nothing."""
+    """Make the memory of a selector that has learned nothing yet."""
     kinds, paths, resources = table.load.shape
     pairs = kinds * paths
     loads = int(np.count_nonzero(_used(table)))
@@ -218,7 +218,7 @@ def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: To
 
 
 def _fill(memory: Memory, lengths: Mapping[int, int], table: Table, times: Tolerance) -> None:
-    """What is known beforehand, and what a selector that has seen nothing begins with."""
+    """Write what is known in advance, and the initial state."""
     kinds, paths, _ = table.load.shape
     pairs, rows = kinds * paths, int(memory[SelectorState.row_count])
     used = _used(table)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What finished requests teach of a path: its own T, what a unit of work takes, how long the network keeps answers.
+"""What finished requests teach about a path: its own T, the time of a unit of work, how long the network keeps answers.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -33,7 +33,7 @@ MOST = UNIT * 64
 
 @native
 def join(memory: SelectorState, row: int, path: int) -> None:
-    """A request is the newest of its path."""
+    """Append a request to the list of its path, as the newest."""
     newest = memory.newest
     row_of(memory, row).older = newest[path]
     row_of(memory, row).newer = NONE
@@ -46,7 +46,7 @@ def join(memory: SelectorState, row: int, path: int) -> None:
 
 @native
 def part(memory: SelectorState, row: int, path: int) -> None:
-    """A request leaves the list of its path."""
+    """Remove a request from the list of its path."""
     if row_of(memory, row).older == NONE:
         memory.oldest[path] = row_of(memory, row).newer
     else:
@@ -59,13 +59,13 @@ def part(memory: SelectorState, row: int, path: int) -> None:
 
 @native
 def _shifted(value: int, by: int) -> int:
-    """A signed value over a power of two, towards 0."""
+    """A signed value divided by a power of two, rounded towards 0."""
     return -((-value) >> by) if value < 0 else value >> by
 
 
 @native
 def _weigh(memory: SelectorState, resource: int, load: int) -> None:
-    """The table counts for as much as a few requests."""
+    """Weigh the table's load like a few requests."""
     dealt = memory.dealt
     if dealt[resource] == 0:
         dealt[resource] = PRIOR * load
@@ -81,7 +81,7 @@ def _set_scale(memory: SelectorState, resource: int) -> None:
 
 @native
 def _lower_scale(memory: SelectorState, resource: int, expected: int, waited: int, load: int) -> None:
-    """Waits that fall short of those expected, over many requests, tell of a resource that is faster."""
+    """Lower the scale of a resource whose waits fall short of those expected over many requests: it is faster."""
     if memory.overtaking[resource] >= OVERTAKING:
         return
     sums = memory.expected
@@ -104,11 +104,12 @@ def _lower_scale(memory: SelectorState, resource: int, expected: int, waited: in
 
 @native
 def _overtakes(memory: SelectorState, resource: int, later: int, grown: int) -> bool:
-    """Whether requests overtake each other before a resource; the scale that they have taught is given up then.
+    """Whether requests overtake each other before a resource; the learned scale is discarded then.
 
     ``later`` is the work between two requests and ``grown`` the time from the end of one to that of the other, both
-    below 0 where the second was sent first. In a queue, who comes later ends later. Where a network lies before it, or
-    servers take unlike times, that is not so, and the time between two ends is not that of the work in between.
+    below 0 where the second was sent first. In a queue, a request that arrives later ends later. Behind a network, or
+    with servers of different speeds, that does not hold, and the time between two ends is not that of the work in
+    between.
     """
     overtaking = memory.overtaking
     before = overtaking[resource]
@@ -127,7 +128,7 @@ def _overtakes(memory: SelectorState, resource: int, later: int, grown: int) -> 
 
 @native
 def _learn_scale(memory: SelectorState, row: int, resource: int, waited: int, load: int) -> None:
-    """Between two requests of one busy spell, waits grow by the work in between less the time."""
+    """Learn the scale: between two requests of one busy spell, waits grow by the work in between minus the time."""
     times = memory.mark_time
     sents = memory.mark_sent
     waits = memory.mark_wait
@@ -156,7 +157,7 @@ def _learn_scale(memory: SelectorState, row: int, resource: int, waited: int, lo
 
 @native
 def _bound_scale(memory: SelectorState, resource: int, load: int) -> None:
-    """A resource is no slower than the work that it is seen to do, by a quarter and more in a spell."""
+    """Bound the scale by the work that the resource is seen to do, a quarter and more in a spell."""
     since = memory.rate_time
     work = memory.rate_work
     count = memory.rate_count
@@ -180,7 +181,7 @@ def _bound_scale(memory: SelectorState, resource: int, load: int) -> None:
 
 @native
 def _least(memory: SelectorState, path: int, beyond: int) -> int:
-    """The least time beyond T of the last requests, in which no wait can hide: waits only add to T."""
+    """The least time beyond T of the latest requests, which contains no wait: waits only add to T."""
     now = memory.low_now
     last = memory.low_last
     seen = memory.low_seen
@@ -196,15 +197,15 @@ def _least(memory: SelectorState, path: int, beyond: int) -> int:
 
 @native
 def _nearer(mean: int, error: int) -> int:
-    """A mean of errors without their signs after another one."""
+    """Update a mean of absolute errors."""
     return mean + _shifted(max(error, -error) - mean, MISS_SHIFT)
 
 
 @native
 def _compare(memory: SelectorState, row: int, path: int, waited: int) -> None:
-    """How far a wait is from what the model and from what the work under way have foretold.
+    """Compare a wait with the predictions of the model and of the work under way.
 
-    What either misses on average counts as a price of the path, which fades; the rest says which foretells better.
+    The mean error of either counts as a price of the path, which fades; the rest tells which predicts better.
     """
     excess = memory.excess
     surplus = memory.surplus
@@ -221,7 +222,7 @@ def _compare(memory: SelectorState, row: int, path: int, waited: int) -> None:
 
 @native
 def learn(memory: SelectorState, row: int, pair: int, jct: int, e2e: int) -> None:
-    """The times of a finished request."""
+    """Learn from the times of a finished request."""
     path = row_of(memory, row).path
     base = memory.base[pair]
     khat = memory.khat

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules by which a path is chosen (specification section 3)."""
+"""The rules that choose a path (specification section 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offramp_base.registry import Registry
 class Policy(StrEnum):
     """A rule; the smallest score wins, and of equal scores the lower path.
 
-    ``lookahead`` is the default: the wait by a model of every queue, and what the request will cost those after it.
+    ``lookahead`` is the default: the wait by a model of every queue, and the cost of the request to later ones.
     ``outstanding``, ``min``, ``reset`` and ``paper-literal`` are equation (6.5) with four readings of the number of
     requests that a toll delays; ``greedy-intra`` and ``greedy-e2e`` are the thesis's rivals, ``ipipe`` its emulation of
     iPipe's migration (section 6.4.1); ``uniform`` and ``weighted`` draw, the second in proportion to the paths' rates.
@@ -37,19 +37,19 @@ class Policy(StrEnum):
 
     @property
     def code(self) -> int:
-        """Its number in machine code."""
+        """Number of the rule in machine code."""
         return list(Policy).index(self)
 
     @property
     def address(self) -> int:
-        """Where its code is; 0, since the selector has it."""
+        """Address of the rule's code; 0, since the selector contains it."""
         return 0
 
 
 POLICIES: Final[Registry[Any]] = Registry("policy", "offramp.leo_rules")
-"""Rules by name. A package brings a function that :func:`offramp_base.native.subset.native` marks: from a
-:class:`offramp.leo.selection.layout.SelectorState` to the path that it takes for a request of ``asked_type`` among
-``asked_paths``. A path that is not among these is answered with the allowed one of the smallest T."""
+"""Rules by name. A package brings a function decorated with :func:`offramp_base.native.subset.native` that maps a
+:class:`offramp.leo.selection.layout.SelectorState` to the path for a request of ``asked_type`` among ``asked_paths``.
+If the path is not among these, the allowed one with the smallest T is taken."""
 for _policy in Policy:
     POLICIES.register(_policy.value)(_policy)
 OUTSIDE: Final = len(Policy)
@@ -57,11 +57,11 @@ OUTSIDE: Final = len(Policy)
 
 @dataclass(frozen=True)
 class OutsidePolicy:
-    """A rule that another package brings.
+    """A rule from another package.
 
     Attributes:
         value: its name.
-        choose: the marked function.
+        choose: its compilable function.
     """
 
     value: str
@@ -70,7 +70,7 @@ class OutsidePolicy:
 
     @property
     def address(self) -> int:
-        """Where its machine code is; a selector that has it belongs to this process."""
+        """Address of its machine code; a selector with this rule belongs to this process."""
         return _address(self.choose)
 
 
@@ -81,7 +81,7 @@ def named(name: str) -> AnyPolicy:
     """The rule of that name; underscores count as hyphens.
 
     Raises:
-        OfframpError: there is none, or what a package brings is not a marked function.
+        OfframpError: there is none, or the package's object is not a compilable function.
     """
     found = POLICIES.get(name.replace("_", "-"))
     if isinstance(found, Policy):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The k-step program (specification section 2): as a mixed-integer program, and by enumeration.
 
-The thesis calls it linear; choices are 0 or 1 and multiply queues. A request is charged the backlog that it meets,
-before its own work; there are k terms, so that k = 1 is greedy.
+The thesis calls it linear, although choices are 0 or 1 and multiply queues. A request is charged the backlog in front
+of it, before its own work; there are k terms, so that k = 1 is greedy.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Requests that come one after the other.
+    """A sequence of requests.
 
     Attributes:
-        table: types and paths.
+        table: table of types and paths.
         kinds: type of each request.
-        gaps_ns: from each request to the next.
-        backlog_ns: of each resource, as the first one comes.
+        gaps_ns: time from each request to the next.
+        backlog_ns: backlog of each resource when the first one arrives.
 
     Raises:
         OfframpError: lengths that do not fit, or negative times.
@@ -67,7 +67,7 @@ def _search() -> Any:
 
 
 def enumerate_paths(program: Program) -> Solution:
-    """The best of all sequences; of equals the first. Time grows with paths to the power of k.
+    """The best of all sequences, the first among equals; the time grows with paths to the power of k.
 
     Raises:
         OfframpError: llvmlite is missing.
@@ -85,13 +85,13 @@ def enumerate_paths(program: Program) -> Solution:
 
 
 def _slack(table: Table) -> Times:
-    """Backlog that causes no delay, where a resource serves several requests at a time."""
+    """Backlog that delays no request, where a resource serves several at a time."""
     beyond: Times = table.load * (np.asarray(table.capacity) - 1)
     return beyond
 
 
 def solve(program: Program) -> Solution:
-    """The program by HiGHS; equal costs may come with other paths than :func:`enumerate_paths`.
+    """Solve the program with HiGHS; solutions of equal cost may differ from :func:`enumerate_paths`.
 
     Raises:
         OfframpError: the solver gives up.

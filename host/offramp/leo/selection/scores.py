@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rule minimises (specification section 3); ``tests/support/leo_selector.py`` says the same in plain Python.
+"""The quantity that each rule minimises (section 3); ``tests/support/leo_selector.py`` has it in plain Python.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -42,15 +42,15 @@ def draw(memory: SelectorState) -> int:
 
 @native
 def scaled(work: int, scale: int) -> int:
-    """Work by what a unit of it takes; no product leaves 64 bits."""
+    """Work times the time per unit of work, without overflowing 64 bits."""
     return (work >> 16) * scale + (((work & (UNIT - 1)) * scale) >> 16)
 
 
 @native
 def wait(memory: SelectorState, pair: int) -> int:
-    """The wait that the model expects on a path, in ps: that of its fullest queue.
+    """The wait in ps that the model predicts on a path: that of its fullest queue.
 
-    Requests leave a full queue one by one, so that they find none further on (recursions of tandem queues, max-plus).
+    Requests leave a full queue one by one, so they find no queue further on (max-plus recursions of tandem queues).
     """
     first = memory.first
     resources = memory.resource
@@ -66,7 +66,7 @@ def wait(memory: SelectorState, pair: int) -> int:
 
 @native
 def under_way(memory: SelectorState, pair: int) -> int:
-    """Work of all requests under way at the links and nodes of a path, in ps."""
+    """Work in ps of all requests under way at the links and nodes of a path."""
     resources = memory.resource
     pending = memory.pending
     scale = memory.scale
@@ -79,7 +79,7 @@ def under_way(memory: SelectorState, pair: int) -> int:
 
 @native
 def lateness(memory: SelectorState, path: int) -> int:
-    """How much later the oldest request under way is than the model, its usual error and the network explain, ps."""
+    """Excess age in ps of the oldest request under way over what the model, its usual error and the network explain."""
     oldest = memory.oldest[path]
     longest = memory.away[path]
     usual = PATIENCE * memory.miss_model
@@ -92,10 +92,10 @@ def lateness(memory: SelectorState, path: int) -> int:
 
 @inlined
 def _lookahead(memory: SelectorState, pair: int, path: int) -> float:
-    """T, the expected wait, and what the request will cost later ones at the resource where that is most.
+    """T, the predicted wait, and the request's cost to later ones at the resource where that is highest.
 
-    Where the model does not foretell waits clearly better than the work under way does, that work is the wait: it
-    counts what only answers tell, such as queues behind a jittering network or other tenants' requests.
+    Unless the model predicts waits clearly better than the work under way does, that work is taken as the wait: it
+    includes effects known only from answers, such as queues behind a jittering network or other tenants' requests.
 
     The cost is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
     D (V + D / 2): one step of policy iteration (Hyytia, Penttinen, Aalto 2012).
@@ -128,7 +128,7 @@ def _lookahead(memory: SelectorState, pair: int, path: int) -> float:
 
 @native
 def _whole(memory: SelectorState, policy: int, pair: int, path: int) -> int:
-    """The score of the rules that are integers."""
+    """The score of the rules with integer scores."""
     base = memory.base
     toll = memory.toll
     if policy == _OUTSTANDING:
@@ -154,7 +154,7 @@ def _whole(memory: SelectorState, policy: int, pair: int, path: int) -> int:
 
 @native
 def _cheapest(memory: SelectorState, kind: int, allowed: int) -> int:
-    """The allowed path of the smallest T."""
+    """The allowed path with the smallest T."""
     base = memory.base
     best = NONE
     for path in range(memory.paths):
@@ -167,7 +167,7 @@ def _cheapest(memory: SelectorState, kind: int, allowed: int) -> int:
 
 @native
 def _migrated(memory: SelectorState, kind: int, allowed: int) -> int:
-    """Where the last request was, if its end-to-end time was no longer than an idle path's; else the best other."""
+    """The last request's path if its end-to-end time was no longer than an idle path's; else the best other path."""
     last = memory.last
     stays = (allowed >> last) & 1 == 1 and memory.order > 1
     if stays and memory.late <= 0:
@@ -195,7 +195,7 @@ def _drawn(memory: SelectorState, kind: int, allowed: int, weighted: bool) -> in
 
 @native
 def _ahead(memory: SelectorState, kind: int, allowed: int) -> int:
-    """The path of the least cost, or one that has not been tried for so long that trying it costs next to nothing."""
+    """The path of least cost, or one untried for so long that trying it costs next to nothing."""
     paths = memory.paths
     used = memory.used
     chosen = NONE
@@ -221,7 +221,7 @@ def _ahead(memory: SelectorState, kind: int, allowed: int) -> int:
 
 @native
 def _outside(memory: SelectorState, kind: int, allowed: int) -> int:
-    """What another package's rule takes; where that may not be taken, the path of the smallest T."""
+    """The choice of another package's rule or, where it is not allowed, the path with the smallest T."""
     memory.asked_type = kind
     memory.asked_paths = allowed
     path = call_word(memory.rule, int(memory))
@@ -232,7 +232,7 @@ def _outside(memory: SelectorState, kind: int, allowed: int) -> int:
 
 @native
 def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
-    """The path that the rule takes among ``allowed``, a bit for each, not 0."""
+    """The rule's choice among the paths ``allowed``, one bit each, not 0."""
     policy = memory.policy
     paths = memory.paths
     chosen = NONE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The selector of the runtime, frozen for those who build on it.
+"""The selector of the runtime; its interface is stable.
 
 A request has a number in ``range(rows)``, such as its row of the request state table, from :meth:`Selector.choose` to
 :meth:`Selector.finished`; the selector keeps its path, type, key and what it expected under that number::
@@ -9,10 +9,10 @@ A request has a number in ``range(rows)``, such as its row of the request state 
     for row, path in selector.finished(row, jct_ns, e2e_ns, now_ns):
         ...                                                   # requests that were held: send them now
 
-``choose`` answers HOLD where a request of the same key is under way on a path that this type may not take, where others
-wait for that key, or where all paths of the type are down. The selector keeps those in order, and whichever call makes
-room returns them with their paths. A path that fails: ``set_down({path}, now)``, then ``reroute(row, now)`` for each of
-its requests in the order in which they came. A selector belongs to one thread.
+``choose`` returns HOLD if a request of the same key is under way on a path that this type may not take, if others wait
+for that key, or if all paths of the type are down. The selector keeps those in order, and the call that makes room
+returns them with their paths. When a path fails, call ``set_down({path}, now)``, then ``reroute(row, now)`` for each of
+its requests in the order of their arrival. A selector belongs to one thread.
 
 In compiled code call :func:`offramp.leo.selection.kernel.choose` and its neighbours on :attr:`Selector.memory`, which
 holds offsets only and may lie in shared memory.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOLD: Final = at.HOLD
-"""Not now: the selector starts the request when it can."""
+"""Not now: the selector starts the request later."""
 ROWS: Final = 4096
 
 
@@ -55,10 +55,10 @@ class Selector:
 
     Args:
         table: types and paths; their indices are the numbers below.
-        policy: the rule.
-        rows: requests that may be known at a time.
-        seed: of the rules that draw.
-        tolerance: how clocks and the network are allowed for.
+        policy: the rule that chooses.
+        rows: most requests at a time.
+        seed: seed of the rules that draw random numbers.
+        tolerance: tolerances for clocks and the network.
 
     Raises:
         OfframpError: no rows, or llvmlite is missing.
@@ -77,7 +77,7 @@ class Selector:
             raise OfframpError(f"selector: {rows} rows, expected at least 1")
         self.table, self.policy = table, policy
         self.memory = at.make_memory(table, policy, rows, seed, tolerance or at.Tolerance())
-        """Its whole state (:mod:`offramp.leo.selection.layout`)."""
+        """The complete state (:mod:`offramp.leo.selection.layout`)."""
         self._address = self.memory.ctypes.data
         functions = _functions()
         self._choose, self._finished = functions["choose"], functions["finished"]
@@ -103,7 +103,7 @@ class Selector:
         return path
 
     def choose_many(self, rows: npt.ArrayLike, kinds: npt.ArrayLike, keys: npt.ArrayLike, now_ns: int) -> at.Memory:
-        """Paths of requests that come at one time, in order; keys of types without a dependency do not count.
+        """Paths of requests that arrive at one time, in order; keys of types without a dependency are ignored.
 
         Raises:
             OfframpError: as :meth:`choose`; those before the faulty one are under way.
@@ -119,7 +119,7 @@ class Selector:
         return paths
 
     def finished(self, row: int, jct_ns: int, e2e_ns: int, now_ns: int) -> Sequence[tuple[int, int]]:
-        """A request has ended with these times, or is given up (``jct_ns`` below 0).
+        """End a request with these times, or give it up (``jct_ns`` below 0).
 
         Returns:
             Row and path of the requests that were held and are under way now.
@@ -142,7 +142,7 @@ class Selector:
         return path
 
     def set_down(self, paths: Collection[int], now_ns: int) -> Sequence[tuple[int, int]]:
-        """Take none of these paths any more, and all others again; returns as :meth:`finished` does.
+        """Close these paths and open all others; returns the same as :meth:`finished`.
 
         Raises:
             OfframpError: no such path.
@@ -154,18 +154,18 @@ class Selector:
         return self._started(0, self._down(self._address, down, now_ns * at.PS))
 
     def path_of(self, row: int) -> int | None:
-        """Where a request is under way; HOLD if it waits, None if the row is free."""
+        """Path of a request under way; HOLD if it waits, None if the row is free."""
         path = int(self._row_paths()[row])
         return None if path == at.IDLE else path
 
     @property
     def outstanding(self) -> at.Memory:
-        """Requests under way on each path."""
+        """Number of requests under way on each path."""
         return self._section(at.SelectorState.count, len(self.table.paths)).copy()
 
     @property
     def completed(self) -> at.Memory:
-        """Requests that have ended on each path."""
+        """Number of requests that have ended on each path."""
         return self._section(at.SelectorState.done, len(self.table.paths)).copy()
 
     @property
@@ -175,12 +175,12 @@ class Selector:
 
     @property
     def backlog_ns(self) -> npt.NDArray[np.float64]:
-        """Work that is expected to be left at each resource."""
+        """Estimated work left at each resource, in ns."""
         return self._section(at.SelectorState.backlog, len(self.table.resources)) / at.PS
 
     @property
     def scale(self) -> npt.NDArray[np.float64]:
-        """What a unit of each resource's work has turned out to take, 1 for what the table says."""
+        """Learned time of each resource's unit of work, relative to the table's."""
         return self._section(at.SelectorState.scale, len(self.table.resources)) / at.UNIT
 
     def _row_paths(self) -> at.Memory:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request meets on a path, one after the other; tables of T and tolls follow from it."""
+"""The steps of a request on a path; tables of T and tolls follow from them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DELAY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stay.
+    """One step of a request on a path.
 
     Attributes:
         resource: its index; DELAY for time that nobody shares, NETWORK for a crossing of the network.
-        time_ns: how long; of a network crossing, the part of the request's network time, 1 for all of it.
-        what: for people.
+        time_ns: duration; for a network crossing, the fraction of the request's network time.
+        what: description for users.
     """
 
     resource: int
@@ -35,10 +35,10 @@ class Routes:
     """All steps of all types on all paths.
 
     Attributes:
-        types, paths, resources: names.
-        steps: by type and path; None where the type may not take the path.
-        dependency: of each type.
-        capacity: of each resource.
+        types, paths, resources: their names.
+        steps: steps by type and path; None where the type may not take the path.
+        dependency: dependency of each type.
+        capacity: capacity of each resource.
         reads: types that only read (:class:`offramp.leo.selection.Table`).
     """
 
@@ -67,7 +67,7 @@ class Routes:
 
     @classmethod
     def of(cls, table: Table) -> Routes:
-        """Each path's resources, then a delay up to T, then the network (specification section 12)."""
+        """Routes from a table: each path's resources, then a delay up to T, then the network (section 12)."""
         steps = []
         for i in range(len(table.types)):
             row: list[list[Step] | None] = []
@@ -83,7 +83,7 @@ class Routes:
         return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity, table.reads)
 
     def restricted(self, allowed: Mapping[str, Collection[str]]) -> Routes:
-        """The routes, where each of these types may take these paths only.
+        """The routes with these types restricted to these paths.
 
         Raises:
             OfframpError: a type is left without a path.

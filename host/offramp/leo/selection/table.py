@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known beforehand of every request type on every path: T and tolls (specification sections 2 and 3)."""
+"""What is known in advance of every request type on every path: T and tolls (specification sections 2 and 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_NS: Final = 1e12
 
 
 class Dependency(StrEnum):
-    """Requests of one address, or of one message, that are under way at a time go the same path, in order."""
+    """Dependency of a type: requests of one address, or of one message, under way together take one path, in order."""
 
     NONE = "NONE"
     ADDR = "ADDR"
@@ -26,7 +26,7 @@ class Dependency(StrEnum):
 
     @property
     def code(self) -> int:
-        """0 for none; keys of different kinds never meet."""
+        """Code of the dependency, 0 for none; keys of different kinds never meet."""
         return list(Dependency).index(self)
 
 
@@ -35,11 +35,11 @@ class Table:
     """Types, paths and resources (links and nodes); a path may be a dataflow of several round trips.
 
     Attributes:
-        types, paths, resources: their names; indices are what the selector speaks.
+        types, paths, resources: their names; the selector uses their indices.
         base: ``(types, paths)``, T in ns with empty queues; NaN where the type may not take the path.
         load: ``(types, paths, resources)``, ns that a request keeps each resource busy, over its capacity.
-        dependency: of each type.
-        capacity: of each resource, how many requests it serves at a time.
+        dependency: dependency of each type.
+        capacity: number of requests that each resource serves at a time.
         reads: types whose requests change nothing: those of one key need no order among themselves. None by default,
             as in the thesis.
     """
@@ -74,7 +74,7 @@ class Table:
 
     @classmethod
     def disjoint(cls, base: Any, toll: Any, **fields: Any) -> Table:
-        """Paths that share nothing, each a server: ``base`` and ``toll`` in ns, ``(paths,)`` or ``(types, paths)``."""
+        """A table of paths that share nothing, each a server; ``base`` and ``toll``: ns by path or by type and path."""
         times, tolls = (np.atleast_2d(np.asarray(a, np.float64)) for a in (base, toll))
         if times.shape != tolls.shape:
             raise OfframpError("table: expected as many tolls as times")
@@ -93,7 +93,7 @@ class Table:
 
     @property
     def allowed(self) -> npt.NDArray[np.bool_]:
-        """``(types, paths)``: which a type may take."""
+        """``(types, paths)``: whether a type may take a path."""
         return ~np.isnan(self.base)
 
     @property

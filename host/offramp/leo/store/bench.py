@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store under load, beside redis and memcached: the same requests, in turn, in one run."""
+"""The store under load, compared with redis and memcached: the same requests, alternating, in one run."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ PEERS: Final = ("redis-server", "memcached")
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is asked, and how often."""
+    """Workloads of the benchmark and how often each is measured."""
 
     workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeatable", choices=MIXES, group="Load")] = ("B",)
-    depth: Annotated[tuple[int, ...], Field("Requests under way; repeatable", least=1, most=65536)] = (1, 16, 64, 256)
+    depth: Annotated[tuple[int, ...], Field("Outstanding requests; repeatable", least=1, most=65536)] = (1, 16, 64, 256)
     clients: Annotated[int, Field("Connections; the depth is shared among them", least=1, most=1000)] = 1
     records: Annotated[int, Field("Keys", least=1000, most=50_000_000)] = 100_000
     value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 1.0
-    rounds: Annotated[int, Field("Rounds of all measurements, in turn", least=1)] = 5
-    take: Annotated[
-        str, Field("Which of the rounds counts", choices={"median": "", "best": "where other work disturbs"})
-    ] = "median"
-    busy: Annotated[int, Field("Processes beside that compute all the time", least=0, most=64)] = 0
-    peers: Annotated[bool, Field("Measure the machine's redis and memcached beside it")] = False
-    redis_benchmark: Annotated[bool, Field("Ask with redis-benchmark, too: 50 clients, SET and GET")] = False
+    rounds: Annotated[int, Field("How often all are measured, in turns", least=1)] = 5
+    take: Annotated[str, Field("Round that counts", choices={"median": "", "best": "where other work disturbs"})] = (
+        "median"
+    )
+    busy: Annotated[int, Field("Busy processes that run beside it", least=0, most=64)] = 0
+    peers: Annotated[bool, Field("Also measure the machine's redis and memcached")] = False
+    redis_benchmark: Annotated[bool, Field("Also measure with redis-benchmark: 50 clients, SET and GET")] = False
     seed: Annotated[int, Field("Random seed", least=0)] = 1
 
     def __post_init__(self) -> None:
@@ -56,13 +56,13 @@ class BenchSettings:
 
 
 class Measured(NamedTuple):
-    """A measurement.
+    """Results of one measurement.
 
     Attributes:
         rate: requests per second.
         per_processor_s: requests per second of the server's processor time.
-        median_us, p99_us: from when a request is written until its answer is read, microseconds.
-        wrong: answers that were errors or not what was stored.
+        median_us, p99_us: microseconds from the write of a request until its answer is read.
+        wrong: number of answers that were errors or not what was stored.
     """
 
     rate: float
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Each number is that of the median or of the best of a contender's rounds; ``wrong`` is the sum."""
+    """Results of a contender: medians or bests of its rounds, and the sum of ``wrong``."""
 
     workload: str
     depth: int
@@ -85,8 +85,8 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
     """Measure all contenders in all workloads and depths.
 
     Args:
-        settings: what is asked.
-        show: is told what comes next.
+        settings: settings of the benchmark.
+        show: called with a description of the next measurement.
 
     Raises:
         OfframpError: a peer is not installed, or a server does not answer.
@@ -117,7 +117,7 @@ def run(settings: BenchSettings, show: Callable[[str], object] = lambda _: None)
 
 
 def ratios(rows: Iterable[Row]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
-    """For each row of the store, its numbers over the best peer's: rates above 1 and times below 1 are better."""
+    """Ratios of each of the store's rows to the best peer's: rates above 1 and times below 1 are better."""
     rows = list(rows)
     for row in rows:
         beside = [r.measured for r in rows if r[:2] == row[:2] and not r.name.startswith("LEO")]
@@ -166,7 +166,7 @@ def _measure(settings: BenchSettings, one: Contender, workload: str, depth: int)
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
-    """So many processes that compute until the block ends."""
+    """Run ``count`` processes that compute until the block ends."""
     processes = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield

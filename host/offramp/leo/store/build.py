@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where libofframp is, built from its sources when it is first needed."""
+"""The folder of libofframp, which is built from its sources when first needed."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def source_root() -> Path:
 
 
 def missing() -> list[str]:
-    """Debian packages that a build lacks."""
+    """Debian packages that a build needs and the machine lacks."""
     return missing_tools()
 
 
 def cache_folder(variant: str = "release") -> Path:
-    """Where a build of these sources is kept."""
+    """Folder in which a build of these sources is kept."""
     return kept_folder("store", source_root(), variant)
 
 
 def build(folder: Path | None = None, options: tuple[str, ...] = ()) -> Path:
-    """Build the library unless that is done; the folder with it.
+    """Build the library unless it is built already; returns the folder with it.
 
     Args:
-        folder: of the build; by default one in the user's cache, by the sources' contents.
-        options: for CMake.
+        folder: folder of the build; by default one in the user's cache, named by the sources' contents.
+        options: options for CMake.
 
     Raises:
-        OfframpError: something needed is missing, naming the package, or it does not build.
+        OfframpError: a needed package is missing (the message names it), or the build fails.
     """
     require_tools("libofframp")
     if folder is None:
@@ -52,7 +52,7 @@ def build(folder: Path | None = None, options: tuple[str, ...] = ()) -> Path:
 
 
 def built(name: str, folder: Path | None = None) -> Path:
-    """A file of the build, built if it is not there.
+    """Path of a file of the build, which is built if it does not exist.
 
     Raises:
         OfframpError: as :func:`build`; or the one in the cache is not this user's alone to write.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of a store, over libofframp: with threads (:class:`Client`) or asyncio (:class:`AsyncClient`).
 
-All methods take many keys at once: a batch travels together and costs one call of the library. Keys and values are
+All methods take many keys at once: a batch is sent together in one call of the library. Keys and values are
 bytes.
 """
 
@@ -23,7 +23,7 @@ from offramp_base.listening import Token, connect
 _ANSWER: Final = np.dtype(
     [("tag", "<u8"), ("status", "<i4"), ("reserved", "<i4"), ("number", "<i8"), ("value", "<u8"), ("length", "<u8")]
 )
-"""The structure ``offramp_answer``."""
+"""Record layout of ``offramp_answer``."""
 _MISSING, _ERROR, _ARRAY = 1, 3, 4
 _ROOM: Final = 1024
 Answer = tuple[int, int, bytes]
@@ -32,18 +32,18 @@ T = TypeVar("T")
 
 
 class StoreError(OfframpError):
-    """The store refuses a request: what it says."""
+    """The store's refusal of a request, in its own words."""
 
 
 class Connection:
-    """A connection on which commands are sent as they are, and their answers; belongs to one thread.
+    """A connection on which commands are sent unchanged, and their answers received; belongs to one thread.
 
     Args:
-        address: of the store's ``--listen``.
-        token: that both sides prove.
+        address: address of the store's ``--listen``.
+        token: token that both sides prove.
 
     Raises:
-        OfframpError: the store is not there, or, later, it is gone.
+        OfframpError: the store cannot be reached or, later, is gone.
     """
 
     def __init__(self, address: str, token: Token | None) -> None:
@@ -58,12 +58,12 @@ class Connection:
         self._at = ctypes.c_void_p(self._room.ctypes.data)
 
     def submit(self, commands: bytes, count: int) -> None:
-        """Send ``count`` commands of redis' protocol."""
+        """Send ``count`` commands of the redis protocol."""
         if self._lib.offramp_submit_encoded(self._client, commands, len(commands), count, 0, self._why) != 0:
             raise OfframpError(said(self._why))
 
     def poll(self) -> list[Answer]:
-        """Answers that have come."""
+        """Answers that have arrived."""
         count = self._lib.offramp_poll(self._client, self._at, _ROOM, self._why)
         if count < 0:
             raise OfframpError(said(self._why))
@@ -81,7 +81,7 @@ class Connection:
         ]
 
     def wait(self, timeout_ms: int) -> bool:
-        """Whether answers came in time."""
+        """Wait for answers; returns whether any came in time."""
         found = self._lib.offramp_wait(self._client, timeout_ms, self._why)
         if found < 0:
             raise OfframpError(said(self._why))
@@ -89,12 +89,12 @@ class Connection:
 
     @property
     def descriptor(self) -> int:
-        """File descriptor of the connection, for an event loop."""
+        """File descriptor for an event loop."""
         return int(self._lib.offramp_descriptor(self._client))
 
     @property
     def open(self) -> bool:
-        """Whether the connection is open."""
+        """Whether it is open."""
         return bool(self._client)
 
     @property
@@ -103,7 +103,7 @@ class Connection:
         return bool(self._lib.offramp_unsent(self._client))
 
     def close(self) -> None:
-        """Close it; twice does no harm."""
+        """Close the connection; a second call does nothing."""
         if self._client:
             self._lib.offramp_close(self._client)
             self._client = ctypes.c_void_p()
@@ -115,7 +115,7 @@ def encode_get(keys: Sequence[bytes]) -> bytes:
 
 
 def encode_set(items: Iterable[tuple[bytes, bytes]], expiry_ms: int) -> bytes:
-    """A SET for each key and value; 0: forever."""
+    """A SET for each key and value; an expiry of 0 means never."""
     if expiry_ms:
         end = b"$2\r\nPX\r\n$%d\r\n%d\r\n" % (len(str(expiry_ms)), expiry_ms)
         return b"".join(
@@ -142,7 +142,7 @@ def encode_info() -> bytes:
 
 
 def versioned(answer: Answer) -> tuple[int, bytes | None]:
-    """Version and value that a GETVER found, None where there is none; the version that a SETVER made.
+    """Version and value of a GETVER, the value None if there is no such key; for a SETVER, the new version.
 
     Raises:
         StoreError: the store refuses.
@@ -195,13 +195,14 @@ class Client:
     """A connection of one thread; a context manager.
 
     Args:
-        address: of the store's ``--listen``: ``HOST:PORT`` or ``unix:PATH``.
-        token: that both sides prove; None where the store asks for none.
-        timeout_s: how long answers may take.
+        address: address of the store's ``--listen``: ``HOST:PORT`` or ``unix:PATH``.
+        token: token that both sides prove; None if the store asks for none.
+        timeout_s: seconds that answers may take.
 
     Raises:
-        OfframpError: the store is not there, has another token, or, later, is gone: it says how many requests have no
-            answer. A method that raises :exc:`StoreError` has done those of its requests that the store did not refuse.
+        OfframpError: the store cannot be reached, has another token or, later, is gone; the message says how many
+            requests have no answer. When a method raises :exc:`StoreError`, those of its requests that the store did
+            not refuse are done.
     """
 
     def __init__(self, address: str, token: Token | None = None, *, timeout_s: float = 10.0) -> None:
@@ -223,19 +224,19 @@ class Client:
         _nothing(self._ask(encode_set(items.items(), expiry_ms), len(items)))
 
     def delete(self, keys: Sequence[bytes]) -> list[bool]:
-        """Whether each key was there; none is afterwards."""
+        """Delete the keys; returns whether each was there."""
         return _done(self._ask(encode_delete(keys), len(keys)))
 
     def add(self, keys: Sequence[bytes], amount: int = 1) -> list[int]:
-        """Add to the number at each key, 0 where there is none; the sums."""
+        """Add to the number at each key, 0 where there is none; returns the sums."""
         return _numbers(self._ask(_add(keys, amount), len(keys)))
 
     def compare_and_set(self, items: Sequence[tuple[bytes, bytes, bytes]]) -> list[bool]:
-        """For each key, expected and new value: whether the value was what was expected, and is the new one now."""
+        """Replace each key's value if it is the expected one (key, expected, new); returns whether it was replaced."""
         return _done(self._ask(_compare_and_set(items), len(items)))
 
     def close(self) -> None:
-        """Close the connection; twice does no harm."""
+        """Close the connection; a second call does nothing."""
         self._link.close()
 
     def _ask(self, commands: bytes, count: int) -> list[Answer]:
@@ -250,7 +251,7 @@ class Client:
 
 
 class AsyncClient:
-    """A client for asyncio: any number of tasks may have batches under way; made by :meth:`open`."""
+    """The same client for asyncio: any number of tasks may have batches under way; created by :meth:`open`."""
 
     def __init__(self, link: Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._link, self._loop = link, loop
@@ -295,7 +296,7 @@ class AsyncClient:
         return await self._ask(_compare_and_set(items), len(items), _done)
 
     def close(self) -> None:
-        """Close the connection; requests that wait fail."""
+        """Close the connection; waiting tasks get an error."""
         self._fail(OfframpError("the connection was closed"))
 
     async def _ask(self, commands: bytes, count: int, read: Callable[[list[Answer]], T]) -> T:

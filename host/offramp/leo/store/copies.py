@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of the store's values that are asked for most, and where they are: in the index of every device.
+"""Copies of the store's most requested values, and their places, which are in the index of every device.
 
-The store's own processor has all keys. A device has an index of the copies; what it finds there is read from the host's
-memory (:mod:`offramp.leo.native.copies`), everything else from the store. The copies are a guard of their keys
-(:mod:`offramp.leo.store.guard`): a change is in the copy before anybody hears of it.
+The store's own processor has all keys. A device has an index of the copies; values that it finds there are read from
+the host's memory (:mod:`offramp.leo.native.copies`), all others from the store. The copies are a guard of their keys
+(:mod:`offramp.leo.store.guard`): a change is in the copy before any client learns of it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from offramp_base.errors import OfframpError
 Words = npt.NDArray[np.int64]
 KEY_BYTES: Final = 8
 _PERIOD_S: Final = 0.02
-"""Seconds between two looks at which keys are requested most."""
+"""Seconds between two looks at which keys are requested."""
 _AT_ONCE: Final = 256
-"""Keys that come in at such a look."""
+"""Most keys that are added per look."""
 _AWAY_S: Final = 0.1
 """Seconds between two attempts to reach a store that is gone."""
 _OFTEN: Final = 2
-"""How often a key without a copy is asked for before it takes the place of the oldest copy."""
+"""Requests for a key without a copy before it replaces the oldest copy."""
 
 
 class Copies:
-    """The copies in a host's memory; one thread's. Call it again and again: it does what there is to do.
+    """The copies in a host's memory; belongs to one thread. Each call does the work that is due.
 
     Args:
-        memory: of the host; copies lie in its first ``first + count * COPY_BYTES`` bytes.
-        first: bytes that are left alone; address 0 is nowhere.
-        count: of copies.
-        indexes: of the host's processor and of each device.
-        asked: how often the store was asked for a key; emptied here.
+        memory: memory of the host; copies lie in its first ``first + count * COPY_BYTES`` bytes.
+        first: bytes at the beginning that are left alone; address 0 means that there is no copy.
+        count: number of copies.
+        indexes: indexes of the host's processor and of each device.
+        asked: number of requests to the store for each key; emptied here.
         guard: connects to the store.
     """
 
@@ -70,7 +70,7 @@ class Copies:
         return frozenset(self._held)
 
     def __call__(self) -> bool:
-        """Whether there was anything to do."""
+        """Do the work that is due; returns whether there was any."""
         if self._guard is None and not self._reach():
             return False
         assert self._guard is not None
@@ -83,7 +83,7 @@ class Copies:
             return True
 
     def close(self) -> None:
-        """Serve nothing any more, as changes are no longer reported."""
+        """Remove all copies from the indexes, since changes are no longer reported."""
         for key in list(self._held):
             self._drop(key)
         self._coming.clear()
@@ -124,7 +124,7 @@ class Copies:
                 self._write(self._held[event.key], event.key, event.value)
 
     def _choose(self) -> bool:
-        """Have copies of what is asked for most and has none, at the cost of the oldest."""
+        """Make copies of the most requested keys that have none, replacing the oldest."""
         assert self._guard is not None
         now = time.monotonic()
         if not self._asked or now - self._looked_at < _PERIOD_S:

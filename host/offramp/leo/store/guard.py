@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a store that are served elsewhere as well: who serves them hears of each change, and says when it has it.
+"""Keys of a store that are served elsewhere as well; whoever serves them learns of each change and acknowledges it.
 
-No answer of the store that may have seen a change leaves before :meth:`Guard.release`, so that nobody is told an older
-value elsewhere than somebody was told here (docs/store.md).
+No answer of the store that may reflect a change leaves before :meth:`Guard.release`, so that nobody reads an older
+value elsewhere than somebody has read here (docs/store.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Item = int | bytes | None | OfframpError | list["_Item"]
 
 
 class Guarded(NamedTuple):
-    """A key that is guarded from now on, with its value; without, it cannot be, and is not."""
+    """A key that is guarded from now on, with its value; without a value, it cannot be guarded."""
 
     key: bytes
     version: int
@@ -31,10 +31,10 @@ class Changed(NamedTuple):
     """A change of a guarded key.
 
     Attributes:
-        number: for :meth:`Guard.release`.
-        key: None: every key is gone.
-        version: of the value.
-        value: None where the key is gone, or has become one that cannot be served elsewhere.
+        number: argument for :meth:`Guard.release`.
+        key: the key; None: every key is gone.
+        version: version of the value.
+        value: the value; None if the key is gone or can no longer be served elsewhere.
     """
 
     number: int
@@ -44,14 +44,14 @@ class Changed(NamedTuple):
 
 
 class Guard:
-    """A connection that guards keys; belongs to one thread. When it ends, nothing waits for it any more.
+    """A connection that guards keys; belongs to one thread. When it closes, nothing waits for it any more.
 
     Args:
-        address: of the store's ``--listen``.
-        token: that both sides prove.
+        address: address of the store's ``--listen``.
+        token: token that both sides prove.
 
     Raises:
-        OfframpError: the store is not there, or, later, it is gone or refuses.
+        OfframpError: the store cannot be reached or, later, is gone or refuses.
     """
 
     def __init__(self, address: str, token: Token | None = None) -> None:
@@ -75,18 +75,18 @@ class Guard:
         self._send([(b"GUARD", key) for key in keys])
 
     def remove(self, keys: Iterable[bytes]) -> None:
-        """Guard these keys no longer. Changes that were told have to be released all the same."""
+        """Stop guarding these keys; changes that were reported must still be released."""
         self._send([(b"UNGUARD", key) for key in keys])
 
     def release(self, number: int) -> None:
-        """Say that all changes up to this one are served."""
+        """Acknowledge that all changes up to this one are served."""
         self._send([(b"RELEASE", b"%d" % number)])
 
     def poll(self) -> list[Guarded | Changed]:
-        """What has come, in its order; does not wait.
+        """Guards and changes that have arrived, in order, without waiting.
 
         Raises:
-            OfframpError: the store is gone, or refuses to have a key guarded.
+            OfframpError: the store is gone, or refuses to guard a key.
         """
         self._flush()
         self._receive()
@@ -100,11 +100,11 @@ class Guard:
         return found
 
     def fileno(self) -> int:
-        """The socket, for ``select``."""
+        """Descriptor of the socket, for ``select``."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Leave; nothing waits for this guard any more."""
+        """Close the connection; nothing waits for this guard any more."""
         self._socket.close()
 
     def _send(self, commands: list[tuple[bytes, bytes]]) -> None:
@@ -114,7 +114,7 @@ class Guard:
         self._flush()
 
     def _flush(self) -> None:
-        """Send what the connection takes now; the rest goes with the next call."""
+        """Send what the connection accepts now; the rest follows with the next call."""
         while self._out:
             try:
                 self._out = self._out[self._socket.send(self._out) :]
@@ -159,7 +159,7 @@ def _bytes(item: _Item) -> bytes | None:
 
 
 def _parse(text: bytes, at: int) -> tuple[_Item, int, bool] | None:
-    """The item of redis' protocol at ``at``, where the next one begins, and whether it is a push; None: not whole."""
+    """Parse the redis-protocol item at ``at``: item, offset of the next, whether it is a push; None if incomplete."""
     end = text.find(b"\r\n", at)
     if end < 0:
         return None

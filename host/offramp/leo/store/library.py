@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libofframp's C interface for Python: its structures and functions, as ``offramp.h`` has them."""
+"""libofframp's C interface for Python: its structures and functions, as declared in ``offramp.h``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ServerSettings(ctypes.Structure):
 
 @cache
 def library() -> Any:
-    """The library, built and loaded when it is first needed.
+    """The library, built and loaded when first needed.
 
     Raises:
         OfframpError: it cannot be built or loaded, or has another interface.
@@ -68,10 +68,10 @@ def library() -> Any:
 
 
 def reason() -> Any:
-    """Room for the line in which a function says what went wrong."""
+    """Buffer for the line in which a function reports an error."""
     return ctypes.create_string_buffer(WHY_BYTES)
 
 
 def said(why: Any) -> str:
-    """The line of an error in the library."""
+    """The line in such a buffer."""
     return str(why.value.decode(errors="replace"))

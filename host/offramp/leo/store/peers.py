@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers to measure the store beside: the machine's redis and memcached, each on a free port of loopback."""
+"""Servers with which the store is compared: the machine's redis and memcached, each on a free loopback port."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Contender(NamedTuple):
     """A server under load.
 
     Attributes:
-        name: for tables.
-        address: HOST:PORT.
-        dialect: ``resp`` or ``memcached``.
-        pid: of its process.
+        name: name in tables.
+        address: its address, HOST:PORT.
+        dialect: its protocol, ``resp`` or ``memcached``.
+        pid: id of its process.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Contender(NamedTuple):
 
 
 def free_port() -> int:
-    """A free port of loopback."""
+    """A free loopback port."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
@@ -46,7 +46,7 @@ def free_port() -> int:
 
 @contextmanager
 def running_store(spin_us: int = 50) -> Iterator[list[Contender]]:
-    """A store that keeps nothing, once for each of its protocols."""
+    """A store without persistence, once for each of its protocols."""
     settings = StoreSettings(listen="", resp="127.0.0.1:0", memcached="127.0.0.1:0", spin_us=spin_us)
     with StoreProcess(settings) as store:
         yield [
@@ -57,7 +57,7 @@ def running_store(spin_us: int = 50) -> Iterator[list[Contender]]:
 
 @contextmanager
 def running_peer(program: str) -> Iterator[Contender]:
-    """The machine's ``redis-server`` or ``memcached``, without a disk.
+    """The machine's ``redis-server`` or ``memcached``, without persistence.
 
     Raises:
         OfframpError: it is not installed, or does not listen.

@@ -30,16 +30,16 @@ class StoreProcess:
     """A store that ends with this process, however that ends; a context manager.
 
     Args:
-        settings: of the store.
-        token: that its clients prove.
-        launcher: command that starts it, such as ``ip netns exec NAME``.
+        settings: settings of the store.
+        token: token that its clients prove.
+        launcher: command prefix that starts it, such as ``ip netns exec NAME``.
 
     Attributes:
-        addresses: where it listens, by protocol.
-        found: what it had when it was opened: keys, records, torn bytes.
+        addresses: addresses at which it listens, by protocol.
+        found: contents when it was opened: keys, records, torn bytes.
 
     Raises:
-        OfframpError: it does not start, with what it said.
+        OfframpError: it does not start; the message is its own.
     """
 
     def __init__(self, settings: StoreSettings, token: Token | None = None, launcher: Sequence[str] = ()) -> None:
@@ -62,10 +62,10 @@ class StoreProcess:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it, also again after it was killed.
+        """Start it, or restart it after it was killed.
 
         Raises:
-            OfframpError: it does not start, with what it said.
+            OfframpError: it does not start; the message is its own.
         """
         built(LIBRARY)  # which may take longer than a start
         command = [*self._launcher, sys.executable, "-m", __name__]
@@ -95,7 +95,7 @@ class StoreProcess:
         return str(path)
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """End it like ``kill -9``."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -106,7 +106,7 @@ class StoreProcess:
         os.kill(self.pid, number)
 
     def processor_s(self) -> float:
-        """Processor time that it has used, seconds."""
+        """Processor time that it has used, in seconds."""
         return processor_s(self.pid)
 
     def close(self) -> None:

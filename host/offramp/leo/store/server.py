@@ -16,23 +16,23 @@ from offramp_base.listening import Access, Address, Limits, Listener, Token, par
 from offramp_base.listening.sockets import BACKLOG, bind
 
 PROTOCOL: Final = "LEO store"
-"""Name of what is spoken behind the handshake: redis' protocol."""
+"""Name of the protocol that follows the handshake: the redis protocol."""
 _RESP, _MEMCACHED = 0, 1
 _LOOK_S: Final = 1.0
 
 
 def password_of(token: Token) -> str:
-    """The password that clients of redis' and memcached's protocols show: made of the token, which it does not tell."""
+    """Password for clients of the redis and memcached protocols: derived from the token, which it does not reveal."""
     return token.proof("client", b"LEO store's password").hex()
 
 
 class Found(NamedTuple):
-    """What a store had when it was opened.
+    """Contents of a store when it was opened.
 
     Attributes:
-        keys: in the store.
-        records: of snapshot and logs that were read.
-        torn: bytes at the end of the log that a crash had left incomplete, cut off.
+        keys: number of keys in the store.
+        records: number of records read from snapshot and logs.
+        torn: bytes at the end of the log that a crash had left incomplete, and that were cut off.
     """
 
     keys: int
@@ -44,15 +44,15 @@ class StoreServer:
     """A store that serves in a thread of this process, without Python's lock; a context manager.
 
     Args:
-        settings: where it listens and what it keeps.
-        token: that clients prove; None: those of this machine prove nothing.
+        settings: addresses at which it listens, and what it keeps.
+        token: token that clients prove; None: clients of this machine need no proof.
 
     Attributes:
-        addresses: where it listens: ``listen``, ``resp``, ``memcached``.
-        found: what it had.
+        addresses: addresses at which it listens, by ``listen``, ``resp``, ``memcached``.
+        found: contents when it was opened.
 
     Raises:
-        OfframpError: an address cannot be had or served, or the folder is damaged or in use.
+        OfframpError: an address is not available or must not be served, or the folder is damaged or in use.
     """
 
     def __init__(self, settings: StoreSettings, token: Token | None = None) -> None:
@@ -98,11 +98,11 @@ class StoreServer:
                     self._lib.offramp_server_adopt(self._server, greeting.accept({}).detach(), _RESP)
 
     def stop(self) -> None:
-        """Let :meth:`welcome` return."""
+        """Make :meth:`welcome` return."""
         self._stopping.set()
 
     def close(self) -> None:
-        """End it: what was acknowledged is on disk."""
+        """Stop the store; everything acknowledged is on disk."""
         self.stop()
         self._lib.offramp_server_stop(self._server)
         if self._thread.is_alive():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store is told when it starts."""
+"""Settings of a store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYNC: Final = {
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Where a store listens, what it keeps, and how much it takes."""
+    """Addresses at which a store listens, what it keeps, and its limits."""
 
     listen: Annotated[
         str,
@@ -32,19 +32,19 @@ class StoreSettings:
     ] = "127.0.0.1:7878"
     resp: Annotated[str, Field("Address for clients of redis' protocol (RESP2 and RESP3); empty: none")] = ""
     memcached: Annotated[str, Field("Address for clients of memcached's text and meta protocol; empty: none")] = ""
-    insecure: Annotated[bool, Field("Serve other machines although clients do not authenticate")] = False
+    insecure: Annotated[bool, Field("Serve other machines although no client authenticates")] = False
     folder: Annotated[
-        Path | None, Field("Folder of log and snapshots; without it nothing is kept", group="Disk", filled=True)
+        Path | None, Field("Folder of log and snapshots; without, nothing is kept", group="Disk", filled=True)
     ] = None
     sync: Annotated[str, Field("When the log is synced", choices=SYNC)] = "everysec"
-    cut: Annotated[bool, Field("Give up what a damaged log has behind the damage")] = False
+    cut: Annotated[bool, Field("Give up everything that a damaged log has after the damage")] = False
     memory: Annotated[
         int, Field("Memory for keys, values and table; 0: no limit", unit=BYTES, least=0, group="Limits")
     ] = 0
     value_bytes: Annotated[int, Field("Size of the longest value", unit=BYTES, least=64, most=8 << 20)] = 1 << 20
-    connections: Annotated[int, Field("Most connections at a time", least=1, most=1_000_000)] = 10_000
+    connections: Annotated[int, Field("Connections at a time", least=1, most=1_000_000)] = 10_000
     spin_us: Annotated[
-        int, Field("Longest look for work before it sleeps, where looking pays; 0: never", least=0, most=1000)
+        int, Field("Longest polling for work before it sleeps, where polling pays; 0: never", least=0, most=1000)
     ] = 50
 
     def __post_init__(self) -> None:

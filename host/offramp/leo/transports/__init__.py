@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How messages reach the responder: shared memory, TCP, or UCX, which also speaks RDMA; one interface."""
+"""Transports of messages to the responder: shared memory, TCP, or UCX, which also uses RDMA, behind one interface."""
 
 from offramp.leo.transports.connect import Listener, connect
 from offramp.leo.transports.link import TRANSPORTS, Link

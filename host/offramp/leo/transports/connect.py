@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections: the requester says who it is and what it needs, the responder answers, and a link is up."""
+"""Connection set-up: the requester sends a greeting, the responder answers, and a link is up."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Limits, Token, parse_address
 
 _LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
-"""Limits for peers that have not greeted: one look at them does not hold up connected ones."""
+"""Limits for peers that have not greeted, so that one look at them does not delay connected requesters."""
 
 
 def connect(address: str, transport: str, hello: dict[str, Any], token: Token | None = None) -> tuple[Link, Fields]:
     """A link to the responder at ``address``, and its answer to ``hello`` (:mod:`offramp.leo.transports.greeting`).
 
     Raises:
-        OfframpError: no such transport or address, it cannot have this transport, or the responder refuses.
-        LinkDown: the responder does not answer.
+        OfframpError: the transport or address is unknown, the address does not support the transport, or the responder
+            refuses.
+        LinkDown: no responder is there.
     """
     content = {**hello, "leo": VERSION, "transport": transport}
     return TRANSPORTS.get(transport).connect(Call(parse_address(address), token, content))
 
 
 class Listener:
-    """Where a responder waits for requesters; without an address at a Unix socket in a folder of its own.
+    """Listens for requesters; without an address, at a Unix socket in a private folder.
 
     Attributes:
-        address: what it is reached at.
+        address: address at which it is reached.
         refused: greetings that were refused, by reason.
     """
 
@@ -44,7 +45,7 @@ class Listener:
         """Listen.
 
         Raises:
-            OfframpError: the address cannot be had, or must not be served without a token.
+            OfframpError: the address is not available, or must not be served without a token.
         """
         self._folder: TemporaryDirectory[str] | None = None
         self._access = access or Access()
@@ -67,14 +68,14 @@ class Listener:
 
     @property
     def pending(self) -> int:
-        """Connections that have not been answered."""
+        """Number of connections that have not been answered."""
         return self._listener.pending + len(self._waiting)
 
     def accept(self, admit: Callable[[Hello], dict[str, Any]]) -> tuple[Link, Hello] | None:
         """The link and greeting of the next requester that ``admit`` answers; None if there is none now.
 
-        It never waits, and takes one requester at a time. ``admit`` raises OfframpError to refuse; the requester sees
-        its line.
+        It never waits, and accepts one requester at a time. ``admit`` raises OfframpError to refuse; the requester gets
+        the message.
         """
         self._waiting.extend(self._listener.poll())
         if not self._waiting:
@@ -94,7 +95,7 @@ class Listener:
         return None
 
     def close(self) -> None:
-        """Take no more requesters."""
+        """Accept no more requesters."""
         for greeting in self._waiting:
             greeting.refuse("the responder ends")
         self._waiting.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a requester says first, checked field by field before anything is opened, mapped or allocated."""
+"""A requester's greeting, checked field by field before anything is opened, mapped or allocated."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Hello:
 
     Attributes:
         transport: ``shm``, ``tcp``, ``ucx`` or ``nic``.
-        owner: a random number that it keeps when it connects again: its journal is known by it.
-        rows: of its request state table.
-        stride: bytes of its longest request or answer.
-        ring_bytes: of each ring.
-        functions, devices: names; a request names them by their places in these lists.
+        owner: a random number that it keeps when it reconnects; it identifies its journal.
+        rows: rows of its request state table.
+        stride: length in bytes of its longest request or answer.
+        ring_bytes: size of each ring.
+        functions, devices: names; a request refers to them by their indices in these lists.
         pairs: device and function of every round trip.
         ucx: its registered memory, where the transport is ``ucx``.
         nic: the addresses of its agent's port, where the transport is ``nic``.
@@ -52,17 +52,17 @@ class Hello:
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest message that it may send: the answer of a round trip and what follows it."""
+        """Length in bytes of the longest message that it may send: the answer of a round trip and what follows it."""
         return 2 * self.stride
 
     @property
     def memory_bytes(self) -> int:
-        """About what a responder needs for it: rings, and room for messages that run elsewhere."""
+        """Approximate memory in bytes that a responder needs for it: rings, and buffers for messages run elsewhere."""
         return 2 * self.ring_bytes + buffer_bytes(self.stride)
 
 
 def buffer_bytes(stride: int) -> int:
-    """Room for messages that compiled code hands to Python."""
+    """Bytes of the buffer for messages that compiled code hands to Python."""
     return max(1 << 16, 4 * stride)
 
 
@@ -70,8 +70,8 @@ def parse_hello(content: Mapping[str, Any]) -> Hello:
     """Check a greeting.
 
     Raises:
-        OfframpError: another version, a field that is missing, unknown or out of range, rings too small for the
-            messages, or a pair of a device and a function that the lists do not have.
+        OfframpError: the version differs, a field is missing, unknown or out of range, rings are too small for the
+            messages, or a pair names a device or function that is not in the lists.
     """
     version = content.get("leo")
     if type(version) is not int or version != VERSION:
@@ -103,7 +103,7 @@ def _power_of_two(value: Any) -> int:
 
 
 def _transport(value: Any) -> str:
-    """A function, since what packages bring is looked up when it is needed."""
+    """Check a transport; a function, since those of other packages are looked up only when needed."""
     named: str = choice(*TRANSPORTS.names())(value)
     return named
 
@@ -127,7 +127,7 @@ _UCX: Final = {"worker": _hex(4096), "rkey": _hex(4096), "base": integer(0, (1 <
 
 
 def parse_memory(value: Any) -> Mapping[str, Any]:
-    """Check the registered memory of a peer: its worker's address, the key, and where it begins.
+    """Check the registered memory of a peer: its worker's address, the key, and its start.
 
     Raises:
         ValueError: says what was expected.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport is to the runtime: two rings, and code that moves bytes between them and the peer's."""
+"""The interface of every transport: two rings, and something that moves bytes between them and the peer's."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from offramp.leo.transports.greeting import Hello
 
 PROTOCOL: Final = "leo"
-"""As :mod:`offramp_base.listening` calls it."""
+"""Name of the protocol for :mod:`offramp_base.listening`."""
 _TIMEOUT_S: Final = 10.0
 Fields = Mapping[str, Any]
 
 
 class LinkDown(Exception):
-    """The peer is gone, or has broken the rules; what was on its way may be lost."""
+    """The peer is gone, or has violated the protocol; data under way may be lost."""
 
 
 class Link(Protocol):
     """A connection.
 
     Attributes:
-        sent: the producer's end of the ring to the peer: the NIC's send queue.
-        received: the consumer's end of the ring from the peer: the NIC's receive and completion queue.
-        shared: the peer works on the same rings: :meth:`pump` moves nothing.
+        sent: producer's end of the ring to the peer, the NIC's send queue.
+        received: consumer's end of the ring from the peer, the NIC's receive and completion queue.
+        shared: whether the peer uses the same rings, so that :meth:`pump` moves nothing.
     """
 
     sent: End
@@ -43,60 +43,60 @@ class Link(Protocol):
     def mover(self) -> Words | None:
         """Record with which compiled loops move the bytes (:class:`offramp.leo.native.mover.Mover`).
 
-        None where :meth:`pump` alone does, or where the rings are shared.
+        None if only :meth:`pump` moves them, or if the rings are shared.
         """
 
     @classmethod
     def connect(cls, call: Call) -> tuple[Self, Fields]:
-        """The requester's side, and the responder's answer to the greeting.
+        """Connect from the requester's side; returns the link and the responder's answer to the greeting.
 
         Raises:
-            OfframpError: the address cannot have this transport, or the responder refuses.
-            LinkDown: the responder does not answer.
+            OfframpError: the address does not support this transport, or the responder refuses.
+            LinkDown: no responder is there.
         """
 
     @classmethod
     def accept(cls, guest: Guest) -> Self:
-        """The responder's side.
+        """Accept from the responder's side.
 
         Raises:
-            OfframpError: the requester has not brought what this transport needs.
+            OfframpError: the greeting lacks something that this transport needs.
         """
 
     def pump(self) -> bool:
-        """Move what can be moved without waiting; whether anything was.
+        """Move what can be moved without waiting; returns whether anything was.
 
         Raises:
-            LinkDown: the peer is gone, or has written what cannot be.
+            LinkDown: the peer is gone, or has written invalid data.
         """
 
     def close(self) -> None:
-        """Give back what it holds; twice does no harm."""
+        """Release its resources; a second call does nothing."""
 
 
 TRANSPORTS: Final[Registry[type[Link]]] = Registry("transport", "offramp.leo_transports", "offramp.leo.transports")
-"""Classes of links by name."""
+"""Classes of links by the transport's name."""
 
 
 def check_ends(sent: End, received: End) -> None:
-    """Look at what compiled code has found wrong in what the peer wrote.
+    """Check for invalid data from the peer that compiled code has detected.
 
     Raises:
-        LinkDown: names it.
+        LinkDown: names the fault.
     """
     if fault := received.fault or sent.fault:
         raise LinkDown(f"the peer has written {fault}")
 
 
 class Control:
-    """The socket over which the sides have greeted each other; afterwards it says whether the peer lives."""
+    """The socket of the greeting; afterwards it shows whether the peer is alive."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         sock.setblocking(False)
 
     def alive(self) -> bool:
-        """Whether the peer has not closed its end; it says nothing any more."""
+        """Whether the peer has not closed its end; it sends nothing any more."""
         try:
             return self.sock.recv(1, socket.MSG_PEEK) != b""
         except (BlockingIOError, InterruptedError):
@@ -111,12 +111,12 @@ class Control:
 
 @dataclass(frozen=True)
 class Call:
-    """A requester's greeting that has not been sent.
+    """A requester's greeting before it is sent.
 
     Attributes:
-        address: of the responder.
-        token: that both sides prove.
-        content: of the greeting.
+        address: address of the responder.
+        token: token that both sides prove.
+        content: fields of the greeting.
     """
 
     address: Address
@@ -125,15 +125,15 @@ class Call:
 
     @property
     def ring_bytes(self) -> int:
-        """Bytes of each ring."""
+        """Size of each ring in bytes."""
         return int(self.content["ring_bytes"])
 
     def dial(self, *descriptors: int, **more: Any) -> tuple[Control, Fields]:
-        """Greet, with these descriptors and fields beside the greeting's; the connection and the answer.
+        """Send the greeting with these descriptors and additional fields; returns the connection and the answer.
 
         Raises:
             OfframpError: the responder refuses.
-            LinkDown: the responder does not answer.
+            LinkDown: no responder is there.
         """
         content = {**self.content, **more}
         try:
@@ -147,13 +147,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Guest:
-    """A requester that has greeted and not been answered.
+    """A requester whose greeting is not answered yet.
 
     Attributes:
-        greeting, hello: what it said, as it came and checked.
-        answer: to it.
-        local: the responder listens on this machine alone.
-        insecure: the responder's user accepts peers that prove nothing.
+        greeting, hello: its greeting, as received and as checked.
+        answer: fields of the answer.
+        local: whether the responder listens on this machine only.
+        insecure: whether the responder's user accepts peers without proof.
     """
 
     greeting: Greeting
@@ -163,5 +163,5 @@ class Guest:
     insecure: bool
 
     def welcome(self, **more: Any) -> Control:
-        """Answer, with these fields beside the answer's; the connection."""
+        """Answer with these additional fields; returns the connection."""
         return Control(self.greeting.accept({**self.answer, **more}))

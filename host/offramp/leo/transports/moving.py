@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What links whose bytes travel share: the record with which compiled code moves them, and a round of it for Python."""
+"""Common part of links that move bytes: the record with which compiled code moves them, and a round for Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Moving:
     """
 
     def __init__(self, kind: int, sent: End, received: End, numbers: Mapping[int, int]) -> None:
-        """``numbers``: what the record holds, by word."""
+        """``numbers``: values of the record, by word."""
         self.words: Words = np.zeros(Mover.WORDS, np.int64)
         Clock().install(self.words)
         self.words[Mover.kind] = kind
@@ -40,19 +40,19 @@ class Moving:
         self._move = _native()["move"]
 
     def __call__(self) -> bool:
-        """Move what can be moved without waiting; whether anything was."""
+        """Move what can be moved without waiting; returns whether anything was."""
         return self._move(*self._arguments) != 0
 
     @property
     def fault(self) -> int:
-        """What went wrong, as :mod:`offramp.leo.native.mover` has it, or 0."""
+        """The fault, as defined in :mod:`offramp.leo.native.mover`, or 0."""
         return int(self.words[Mover.fault])
 
     def stop(self, fault: int) -> None:
-        """Move nothing any more: what the record names is about to be closed."""
+        """Move nothing any more, since the resources that the record names are about to be closed."""
         self.words[Mover.fault] = fault
 
 
 def function_address(function: Any) -> int:
-    """Where a function of a library that ctypes has loaded is."""
+    """Address of a function of a library loaded with ctypes."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0

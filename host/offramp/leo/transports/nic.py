@@ -2,10 +2,10 @@
 """Rings whose bytes smartNIC agents carry: each side hands cells to its own agent; ports and switches do the rest.
 
 ``OFFRAMP_LEO_PORT`` names the agent's port of a side, ``nic:SOCKET#PORT``, or ``nic:SOCKET#PORT,MAC,IPV4`` with the
-addresses that switches know it by. Requester and responder greet each other as over TCP, on whatever network joins
+addresses by which switches know it. Requester and responder greet each other as over TCP, on whatever network connects
 them; the rings' bytes then travel in messages of one frame between the agents (:mod:`offramp.nic.coflows`), which
-repeat what is lost. A side has room for a number of cells from the beginning, and gives a cell back once its ring has
-had room for it: neither side can send more than the other takes.
+retransmit lost ones. A side starts with a fixed number of cells, and returns a cell once its ring had room for it:
+neither side can send more than the other takes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RETRY_S: Final = 0.02
 _MEMORY: Final = 1 << 20
 _REQUESTER, _RESPONDER = 1, 0
 _WAYS: Final = 2
-"""Ranks are parties of a conversation; messages of one are even, those of the other odd."""
+"""Number of ranks, the parties of a conversation; messages of one are even, those of the other odd."""
 _NUMBERS: Final = 1 << 32
 
 
@@ -41,7 +41,7 @@ def port_of(rank: int) -> tuple[str, Host]:
     """The port that the environment names, and its addresses.
 
     Raises:
-        OfframpError: it names none, or what it says is wrong.
+        OfframpError: it names none, or its value is invalid.
     """
     text = os.environ.get(PORT, "")
     link, *address = text.split(",")
@@ -65,7 +65,7 @@ class NicLink:
     def __init__(
         self, control: Control | None, link: str, hosts: list[Host], rank: int, ring_bytes: int, longest: int | None
     ) -> None:
-        """``hosts``: of responder and requester; ``longest`` message that this side takes, bytes."""
+        """``hosts``: those of responder and requester; ``longest``: most bytes of a message that this side accepts."""
         self._control = control
         self.sent, self.received = make_end(ring_bytes), make_end(ring_bytes, longest=longest)
         self._peer, self._rank, self._calls = 1 - rank, rank, 0
@@ -99,7 +99,7 @@ class NicLink:
 
     @classmethod
     def accept(cls, guest: Guest) -> Self:
-        """Take the port before the requester hears of it.
+        """Take the port before the requester learns of it.
 
         Raises:
             OfframpError: this side has no port, or another requester has it.
@@ -116,10 +116,10 @@ class NicLink:
         return made
 
     def pump(self) -> bool:
-        """Hand over what is to be sent, and take what has come.
+        """Hand over what is to be sent, and take what has arrived.
 
         Raises:
-            LinkDown: the agent or the peer is gone, or it has written what cannot be.
+            LinkDown: the agent or the peer is gone, or the peer has written invalid data.
         """
         check_ends(self.sent, self.received)
         self._calls += 1
@@ -133,7 +133,7 @@ class NicLink:
             raise LinkDown(str(error)) from None
 
     def close(self) -> None:
-        """Leave port and socket."""
+        """Release port and socket."""
         self._port.close()
         if self._control is not None:
             self._control.close()
@@ -185,7 +185,7 @@ def _said(host: Host) -> dict[str, str]:
 
 
 def _write(end: End, content: bytes) -> None:
-    """Write behind what is published, around the end of the ring if need be."""
+    """Write behind the published bytes, wrapping around the end of the ring if necessary."""
     place, ring = int(end.head[0]) & (end.size - 1), end.content.view(np.uint8)
     first = min(len(content), end.size - place)
     ring[place : place + first] = np.frombuffer(content[:first], np.uint8)

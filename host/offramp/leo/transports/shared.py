@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings in memory that requester and responder share: no bytes are moved, and both read one clock.
 
-The requester makes the memory and sends its descriptor with its greeting; the responder looks at it before it maps it.
-Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.native.ring`).
+The requester creates the memory and sends its descriptor with its greeting; the responder checks it before mapping it.
+Only the rings lie in it: each side's position in them is in its own memory (:mod:`offramp.leo.native.ring`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
 _CHECKED = 256
-"""Calls of ``pump`` between two looks at the control socket, which cost a system call."""
+"""Calls of ``pump`` between two checks of the control socket, which cost a system call."""
 
 
 def memory_bytes(ring_bytes: int) -> int:
@@ -33,7 +33,7 @@ class SharedLink:
     def __init__(
         self, control: Control, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool
     ) -> None:
-        """One side's ends; ``longest`` message that it takes, bytes."""
+        """One side's ends; ``longest``: most bytes of a message that it accepts."""
         words = ring_words(ring_bytes)
         halves = memory.words[:words], memory.words[words : 2 * words]
         ours, theirs = halves if requester else halves[::-1]
@@ -43,11 +43,11 @@ class SharedLink:
 
     @classmethod
     def connect(cls, call: Call) -> tuple[Self, Fields]:
-        """Make the memory and send its descriptor with the greeting.
+        """Create the memory and send its descriptor with the greeting.
 
         Raises:
             OfframpError: the address is not a Unix socket, or the responder refuses.
-            LinkDown: the responder does not answer.
+            LinkDown: no responder is there.
         """
         if not str(call.address).startswith("unix:"):
             raise OfframpError(f"transport shm at {call.address}: shared memory goes over a Unix socket, unix:PATH")
@@ -64,7 +64,7 @@ class SharedLink:
         """Map the memory whose descriptor came with the greeting.
 
         Raises:
-            OfframpError: there is none, or it is not what it should be.
+            OfframpError: there is none, or the memory is not as specified.
         """
         descriptors, size = guest.greeting.descriptors, guest.hello.ring_bytes
         if len(descriptors) != 1:
@@ -77,7 +77,7 @@ class SharedLink:
             raise
 
     def pump(self) -> bool:
-        """Nothing moves; the peer may be gone, or have written what cannot be."""
+        """Move nothing; check whether the peer is gone or has written invalid data."""
         self._calls += 1
         check_ends(self.sent, self.received)
         if self._calls % _CHECKED == 0 and not self._control.alive():
@@ -85,6 +85,6 @@ class SharedLink:
         return False
 
     def close(self) -> None:
-        """Give back socket and memory."""
+        """Release socket and memory."""
         self._control.close()
         self._memory.close()

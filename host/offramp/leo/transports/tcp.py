@@ -14,7 +14,7 @@ from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest
 from offramp.leo.transports.moving import Moving, function_address
 
 _UNANSWERED_MS: Final = 5000
-"""Bytes that a machine does not acknowledge for so long mean that it is gone."""
+"""Milliseconds without an acknowledgement after which a machine counts as gone."""
 
 
 @TRANSPORTS.register("tcp")
@@ -24,7 +24,7 @@ class TcpLink:
     shared = False
 
     def __init__(self, control: Control, ring_bytes: int, longest: int | None) -> None:
-        """Ends in memory of this process; ``longest`` message that it takes, bytes."""
+        """Ends in memory of this process; ``longest``: most bytes of a message that it accepts."""
         self.sent, self.received = make_end(ring_bytes), make_end(ring_bytes, longest=longest)
         self._control = control
         self._socket = control.sock
@@ -39,7 +39,7 @@ class TcpLink:
 
     @classmethod
     def connect(cls, call: Call) -> tuple[Self, Fields]:
-        """Greet; the connection of the greeting carries the rings."""
+        """Send the greeting, whose connection then carries the rings."""
         control, answer = call.dial()
         return cls(control, call.ring_bytes, None), answer
 
@@ -49,7 +49,7 @@ class TcpLink:
         return cls(guest.welcome(), guest.hello.ring_bytes, guest.hello.longest)
 
     def pump(self) -> bool:
-        """Send and receive what the kernel takes and has."""
+        """Send what the kernel accepts and receive what it has."""
         check_ends(self.sent, self.received)
         moved = self._moving()
         if fault := self._moving.fault:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings in registered memory, written by UCX puts: RDMA on a NIC that has it, TCP or shared memory elsewhere.
 
-The sides exchange address and key of their inboxes (specification section 7). A sender puts what it has published into
-the peer's inbox, and after a fence how far it goes; a receiver puts what it has given back. UCX chooses the transport;
-``UCX_TLS`` and ``UCX_NET_DEVICES`` restrict it.
+The sides exchange address and key of their inboxes (specification section 7). A sender puts published bytes into the
+peer's inbox, and after a fence their end position; a receiver puts the position up to which it has released bytes. UCX
+chooses the transport; ``UCX_TLS`` and ``UCX_NET_DEVICES`` restrict it.
 
-Only the inbox is registered: a line with what the peer has published, one with what it has given back, and the bytes of
-the ring that it fills. The peer may write all of that and nothing else. UCX itself knows no authentication, and whoever
-reaches its sockets speaks with it: between processes of one machine it is told to use the loopback interface.
+Only the inbox is registered: a line with the position that the peer has published, one with the position that it has
+released, and the bytes of the ring that it fills. The peer may write all of that and nothing else. UCX itself has no
+authentication and accepts anyone who reaches its sockets: between processes of one machine it is told to use the
+loopback interface.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _FORCE: Final = 1
 _CHECKED: Final = 256
 _TAIL_WORD: Final = RING_HEADER_WORDS // 2
 _MOST_ERRORS: Final = 100
-"""Negative numbers that UCX may return in place of a request."""
+"""Size of the range of negative numbers that UCX returns as errors in place of a request."""
 _IN_PROGRESS: Final = 1
 _CONNECTED_S: Final = 1.0
 _PADDING: Final = 4096
-"""Zeros behind an address or a key of the peer, which UCX reads without asking how long they are."""
+"""Zeros that follow an address or a key of the peer, since UCX reads them without knowing their length."""
 
 
 @cache
 def library() -> Any:
-    """UCP.
+    """The UCP library.
 
     Raises:
         OfframpError: it is not installed.
@@ -76,7 +77,7 @@ def _params(**words: Any) -> Any:
 
 
 _KEPT: Final[list[UcxLink]] = []
-"""Links that could not be closed, for the rest of the process."""
+"""Links that could not be closed; they are kept for the rest of the process."""
 
 
 @TRANSPORTS.register("ucx")
@@ -86,7 +87,7 @@ class UcxLink:
     shared = False
 
     def __init__(self, ring_bytes: int, longest: int | None, *, local: bool) -> None:
-        """Register memory for rings of ``ring_bytes``; ``local``: the peer is on this machine."""
+        """Register memory for rings of ``ring_bytes``; ``local``: whether the peer is on this machine."""
         self._ucp, self._size, self._local = library(), ring_bytes, local
         self.control: Control | None = None
         self._inbox = np.zeros(ring_words(ring_bytes), np.int64)
@@ -123,10 +124,10 @@ class UcxLink:
 
     @classmethod
     def accept(cls, guest: Guest) -> Self:
-        """Reach the requester's memory, and offer ours.
+        """Connect to the requester's memory, and offer this side's.
 
         Raises:
-            OfframpError: the responder serves other machines, to which UCX proves nothing; or UCX fails.
+            OfframpError: the responder serves other machines, for which UCX has no authentication; or UCX fails.
         """
         if not (guest.local or guest.insecure):
             raise OfframpError(
@@ -162,7 +163,7 @@ class UcxLink:
         self._closing.append(("ucp_mem_unmap", [self._context, self._registered]))
 
     def offer(self) -> dict[str, Any]:
-        """What the peer must know of our memory."""
+        """Description of this side's memory for the peer."""
         address, length = ctypes.c_void_p(), ctypes.c_size_t()
         _check("address", self._ucp.ucp_worker_get_address(self._worker, ctypes.byref(address), ctypes.byref(length)))
         worker = ctypes.string_at(address, length.value).hex()
@@ -175,7 +176,7 @@ class UcxLink:
         return {"worker": worker, "rkey": rkey, "base": self._base}
 
     def attach(self, offered: Mapping[str, Any]) -> None:
-        """Reach the peer's inbox (:func:`offramp.leo.transports.greeting.parse_memory`).
+        """Connect to the peer's inbox (:func:`offramp.leo.transports.greeting.parse_memory`).
 
         Raises:
             OfframpError: UCX cannot reach it.
@@ -208,11 +209,11 @@ class UcxLink:
 
     @property
     def mover(self) -> Words | None:
-        """The mover for compiled loops, once the peer's memory is reached."""
+        """The record for compiled loops, once the peer's memory is reached; None before."""
         return None if self._moving is None else self._moving.words
 
     def pump(self) -> bool:
-        """Put what is new to the peer, and let UCX work."""
+        """Put new bytes to the peer, and let UCX make progress."""
         self._calls += 1
         check_ends(self.sent, self.received)
         if self._calls % _CHECKED == 0 and self.control is not None and not self.control.alive():
@@ -224,7 +225,7 @@ class UcxLink:
         return moved
 
     def _connected(self) -> bool:
-        """Whether the endpoint, if there is one, has been connected, or has failed; waits for it a little."""
+        """Whether the endpoint, if there is one, has connected or failed; waits briefly for that."""
         request = self._connecting
         if not request or request >= (1 << 64) - _MOST_ERRORS:
             return True
@@ -238,10 +239,11 @@ class UcxLink:
         return True
 
     def close(self) -> None:
-        """Give back memory, worker and socket.
+        """Release memory, worker and socket.
 
         UCX 1.13 aborts the process if an endpoint is closed while it connects, which takes messages of both sides over
-        RDMA: one that has not connected in a second is kept, with its worker and the memory that the peer may write.
+        RDMA: an endpoint that has not connected within a second is kept, with its worker and the memory that the peer
+        may write.
         """
         if self._moving is not None:
             self._moving.stop(CLOSED)

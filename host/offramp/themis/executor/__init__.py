@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that really run: over torch.distributed, a process group for each dimension, in Themis' order."""
+"""Real execution of collectives over torch.distributed: a process group per dimension, in Themis' order."""

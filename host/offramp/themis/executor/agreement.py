@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before a collective starts, all ranks compare what they are about to do (paper section 4.6)."""
+"""Agreement before a collective: all ranks compare what they are about to do (paper section 4.6)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch.distributed as dist
 from offramp_base.errors import OfframpError
 
 _SCALE = 1e15
-"""Scale at which seconds per byte travel as integers: femtoseconds."""
+"""Factor by which seconds per byte are sent, as femtoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What all ranks know after the exchange: the largest exponent, and each dimension's slowest pace in s/byte."""
+    """Result of the exchange, equal on all ranks: the largest exponent, and each dimension's slowest pace in s/byte."""
 
     top: int
     pace: tuple[float, ...]

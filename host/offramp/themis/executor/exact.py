@@ -17,17 +17,17 @@ from offramp_base.errors import OfframpError
 
 _BITS = 62
 _LARGEST = 1000
-"""Exponents of scales stay where float64 has normal numbers."""
+"""Largest exponent of scales, which keeps float64 values normal."""
 
 NOT_FINITE = 2**31
-"""Stands for the exponent of a tensor with an infinity or NaN, which no fixed point can carry."""
+"""Stands for the exponent of a tensor with an infinity or NaN, which has no fixed-point form."""
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)
 
 
 def exponent(values: torch.Tensor) -> int:
-    """The least ``e`` with all magnitudes below ``2**e``; very low for zeros, NOT_FINITE where there is none."""
+    """The least ``e`` with all magnitudes below ``2**e``; very low for zeros, NOT_FINITE for infinities and NaN."""
     largest = float(values.abs().max()) if values.numel() else 0.0
     if not math.isfinite(largest):
         return NOT_FINITE
@@ -42,10 +42,10 @@ def scale(top: int, ranks: int) -> int:
 
 
 def encode(values: torch.Tensor, k: int) -> torch.Tensor:
-    """``values·2**k`` as int64, halves to even.
+    """Round ``values·2**k`` to int64, halves to even.
 
     Raises:
-        OfframpError: a type that has no fixed-point form.
+        OfframpError: the type has no fixed-point form.
     """
     if values.dtype not in FLOATS:
         raise OfframpError(f"exact sum of {values.dtype}: expected float32, float64, float16 or bfloat16")
@@ -53,5 +53,5 @@ def encode(values: torch.Tensor, k: int) -> torch.Tensor:
 
 
 def decode(sums: torch.Tensor, k: int, dtype: torch.dtype) -> torch.Tensor:
-    """The sums as floating point."""
+    """Convert the sums back to floating point."""
     return (sums.to(torch.float64) * 2.0**-k).to(dtype)

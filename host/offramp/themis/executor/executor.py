@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives over torch.distributed in the order that a plan gives, all dimensions at once."""
+"""Collectives over torch.distributed in the order of a plan, on all dimensions at once."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 CHUNKS = 16
-"""Default number of chunks: an operation over sockets costs a millisecond, so fewer than in hardware."""
+"""Default number of chunks: fewer than in hardware, since an operation over sockets costs a millisecond of processor
+time."""
 
 DRIFT = 1.2
-"""Ratio of paces at which an adaptive executor plans again."""
+"""Ratio of paces at which an adaptive executor makes a new plan."""
 
 
 class Executor:
     """Hierarchical collectives of this process and its peers.
 
-    Every rank makes one with the same arguments and starts the same collectives in the same order. Threads, one for
-    each dimension, carry them out; collectives that follow each other overlap.
+    Every rank creates one with the same arguments and starts the same collectives in the same order. Threads, one per
+    dimension, execute them; consecutive collectives overlap.
     """
 
     def __init__(
@@ -52,12 +53,13 @@ class Executor:
 
         Args:
             mesh: this rank's groups.
-            network: what plans are made for; only the ratio of its bandwidths matters.
-            scheduler: who plans.
-            chunks: per collective.
-            exact: floating-point sums as 64-bit integers, the same bits in whatever order; else in the type itself.
-            adapt: plan again when dimensions are seen to run at another speed.
-            buckets: limits the rate of dimensions.
+            network: network for which plans are made; only the ratio of its bandwidths matters.
+            scheduler: name of the scheduler.
+            chunks: number of chunks per collective.
+            exact: compute floating-point sums as 64-bit integers, with the same bits in any order; otherwise in the
+                type itself.
+            adapt: make a new plan when dimensions are measured to run at another speed.
+            buckets: token buckets that limit the rates of dimensions.
 
         Raises:
             OfframpError: the network is not the mesh's.
@@ -89,17 +91,17 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End the threads after what they have to do."""
+        """End the threads after the work that they have."""
         for waiting in self._queues:
             waiting.put(None)
         for thread in self._threads:
             thread.join()
 
     def all_reduce(self, values: torch.Tensor) -> Future[torch.Tensor]:
-        """The sum over ranks, in the shape of ``values``.
+        """Sum over the ranks, in the shape of ``values``.
 
         Raises:
-            OfframpError: a type that has no sum; ranks disagree (here or from the future).
+            OfframpError: the type has no sum, or ranks disagree (raised here or by the future).
         """
         world = self.mesh.world
         flat = values.reshape(-1)
@@ -112,13 +114,13 @@ class Executor:
         )
 
     def prepare(self, values: torch.Tensor) -> Plan:
-        """Plan the all-reduce of such values, so that the first one need not wait for it."""
+        """Plan the all-reduce of such values, so that the first one does not wait for it."""
         world = self.mesh.world
         item = 8 if self.exact and values.dtype in FLOATS else values.element_size()
         return self._plan(Collective.ALL_REDUCE, -(-values.numel() // world) * world * item, world * item)
 
     def reduce_scatter(self, values: torch.Tensor) -> Future[torch.Tensor]:
-        """This rank's part of the sum over ranks: the values split along the first axis.
+        """This rank's part of the sum over ranks, with the values split along the first axis.
 
         Raises:
             OfframpError: the first axis does not divide among the ranks, or as :meth:`all_reduce`.
@@ -128,14 +130,14 @@ class Executor:
         return self._sum(Collective.REDUCE_SCATTER, rows, lambda row: row.reshape(shape))
 
     def all_gather(self, values: torch.Tensor) -> Future[torch.Tensor]:
-        """The values of all ranks, one after the other along the first axis."""
+        """The values of all ranks, concatenated along the first axis."""
         shape = (self.mesh.world * values.shape[0], *values.shape[1:])
         return self._start(
             Collective.ALL_GATHER, values.reshape(1, -1), -NOT_FINITE, lambda rows, _: rows.reshape(shape)
         )
 
     def all_to_all(self, values: torch.Tensor) -> Future[torch.Tensor]:
-        """Part ``r`` along the first axis to rank ``r``; what came from each rank, in rank order.
+        """Send part ``r`` along the first axis to rank ``r``; returns the parts from all ranks, in rank order.
 
         Raises:
             OfframpError: the first axis does not divide among the ranks.
@@ -172,7 +174,7 @@ class Executor:
         *,
         fixed: bool = False,
     ) -> Future[torch.Tensor]:
-        """Plan, agree, hand the chunks to the threads."""
+        """Plan, agree, and hand the chunks to the threads."""
         world, width = self.mesh.world, rows.shape[1]
         result: Future[torch.Tensor] = Future()
         if width == 0 or world == 1:
@@ -215,7 +217,7 @@ class Executor:
         return self._plans[key]
 
     def _paces(self) -> list[float]:
-        """Seconds per byte on each dimension in the last collective that has ended; 0 where nothing is known."""
+        """Seconds per byte on each dimension in the last finished collective, 0 where unknown."""
         if not self.adapt:
             return [0.0] * len(self.mesh.sizes)
         return [statistics.median(r.seconds_per_byte) if r.seconds_per_byte else 0.0 for r in self._measured()]
@@ -224,7 +226,7 @@ class Executor:
         return self.records or [Record() for _ in self.mesh.sizes]
 
     def _follow(self, paces: Sequence[float]) -> None:
-        """Take over measured speeds, to two digits, where their ratios have drifted; the same on every rank."""
+        """Adopt measured speeds, to two digits, if their ratios have drifted; the same on every rank."""
         if not all(pace > 0 or size == 1 for pace, size in zip(paces, self.mesh.sizes, strict=True)):
             return
         factors = [
@@ -241,7 +243,7 @@ class Executor:
 
 
 def _cut(plan: Plan, rows: torch.Tensor, sizes: Sequence[int], item: int, world: int) -> list[torch.Tensor]:
-    """Columns of the rows as chunks, with an axis for each dimension, the outermost first."""
+    """Cut columns of the rows into chunks with an axis for each dimension, the outermost first."""
     ranks = [1] * len(sizes) if rows.shape[0] == 1 else list(reversed(sizes))
     chunks, at = [], 0
     for chunk in plan.schedules[0].chunks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network namespace for each rank of this machine, with an interface for each dimension at its bandwidth.
+"""A network namespace for each local rank, with an interface for each dimension at its bandwidth.
 
 Token buckets make a process wait; here the kernel does, packet by packet: every interface is a veth pair into the
 bridge of its dimension, behind a hierarchical token bucket (HTB) of ``tc``. Needs root.
@@ -16,28 +16,29 @@ from offramp_base.errors import OfframpError
 from offramp_base.iproute import ip, tc
 
 CONTROL = "control"
-"""The interface, without a limit, over which ranks agree."""
+"""Name of the unlimited interface over which ranks agree."""
 
 _BURST_S = 0.02
-"""Length of a burst in seconds: on a busy machine HTB wakes up late, and what a burst does not make up for is lost."""
+"""Duration of a burst: on a busy machine HTB wakes up late, and time that a burst does not make up for is lost."""
 _LEAST_BURST = 3200
-"""Two packets: HTB sends nothing if a packet does not fit the burst."""
+"""Least burst in bytes, two packets: HTB sends nothing if a packet does not fit in the burst."""
 
 _TCP = ("net.ipv4.tcp_slow_start_after_idle=0", "net.ipv4.tcp_congestion_control=reno")
-"""A short transfer should begin at full rate after a pause, and not search for a rate, as BBR does, that HTB sets."""
+"""Settings with which a short transfer starts at full rate after a pause, without searching for the rate as BBR
+does."""
 
 
 def interface(dim: int) -> str:
-    """The interface of a dimension, counted from 0."""
+    """Name of the interface of a dimension, counted from 0."""
     return f"dim{dim + 1}"
 
 
 @contextmanager
 def namespaces(network: Network) -> Iterator[list[str]]:
-    """Make a namespace for each rank and give their names; they end with the context.
+    """Make a namespace for each rank and yield their names; they are removed when the context ends.
 
     Raises:
-        OfframpError: no right to make them, or more ranks than addresses.
+        OfframpError: namespaces are not permitted, or there are more ranks than addresses.
     """
     if network.npus > 250:
         raise OfframpError(f"{network.name}: {network.npus} namespaces: expected at most 250")

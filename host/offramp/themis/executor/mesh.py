@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks in a grid, and a process group for each dimension of it."""
+"""Ranks in a grid, with a process group for each of its dimensions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TIMEOUT = dt.timedelta(minutes=5)
 
 
 class Ranks(Protocol):
-    """Whose ranks fill a mesh, and what makes groups of some of them.
+    """The ranks that fill a mesh, and how groups of them are created.
 
     Attributes:
-        rank, size: of this process, and how many there are.
-        control: all of them.
+        rank, size: rank of this process, and number of ranks.
+        control: group of all ranks.
     """
 
     @property
@@ -35,11 +35,11 @@ class Ranks(Protocol):
     def control(self) -> dist.ProcessGroup: ...  # noqa: D102
 
     def group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup | None:
-        """A group of some ranks; None where this one is not among them and others make it alone."""
+        """A group of some ranks; None if this rank is not a member and members create it alone."""
 
 
 class DefaultRanks:
-    """The ranks of the default group, which all make all groups.
+    """The ranks of the default group, in which every rank takes part in creating every group.
 
     Raises:
         OfframpError: there is no default group.
@@ -59,25 +59,25 @@ class DefaultRanks:
 
 
 class Mesh:
-    """This rank's place and its peers along each dimension.
+    """This rank's position and its peers along each dimension.
 
     Attributes:
-        sizes: of the dimensions.
-        rank: of this process.
-        groups: along each dimension, None where it has no peers.
-        control: all ranks, for agreement.
+        sizes: sizes of the dimensions.
+        rank: rank of this process.
+        groups: group along each dimension, None where it has no peers.
+        control: group of all ranks, for agreement.
     """
 
     def __init__(self, network: Network, interfaces: Sequence[str] | None = None, ranks: Ranks | None = None) -> None:
-        """Make the groups; every rank must call this, with the same network.
+        """Create the groups; every rank must call this with the same network.
 
         Args:
-            network: whose dimensions the ranks fill.
-            interfaces: the network interface of each dimension, for gloo; the process' usual one by default.
-            ranks: of the default group unless others are given.
+            network: network whose dimensions the ranks fill.
+            interfaces: network interface of each dimension, for gloo; by default the process' usual one.
+            ranks: the ranks; by default those of the default group.
 
         Raises:
-            OfframpError: no default group, or its ranks do not fill the dimensions.
+            OfframpError: there is no default group, or its ranks do not fill the dimensions.
         """
         ranks = ranks if ranks is not None else DefaultRanks()
         self.sizes = tuple(d.size for d in network.dimensions)
@@ -105,13 +105,13 @@ class Mesh:
 
     @property
     def world(self) -> int:
-        """Ranks in all."""
+        """Total number of ranks."""
         return math.prod(self.sizes)
 
 
 @contextmanager
 def _interface(name: str | None) -> Iterator[None]:
-    """Gloo reads the interface of a new group from the environment."""
+    """Set the interface of a new group in the environment, where gloo reads it."""
     if name is None:
         yield
         return

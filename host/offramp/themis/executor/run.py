@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collective in execution: its chunks, and what each dimension's thread does with them."""
+"""One collective during execution: its chunks, and what each dimension's thread does with them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from offramp_base.errors import OfframpError
 
 @dataclass
 class Record:
-    """What a dimension did: ``(chunk, stage, start, end)`` in seconds of the monotonic clock, and bytes sent."""
+    """Record of a dimension: ``(chunk, stage, start, end)`` in seconds of the monotonic clock, and bytes sent."""
 
     operations: list[tuple[int, int, float, float]] = field(default_factory=list)
     seconds_per_byte: list[float] = field(default_factory=list)
 
 
 class Run:
-    """The chunks of a collective, moved by one thread for each dimension."""
+    """The chunks of a collective, moved by one thread per dimension."""
 
     def __init__(self, plan: Plan, chunks: list[torch.Tensor]) -> None:
-        """``chunks``: with an axis for each dimension, the outermost first."""
+        """``chunks``: tensors with an axis for each dimension, the outermost first."""
         self.plan = plan
         self.chunks = chunks
         self.records = [Record() for _ in plan.network.dimensions]
@@ -42,12 +42,12 @@ class Run:
         self._left = sum(1 for order in self._orders if order)
         self._failed = False
         self.done: Future[list[torch.Tensor]] = Future()
-        """The chunks as the collective leaves them, or why it failed."""
+        """The chunks after the collective, or its error."""
         if not self._left:
             self.done.set_result(chunks)
 
     def work(self, dim: int, group: dist.ProcessGroup | None, bucket: TokenBucket | None) -> None:
-        """All operations of a dimension, in the plan's order; one that is available early waits for its turn."""
+        """Run all operations of a dimension in the plan's order; one that is available early waits for its turn."""
         order = self._orders[dim]
         if not order:
             return
@@ -109,7 +109,7 @@ class Run:
 
 
 def _agree_on_order(dim: int, record: Record, group: dist.ProcessGroup) -> None:
-    """Peers compare what they did: a digest of the operations in the order in which they ran."""
+    """Compare a digest of the operations, in the order in which they ran, with the peers."""
     ran = repr([operation[:2] for operation in record.operations]).encode()
     mine = torch.frombuffer(bytearray(hashlib.sha256(ran).digest()[:8]), dtype=torch.int64)
     all_of_them: list[Any] = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]

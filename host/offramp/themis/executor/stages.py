@@ -2,8 +2,8 @@
 """One stage of one chunk: an exchange with the peers of a dimension.
 
 A chunk is a tensor with an axis for each dimension, the outermost first, and one for the elements of a block. A
-reduce-scatter along a dimension keeps of its axis the blocks of this rank's coordinate, an all-gather fills it again:
-whatever the order of the dimensions, rank ``(c1, …, cD)`` ends with block ``(c1, …, cD)`` (specification section 3).
+reduce-scatter along a dimension keeps the blocks of this rank's coordinate on its axis, an all-gather fills the axis
+again: in any order of the dimensions, rank ``(c1, …, cD)`` ends with block ``(c1, …, cD)`` (specification section 3).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offramp.themis.network import Collective
 
 
 def run_stage(stage: Collective, data: torch.Tensor, axis: int, group: dist.ProcessGroup) -> torch.Tensor:
-    """Carry out a stage along the dimension whose blocks lie on ``axis``; the group is in the order of coordinates."""
+    """Run a stage along the dimension whose blocks lie on ``axis``; the group is ordered by coordinates."""
     if stage is Collective.REDUCE_SCATTER:
         return _reduce_scatter(data, axis, group)
     if stage is Collective.ALL_GATHER:
@@ -26,7 +26,7 @@ def run_stage(stage: Collective, data: torch.Tensor, axis: int, group: dist.Proc
 
 
 def _exchange(data: torch.Tensor, axis: int, group: dist.ProcessGroup) -> torch.Tensor:
-    """The blocks of ``axis`` to the peers; what they sent, along a first axis."""
+    """Send the blocks of ``axis`` to the peers; returns those that they sent, along a first axis."""
     blocks = data.movedim(axis, 0).contiguous()
     received = torch.empty_like(blocks)
     dist.all_to_all_single(received, blocks, group=group)
@@ -34,7 +34,7 @@ def _exchange(data: torch.Tensor, axis: int, group: dist.ProcessGroup) -> torch.
 
 
 def _reduce_scatter(data: torch.Tensor, axis: int, group: dist.ProcessGroup) -> torch.Tensor:
-    """Direct: one exchange, then a sum in the order of the peers, the same on every machine."""
+    """Direct algorithm: one exchange, then a sum in the order of the peers, the same on every machine."""
     received = _exchange(data, axis, group)
     total = received[0].clone()
     for part in received[1:]:

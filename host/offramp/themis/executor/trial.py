@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers against each other in real time: all-reduces of processes whose dimensions are rate-limited."""
+"""Comparison of schedulers in real time: all-reduces between processes whose dimensions are rate-limited."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Span = tuple[int, int, int, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What every rank measures.
+    """Settings of a measurement on every rank.
 
     Attributes:
-        network: one rank for each NPU; its bandwidths are the rates of the token buckets.
-        schedulers: in turn.
-        elements: float32 values of each rank.
-        chunks: per collective.
-        repeats: all-reduces of each scheduler; the fastest counts, for other processes only add to the time.
-        seed: of the values.
-        namespaces: limit dimensions by the kernel instead: ranks in network namespaces, an interface for each
+        network: network with one rank per NPU; its bandwidths are the rates of the token buckets.
+        schedulers: names of the schedulers, measured in turn.
+        elements: number of float32 values of each rank.
+        chunks: number of chunks per collective.
+        repeats: all-reduces per scheduler; the fastest counts, since other processes only add to the time.
+        seed: seed of the values.
+        namespaces: let the kernel limit the dimensions instead: ranks in network namespaces, with an interface for each
             dimension (:mod:`offramp.themis.executor.interfaces`); needs root.
     """
 
@@ -50,12 +50,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What one scheduler did.
+    """Results of one scheduler.
 
     Attributes:
-        scheduler: which.
-        seconds: of the fastest all-reduce, on the slowest rank.
-        predicted_s: by the plan.
+        scheduler: its name.
+        seconds: duration of the fastest all-reduce, on the slowest rank.
+        predicted_s: duration that the plan predicts.
         exact: whether every rank had the bits of a single all-reduce in rank order, every time.
         spans: operations of rank 0 in the last all-reduce.
     """
@@ -68,10 +68,10 @@ class TrialResult:
 
 
 def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[TrialResult]:
-    """Run a trial with a process for each rank on this machine; ``report`` hears each outcome.
+    """Run a trial with a local process for each rank; ``report`` is called with each result.
 
     Raises:
-        OfframpError: a rank failed, or namespaces cannot be made.
+        OfframpError: a rank failed, or namespaces cannot be created.
     """
     from offramp.themis.executor.interfaces import namespaces
     from offramp.workers.processes import run_workers
@@ -83,7 +83,7 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
 
 
 def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | None]]:
-    """The mesh of this rank, in its namespace if it has one, and what limits its dimensions."""
+    """The mesh of this rank, in its namespace if it has one, and the token buckets of its dimensions."""
     from offramp.themis.executor.interfaces import CONTROL, interface
     from offramp.themis.executor.mesh import Mesh
     from offramp.workers.rate import TokenBucket
@@ -97,7 +97,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
 
 
 def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[TrialResult]:
-    """What one rank does, perhaps in a network namespace; the outcomes are complete on rank 0."""
+    """Work of one rank, possibly in a network namespace; the results are complete on rank 0."""
     import torch
 
     from offramp.themis.executor.executor import Executor
@@ -138,7 +138,7 @@ def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[An
 
 
 def in_rank_order(values: list[torch.Tensor]) -> torch.Tensor:
-    """A single all-reduce, done plainly: the values of all ranks added one after the other, at the agreed scale."""
+    """A plain all-reduce: the values of all ranks added one after the other, at the agreed scale."""
     from offramp.themis.executor.exact import decode, encode, exponent, scale
 
     k = scale(max(exponent(v) for v in values), len(values))

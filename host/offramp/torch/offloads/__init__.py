@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The offloads that ship with Offramp, a file for each."""
+"""The offloads that ship with Offramp, one per file."""

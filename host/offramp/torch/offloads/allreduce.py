@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce in the switch: every rank sends its tensor once and gets the sum back once."""
+"""All-reduce in the switch: every rank sends its tensor once and receives the sum once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from offramp_base.errors import OfframpError
 
 _JOB = "offramp/allreduce/job"
 _known_jobs: set[int] = set()
-"""Jobs, already known to the switches, that groups of this process have taken; a job belongs to one group."""
+"""Existing jobs on the switches that groups of this process use; a job belongs to one group."""
 _PARTING_S = 10.0
-"""How long the end of a group may wait for ranks that did not come to theirs."""
+"""Seconds for which the end of a group waits for ranks that have not reached it."""
 
 
 @OFFLOADS.register("allreduce")
 class InSwitch(Offload):
-    """Sums by ``p4/allreduce``: integers exactly, floating-point numbers alike on all ranks, whatever their order."""
+    """Sums by ``p4/allreduce``: integers are exact, floating-point sums equal on all ranks, in any order of arrival."""
 
     kinds = ("all_reduce",)
     dtypes = (
@@ -39,15 +39,16 @@ class InSwitch(Offload):
         self._reducer: AllReducer | None = None
 
     def takes(self, request: Request) -> bool:
-        """Whether the group has at least two ranks (one has its sum already), or all ranks of a job that exists."""
+        """Whether the group has at least two ranks (one has its sum already), or all ranks of an existing job."""
         least = 2 if self.settings.job is None else len(self.settings.ports)
         return super().takes(request) and max(2, least) <= request.ranks <= len(self.settings.ports)
 
     def open(self, place: Place) -> None:
-        """Become a job of the switch, under a number that rank 0 draws.
+        """Become a job of the switch, with a number that rank 0 draws.
 
         Raises:
-            OfframpError: no such link, no port for a rank, another program on the switch, no room for the job.
+            OfframpError: the link or a rank's port does not exist, the switch runs another program, or it has no room
+                for the job.
         """
         settings, mine = self.settings, place.ranks[place.rank]
         if max(place.ranks) >= len(settings.ports):
@@ -68,12 +69,12 @@ class InSwitch(Offload):
         self._reducer = AllReducer(network, place.rank, place.size, job, place.timeout.total_seconds())
 
     def close(self) -> None:
-        """Leave the job together with the others."""
+        """Leave the job together with the other ranks."""
         if self._reducer is not None:
             self._reducer.close(_PARTING_S)
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
-        """The sum, with the same bits on all ranks; of bfloat16 the sum of float32, rounded."""
+        """The sum, with the same bits on all ranks; for bfloat16, the float32 sum rounded."""
         assert self._reducer is not None
         narrow = values.dtype is torch.bfloat16
         total = values.to(torch.float32) if narrow else values.clone()

@@ -21,7 +21,7 @@ from offramp.workers.messages import introduce
 
 @OFFLOADS.register("hermod")
 class Hermod(Offload):
-    """Collectives by priority: microbatch, type and layer as :mod:`offramp.torch.priorities` finds them."""
+    """Collectives with priorities: microbatch, type and layer as determined by :mod:`offramp.torch.priorities`."""
 
     kinds = ("all_reduce", "all_to_all", "send", "recv")
 
@@ -30,7 +30,7 @@ class Hermod(Offload):
         self.endpoint: Endpoint | None = None
 
     def takes(self, request: Request) -> bool:
-        """All-to-alls of one tensor, sums of numbers, messages whose sender is known."""
+        """Whether it is an all-to-all of one tensor, a sum of numbers, or a message whose sender is known."""
         if request.kind in ("all_to_all", "send", "recv"):
             return request.form == "single"
         return super().takes(request) and request.dtype is not torch.bool
@@ -60,17 +60,17 @@ class Hermod(Offload):
         return self._sums.start(values, call.factors)
 
     def all_to_all(self, output: torch.Tensor, values: torch.Tensor, call: Call) -> Result:
-        """Carry out an all-to-all in the sub-phases of a matching."""
+        """Send in the sub-phases of a matching."""
         into, out = list(call.output_splits) or None, list(call.input_splits) or None
         handle = self._operator.all_to_all_single(output, values, into, out, async_op=True, factors=call.factors)
         return _over(handle, output)
 
     def send(self, values: torch.Tensor, call: Call) -> Result:
-        """A coflow of one transfer."""
+        """Send a coflow of one transfer."""
         return _over(self._messages.isend(values, call.peer, _tag(call), call.factors), values)
 
     def recv(self, output: torch.Tensor, call: Call) -> Result:
-        """The other end of one."""
+        """Receive a coflow of one transfer."""
         return _over(self._messages.irecv(output, call.peer, _tag(call)), output)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LEO's sums: every rank's part is added by the devices beside it, over all paths at once."""
+"""LEO's sums: the devices beside every rank add its part, over all paths at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp.torch.settings import NetworkSettings
 
 @OFFLOADS.register("leo")
 class Leo(Offload):
-    """Sums of float32 over up to eight ranks; the same bits whichever device adds."""
+    """Sums of float32 over up to eight ranks; the bits do not depend on the device that adds."""
 
     kinds = ("all_reduce",)
     dtypes = (torch.float32,)
@@ -24,7 +24,7 @@ class Leo(Offload):
         self.sums: LeoSums | None = None
 
     def takes(self, request: Request) -> bool:
-        """Whether the group has no more ranks than a device adds at a time."""
+        """Whether the group has at most as many ranks as a device can add at a time."""
         return super().takes(request) and request.ranks <= reduce.MOST
 
     def open(self, place: Place) -> None:
@@ -33,11 +33,11 @@ class Leo(Offload):
         self.sums = LeoSums(devices, place.control)
 
     def close(self) -> None:
-        """End the devices."""
+        """Close the devices."""
         if self.sums is not None:
             self.sums.close()
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
-        """Added in chunks as a balanced tree."""
+        """Sum in chunks, each as a balanced tree."""
         assert self.sums is not None
         return self.sums.all_reduce(values.clone())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a few bits per value by Sylvie's quantiser, for gradients whose user allows loss.
+"""Sums in a few bits per value by Sylvie's quantiser, for gradients whose user accepts loss.
 
-A reduce-scatter and an all-gather of quantised rows. What rounding loses on the way out, and again in the sum, is kept
-and added the next time (error feedback at both ends: Tang et al., DoubleSqueeze, ICML 2019).
+A reduce-scatter and an all-gather of quantised rows. Rounding errors of the values, and again of the sum, are kept and
+added the next time (error feedback at both ends: Tang et al., DoubleSqueeze, ICML 2019).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from offramp.torch.place import Place
 from offramp.torch.settings import NetworkSettings
 
 COLUMNS = 256
-"""Values that share their bounds."""
+"""Number of values that share their bounds."""
 Floats = npt.NDArray[np.float32]
 
 
 @OFFLOADS.register("sylvie")
 class Sylvie(Offload):
-    """Sums of float32 in backward passes, with loss; all ranks get the same bits."""
+    """Lossy sums of float32 in backward passes; all ranks get the same bits."""
 
     kinds = ("all_reduce",)
     dtypes = (torch.float32,)
@@ -36,7 +36,7 @@ class Sylvie(Offload):
         self._bits = settings.bits
 
     def takes(self, request: Request) -> bool:
-        """What a backward pass sums: gradients; nothing else is known to bear loss."""
+        """Whether it is a sum in a backward pass, that is, of gradients: nothing else is known to tolerate loss."""
         return super().takes(request) and request.backward
 
     def open(self, place: Place) -> None:
@@ -44,7 +44,7 @@ class Sylvie(Offload):
         self._place = place
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:
-        """The sum, rounded twice; ranks decline together what holds an infinity or NaN."""
+        """The sum, rounded twice; ranks together decline values with an infinity or NaN."""
         ranks = self._place.size
         rows = -(-values.numel() // (ranks * COLUMNS))
         mine = np.zeros((ranks, rows, COLUMNS), np.float32)

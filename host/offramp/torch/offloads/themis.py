@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Themis' executor: collectives in chunks, each with its own order of the network's dimensions."""
+"""Themis' executor: collectives in chunks, each with a separate order of the network's dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @OFFLOADS.register("themis")
 class Themis(Offload):
-    """Sums and gathers of groups that fill the network's dimensions; sums are exact, whatever the order."""
+    """Sums and gathers of groups that fill the network's dimensions; sums are exact in any order."""
 
     kinds = ("all_reduce", "reduce_scatter", "all_gather")
     dtypes = (*FLOATS, *INTEGERS)
@@ -39,7 +39,7 @@ class Themis(Offload):
         return super().takes(request) and request.ranks == self._ranks
 
     def open(self, place: Place) -> None:
-        """Make a group for each dimension."""
+        """Create a group for each dimension."""
         self._executor = Executor(Mesh(self._network, ranks=place), self._network, chunks=self.settings.chunks)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Themis(Offload):
             self._executor.close()
 
     def all_reduce(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
-        """Planned by every rank for itself, rounded once."""
+        """The sum, planned by every rank for itself, rounded once."""
         assert self._executor is not None
         return self._executor.all_reduce(values)
 

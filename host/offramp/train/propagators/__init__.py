@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagators: interchangeable ways of carrying boundary features between workers."""
+"""Propagators: interchangeable transports of boundary features between workers."""

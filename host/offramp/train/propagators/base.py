@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a worker learns the sums over its boundary vertices' remote neighbours."""
+"""Propagators deliver the sums over boundary vertices' remote neighbours."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from offramp_base.errors import OfframpError
 
 
 class Propagator(ABC):
-    """Carries boundary features between the workers; ``b`` boundary vertices are local.
+    """Carries boundary features between the workers; ``b`` is the number of local boundary vertices.
 
     Attributes:
-        traffic: what this worker's link has carried so far.
+        traffic: traffic of this worker's link so far.
         timers: seconds, under ``communication``.
-        exchange_id: the exchange that runs.
+        exchange_id: the current exchange.
         repeated: exchanges that were repeated because a value saturated.
-        repeatable: whether equal features give equal sums; not where rounding is drawn anew.
-        on_device: whether :meth:`exchange` takes rows where they are; otherwise it gets them in main memory.
+        repeatable: whether equal features give equal sums, unlike with fresh random rounding.
+        on_device: whether :meth:`exchange` accepts rows on any device; otherwise it gets them in main memory.
     """
 
     repeatable = True
@@ -39,23 +39,23 @@ class Propagator(ABC):
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def keep_first(self, layers: int) -> None:
-        """From now on bring the first of every ``layers`` sums once: it is of features that never change.
+        """From now on make the first of every ``layers`` sums only once, since it is of features that never change.
 
-        Does nothing where sums are not repeatable. Every worker must call it.
+        Does nothing if sums are not repeatable. Every worker must call it.
         """
         if self.repeatable:
             self._layers = layers
 
     def begin_epoch(self) -> None:
-        """The next sum is that of the first layer."""
+        """Begin an epoch: the next sum is the first layer's."""
         self.timers.reset()
         self._layer = 0
 
     def remote_sum(self, y: torch.Tensor) -> torch.Tensor:
         """Sum over each boundary vertex's remote neighbours, ``(b, F)`` to ``(b, F)``, with its gradient.
 
-        Every worker must call it together, and the backward pass calls it again: the graph is undirected,
-        so gradients take the same way as features.
+        All workers must call it together, and the backward pass calls it again: the graph is undirected, so gradients
+        are exchanged like features.
         """
         self._layer += 1
         if self._layers and (self._layer - 1) % self._layers == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a job's features travel between its workers."""
+"""The channel of a job's features between its workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_channel(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
-    """How the job's features travel: a propagator of sums, or a mailbox for rows.
+    """Open a job's channel: a propagator of sums, or a mailbox for rows.
 
     Raises:
         OfframpError: as :meth:`~offramp.train.propagators.base.Propagator.open`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process owns the whole graph: nothing is remote."""
+"""The propagator of a single process that owns the whole graph: nothing is remote."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class LocalPropagator(Propagator):
-    """No boundary vertices, no communication: the reference of every other propagator."""
+    """No boundary vertices, no communication: the reference for every other propagator."""
 
     on_device = True
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
-        """``(0, F)`` to ``(0, F)``."""
+        """Return ``(0, F)`` unchanged."""
         assert not len(y), "a graph on one worker has no boundary"
         return y
 

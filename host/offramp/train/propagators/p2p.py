@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers send their boundary features to each other, as BNS-GCN with p = 1 does."""
+"""Peer-to-peer propagation: workers send boundary features to each other, like BNS-GCN with p = 1."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class P2pPropagator(Propagator):
-    """Each boundary feature goes once to every worker that needs it, which adds up what it received.
+    """Sends each boundary feature once to every worker that needs it, which sums what it receives.
 
-    With a codec, features travel as the integers that the switch would get, and are added as integers.
+    With a codec, features are sent as the integers that the switch would get, and summed as integers.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class P2pPropagator(Propagator):
         self._remote_integer = halo.remote.astype(np.int64)
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
-        """``(b, F)`` to ``(b, F)``."""
+        """Exchange ``(b, F)`` features for ``(b, F)`` sums."""
         return self._codec.sums(y, self.exchange_id, self._add, lambda *_: None)
 
     def _add(self, values: torch.Tensor | npt.NDArray[np.int32]) -> torch.Tensor | npt.NDArray[np.int64]:
-        """Sums of what other workers send, in the numbers that this one sends."""
+        """Sums of other workers' values, in the number format of this one's."""
         if isinstance(values, torch.Tensor):
             self._remote_float = self._remote_float.to(values.device)
             return self._remote_float @ self._all_to_all(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boundary features travel as a few bits each, and are added as such."""
+"""Boundary features sent in a few bits each, and summed in that form."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class QuantisedPropagator(Propagator):
     """Sylvie's quantiser under a scale that all contributors of a sum share.
 
-    Partial sums (pairwise) have one sum each to go to, whose contributors agree on a scale of its own: they tell its
-    owner their ranges, and the owner answers with the scale. A vertex goes to many sums, so that its scale is that of
-    the whole exchange, as in Sylvie where a message has one reader.
+    A partial sum (pairwise) enters a single sum, whose contributors agree on its own scale: they send their ranges to
+    its owner, which answers with the scale. A vertex enters many sums, so its scale is that of the whole exchange; in
+    Sylvie, a message has one reader.
 
-    With ``code_bits`` contributors share the step that the widest of them needs for codes of this many bits (Sylvie's;
-    specification, section 1.10); otherwise the levels of a field are shared out by their ranges.
+    With ``code_bits``, contributors share the step that the widest of them needs for codes of that many bits (Sylvie's;
+    specification, section 1.10); otherwise the levels of a field are divided among them by range.
     """
 
     repeatable = False  # a kept draw of the rounding would no longer be right in the mean of epochs
@@ -37,7 +37,15 @@ class QuantisedPropagator(Propagator):
     def __init__(
         self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:
-        """Args: exchanges: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
+        """Aggregate through the switch.
+
+        Args:
+            exchanges: by width in columns.
+            bits: of a field.
+            fan_in: the most contributions that any sum has.
+            seed: of the rounding.
+            code_bits: of codes with one common step (see the class); 0: levels follow from ranges and scale.
+        """
         super().__init__()
         self._exchange_of_width = exchanges
         self._bits = bits
@@ -47,7 +55,7 @@ class QuantisedPropagator(Propagator):
         self._exchanges = 0
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
-        """``(b, F)`` to ``(b, F)``."""
+        """Exchange ``(b, F)`` features for ``(b, F)`` sums."""
         exchange = self._exchange_of_width[y.shape[1]]
         part = exchange.part
         rng = np.random.default_rng([self._seed, exchange.group.rank, self._exchanges])
@@ -71,7 +79,7 @@ class QuantisedPropagator(Propagator):
         return torch.from_numpy(total.astype(np.float32))
 
     def _agree_on_one(self, exchange: SwitchExchange, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
-        """The least value of all workers, and the step of their range."""
+        """The least value of all workers, and the step for their range."""
         outermost = torch.full((2,), -torch.inf, dtype=torch.float64)
         if len(ends):
             outermost = torch.tensor([float((-ends[:, 0]).max()), float(ends[:, 1].max())], dtype=torch.float64)
@@ -81,7 +89,7 @@ class QuantisedPropagator(Propagator):
     def _agree_on_each(
         self, exchange: SwitchExchange, peers: Peers, ends: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floating], npt.NDArray[np.float64]]:
-        """The step of each message and of each sum, and the sum of the least values behind each sum."""
+        """Steps of each message and of each sum, and the sum of the least values that contribute to each sum."""
         to, counts, terms = peers.to.tolist(), peers.counts.tolist(), exchange.part.terms
         told = _all_to_all(exchange, ends, to, counts).astype(np.float64)
         ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagators by name, without importing PyTorch, which is not needed to list the names."""
+"""Registry of propagators; it needs no PyTorch, since often only names are requested."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Propagation:
-    """A way of carrying boundary features that a run may name.
+    """A propagator that a run may name.
 
     Attributes:
-        open: gives a job's propagator, ready for its first exchange, for as long as the block runs; it raises an
-            OfframpError where the link to a switch cannot be opened, or workers do not agree.
+        open: context manager with a job's propagator, ready for its first exchange; it raises an OfframpError if the
+            link to a switch cannot be opened, or workers do not agree.
         alone: whether one process owns the whole graph.
         through_switch: whether a switch takes part, for which exchanges are planned; otherwise a job has a
             :class:`~offramp.train.halo.Halo`.
@@ -34,4 +34,4 @@ class Propagation:
 
 
 PROPAGATORS: Final[Registry[Propagation]] = Registry("propagator", "offramp.propagators")
-"""Offramp's own are entry points as well."""
+"""Propagators by name; Offramp's own are entry points as well."""

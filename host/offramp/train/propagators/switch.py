@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boundary features go up to the switch once, and their sums come down (SwitchGNN, or the strawman)."""
+"""Boundary features are uploaded to the switch once, and their sums come back (SwitchGNN, or the strawman)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _log = logging.getLogger(__name__)
 
 
 class SwitchPropagator(Propagator):
-    """The switch adds the fixed-point features of remote neighbours, by whichever program it runs."""
+    """The switch sums the fixed-point features of remote neighbours, with whatever program it runs."""
 
     def __init__(self, codec: SumCodec, exchanges: Mapping[int, SwitchExchange], boundary: IntArray) -> None:
-        """Args: codec: of sums; exchanges: by width of the features; boundary: the worker's boundary vertices."""
+        """``codec`` of sums; ``exchanges`` by width of the features; ``boundary``: the worker's boundary vertices."""
         super().__init__()
         self._codec = codec
         self._exchanges = exchanges
         self._boundary = boundary
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
-        """``(b, F)`` to ``(b, F)``."""
+        """Exchange ``(b, F)`` features for ``(b, F)`` sums."""
         exchange = self._exchanges[y.shape[1]]
         sums = self._codec.sums(
             y, self.exchange_id, lambda values: exchange.add(exchange.messages(values)), self._saturated
@@ -42,7 +42,7 @@ class SwitchPropagator(Propagator):
         return sums
 
     def _saturated(self, y: torch.Tensor, bound: float) -> None:
-        """Count and report: the exchange is repeated."""
+        """Count and report a saturated exchange, which is repeated."""
         self.repeated += 1
         beyond = (~(y.abs() <= bound)).any(dim=1).numpy()
         for vertex in self._boundary[beyond][:_SHOWN].tolist():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's end of its link to the switch, and the propagator that goes through it."""
+"""A worker's end of its link to the switch, and the propagator on top of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> AnyWorker:
 
 
 def through(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
-    """The propagator that carries the job's exchanges through the switch at the other end of ``exchanger``."""
+    """The propagator of the job's exchanges through the switch at the other end of ``exchanger``."""
     assert job.exchanges is not None
     hosts, plans = Traffic(), job.exchanges.plans
     exchanges = {
@@ -79,7 +79,7 @@ SWITCH: Final = Propagation(_open, through_switch=True)
 
 
 def _agree(group: Group, fingerprint: str) -> None:
-    """Refuse to send a packet when the workers' plans differ."""
+    """Refuse to send any packet if the workers' plans differ."""
     mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
     largest, least = group.max(mine.clone()), -group.max(-mine)
     if not bool(largest == mine == least):

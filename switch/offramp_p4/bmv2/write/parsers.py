@@ -183,7 +183,7 @@ class ParserStatements(Statements):
                 exact = exact and m == bits.mask
             out.append(_transition("hexstr", digits(value, size), None if exact else digits(mask, size)))
             if len(out) > _MAX_RANGE_CASES:
-                raise Unsupported(case.pos, "so many ranges in one case, in bmv2's JSON")
+                raise Unsupported(case.pos, "this many ranges in one case, in bmv2's JSON")
         return out
 
     # --- packet_in --------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def _moved(plan: DeployPlan, kept: Collection[int]) -> dict[int, int]:
             elif not starving and held:
                 moved[dscp] = min(held, key=lambda other: (abs(held[other] - queue), held[other], abs(other - dscp)))
     if own.keys() & set(kept) - moved.keys():
-        raise NoRoomError("no DSCP is left for the job: somebody uses all of them, or their class is lossless")
+        raise NoRoomError("no DSCP is left for the job: all of them are in use, or their class is lossless")
     return moved
 
 

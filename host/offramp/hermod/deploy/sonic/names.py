@@ -76,7 +76,7 @@ def check_name(name: str, config: Config) -> None:
             )
     maps = [table for table in (DSCP_MAP, TC_MAP) if name in config.get(table, {})]
     if maps and not any(own(SCHEDULER, name, key) for key in config.get(SCHEDULER, {})):
-        raise OfframpError(f"--name {name}: {maps[0]} {name} is somebody else's; use another")
+        raise OfframpError(f"--name {name}: {maps[0]} {name} is not one of ours; use another")
 
 
 def _plans(config: Config) -> list[str]:

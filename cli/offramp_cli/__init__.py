@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ``offramp`` command: one line for every fault that a user can mend, exit code 2."""
+"""The ``offramp`` command: one line and exit code 2 for every fault that a user can fix."""
 
 from __future__ import annotations
 

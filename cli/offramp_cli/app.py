@@ -14,7 +14,7 @@ from offramp_cli.command import CONTEXT, Late, LateCommand, Version, imported
 from offramp_cli.tree import OFFRAMP, Group
 
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
-"""click's, wherever this version of typer has it."""
+"""click's usage error, wherever this version of typer has it."""
 
 
 class LateGroup(Late, TyperGroup):
@@ -34,19 +34,19 @@ class LateGroup(Late, TyperGroup):
 
     @property
     def commands(self) -> Any:
-        """All of them, imported."""
+        """All commands, imported."""
         return {name: self.get_command(None, name) for name in self.group.members}
 
     @commands.setter
     def commands(self, _: Any) -> None:
-        """The tree has them."""
+        """Ignore an assignment: the tree has the commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (of click)
         """Names of the commands and groups, without importing any."""
         return list(self.group.members)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """The command or group of a name, an older one too."""
+        """The command or group of a name, which may be an older one."""
         name = self.group.aliases.get(cmd_name, cmd_name)
         found = self.group.members.get(name)
         if isinstance(found, Group):
@@ -78,7 +78,7 @@ class Root(LateGroup):
         TyperGroup.__init__(self, **attributes)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the words of a command line; what is wrong with them is one line, in place of typer's frame."""
+        """Run the words of a command line; errors in them are one line, in place of typer's frame."""
         if not extra.get("standalone_mode", True):
             return super().main(*args, **extra)
         try:

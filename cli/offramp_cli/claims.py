@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp reproduce --claims``: what the documents claim, judged by the referee, in one table."""
+"""``offramp reproduce --claims``: the documents' claims in one table, judged by the referee."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def judge_claims(
     ran: Callable[[Sequence[Case]], list[Row]],
     out: Path,
 ) -> dict[str, Any]:
-    """Referee the items that claims rest on, print and write the table; what goes to JSON.
+    """Referee the items that claims rest on, print and write the table; returns the result for JSON.
 
     Args:
         console: where to print.
-        items: of which claims are judged.
-        referee: how.
-        examined: gives the rows of an item under settings of a referee.
-        ran: gives the rows of cases, for a search.
+        items: items whose claims are judged.
+        referee: settings of the referee.
+        examined: returns the rows of an item under the referee's settings.
+        ran: returns the rows of cases, for a search.
         out: folder for the table and the pictures.
 
     Raises:
@@ -79,7 +79,7 @@ def judge_claims(
 
 
 def _with_seeds(referee: RefereeSettings, claims: Sequence[Claim]) -> RefereeSettings:
-    """The settings with at least five seeds where a paper's summary rests on a number."""
+    """Settings with at least five seeds if a paper's summary rests on a number."""
     least = _HEADLINE_SEEDS if any(claim.headline for claim in claims) else 1
     return replace(referee, seeds=max(least, referee.seeds))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands whose options are the fields of dataclasses (:mod:`offramp_base.settings`).
 
-This module alone knows both those fields and typer. A command says which classes it takes, and gets an object of each::
+This module alone knows both those fields and typer. A command names the classes it takes, and gets an object of each::
 
     @command("offramp.train.settings:TrainSettings", Result, example="train --graph karate")
     def train(settings: TrainSettings, result: Result) -> None:
@@ -56,7 +56,7 @@ class Command:
     """A command for :meth:`typer.Typer.command`; :class:`LateCommand` spares imports until its options are needed.
 
     Attributes:
-        rewrite: what is done to the words of the command line before they are parsed.
+        rewrite: changes the words of the command line before they are parsed.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Command:
 
     @cached_property
     def classes(self) -> tuple[type, ...]:
-        """The dataclasses, of which the body gets an object each."""
+        """The dataclasses; the body gets an object of each."""
         return tuple(imported(one) if isinstance(one, str) else one for one in self._classes)
 
     @cached_property
@@ -94,7 +94,7 @@ class Command:
         """Run the command with what typer parsed; without ``context``, with values by attribute or key.
 
         Raises:
-            OfframpError: a value that is refused; named by its flag, or by the file that it stands in.
+            OfframpError: a value is refused; named by its flag, or by file and line.
         """
         keys = {each.key: each.attribute for each in self.fields.values()}
         given = {keys.get(n, n): v for n, v in values.items() if context is None or not _is_default(context, n)}
@@ -181,7 +181,7 @@ class Late:
 
     @property
     def callback(self) -> Any:
-        """What runs with them."""
+        """The function that runs with the options."""
         return self._made.callback if self.declaration else self.__dict__["callback"]
 
     @callback.setter
@@ -202,7 +202,7 @@ class LateCommand(Late, TyperCommand):
         )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, as the declaration wants them."""
+        """Parse the words, after the declaration has rewritten them."""
         assert self.declaration is not None
         return super().parse_args(ctx, self.declaration.rewrite(args))
 
@@ -223,7 +223,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
-    """The option or argument of a field, and hidden ones of its older names."""
+    """The option or argument of a field, and hidden options for its older names."""
     field = each.field
     kind: Any = str if field.unit or field.parse or field.item else each.kind
     kind = list[kind] if each.many and not field.parse else kind
@@ -288,7 +288,7 @@ def _completion(each: Declared) -> Callable[[str], list[tuple[str, str]]] | None
 
 
 def _value(each: Declared, value: Any) -> Any:
-    """What typer parsed, as the field's type has it."""
+    """A value that typer parsed, converted to the field's type."""
     if isinstance(value, str):
         return each.kind(from_text(each, value)) if each.kind is Path else from_text(each, value)
     if isinstance(value, Path) and each.kind is str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch doctor`` and ``offramp nic doctor``: whether this machine has what they need."""
+"""``offramp switch doctor`` and ``offramp nic doctor``: check whether this machine has what they need."""
 
 from __future__ import annotations
 

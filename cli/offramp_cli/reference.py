@@ -78,7 +78,7 @@ def manual() -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Text as roff takes it: no line begins with a request."""
+    """Text escaped for roff, so that no line begins with a request."""
     return "\n".join(
         f"\\&{line}" if line.startswith((".", "'")) else line
         for line in text.replace("\\", "\\e").replace("-", "\\-").splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp reproduce``: a paper's figure or table again, beside the published numbers, with a plot or a referee."""
+"""``offramp reproduce``: papers' figures and tables again, beside the published numbers, with a plot or a referee."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _MOST_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True)
 class ReproduceSettings:
-    """What is reproduced, at which size."""
+    """Items to reproduce, and their size."""
 
     names: Annotated[
         tuple[str, ...], Field("list, all, or names such as themis/table1, which list prints", position=True)
     ]
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     data: Annotated[
         Path | None,
         Field("Folder with data sets as OGB, PyG or DGL download them; generated graphs by default"),
@@ -53,7 +53,7 @@ class ReproduceSettings:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a reproduction writes."""
+    """Results of a reproduction."""
 
     out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("reproduced")
 
@@ -116,7 +116,7 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
 def _made(
     console: Console, item: Item, settings: ReproduceSettings, referee: RefereeSettings, folder: Path
 ) -> dict[str, Any]:
-    """Run an item, or with ``--resume`` take what it left in the folder; what goes to JSON."""
+    """Run an item, or with ``--resume`` take its results from the folder; returns the result for JSON."""
     import json
 
     from offramp.sweep import on_dask
@@ -140,7 +140,7 @@ def _made(
 
 
 def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folder: Path) -> dict[str, Any]:
-    """Run an item, draw and show it; what goes to JSON."""
+    """Run an item, draw and show it; returns the result for JSON."""
     from offramp_sim.figures.plot import draw
 
     found = item.reproduce(settings.scale, settings.seed, settings.data)
@@ -153,7 +153,7 @@ def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folde
 def _examined(
     console: Console, item: Item, settings: ReproduceSettings, referee: RefereeSettings, folder: Path
 ) -> dict[str, Any]:
-    """Have an item refereed, draw and show the verdicts; what goes to JSON."""
+    """Let the referee examine an item, draw and show the verdicts; returns the result for JSON."""
     from dataclasses import asdict
 
     from offramp_sim.figures.plot import draw

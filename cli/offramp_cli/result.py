@@ -31,14 +31,14 @@ _FORMATS = (
     "tiff",
     "webp",
 )
-"""What Matplotlib writes; PNG for a name without an ending."""
+"""Formats that Matplotlib writes; a name without an ending means PNG."""
 OUTPUT = "Output"
 """Heading of the options that name files to write."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The option ``--json``; with ``-`` what the command prints for people goes to standard error."""
+    """The option ``--json``; with ``-``, output for people goes to standard error."""
 
     json: Annotated[
         Path | None,
@@ -103,17 +103,17 @@ class Plotted(Result):
             raise SettingsError("plot", "needs the package matplotlib: pip install 'offramp[gnn]'")
 
     def draw(self, draw: Callable[[Path], None]) -> None:
-        """Have the picture drawn, where one is asked for, and say where it is."""
+        """Draw the picture, if one is asked for, and print its path."""
         if self.plot is not None:
             draw(self.plot)
             print(f"plot: {self.plot}")  # noqa: T201
 
 
 def expect_writable(field: str, name: str | Path | None, *, folder: bool = False) -> None:
-    """Refuse a file, or a folder, that cannot be made, before hours go into what it should hold.
+    """Refuse a file or folder that cannot be made, before hours go into its contents.
 
     Raises:
-        SettingsError: what it would be in is missing or closed to us, or the file is a folder, or the folder a file.
+        SettingsError: its parent is missing or not writable, or the file is a folder, or the folder a file.
     """
     if name is None or (Path(name) == _STDOUT and not folder):
         return
@@ -135,7 +135,7 @@ def _cannot(field: str, path: Path, reason: str | None) -> SettingsError:
 
 
 def write_file(field: str, path: Path, text: str) -> None:
-    """Write what a field names.
+    """Write the file that a field names.
 
     Raises:
         SettingsError: the file cannot be written.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp schema``: what a command's file of settings may hold."""
+"""``offramp schema``: JSON Schema of a command's settings file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands print: tables without lines, words to the left and numbers to the right."""
+"""Output of commands: tables without lines, words aligned left and numbers right."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ANY_WIDTH = 10_000
 
 
 def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) -> Console:
-    """Where a command prints.
+    """Make the console to which a command prints.
 
     Args:
-        wrap: without it lines of any length stay as they are.
-        errors: to standard error.
-        one_rank: of the ranks that torchrun or srun starts the first one alone prints.
+        wrap: whether long lines are wrapped.
+        errors: print to standard error.
+        one_rank: print only on the first of the ranks that torchrun or srun starts.
     """
     from rich.console import Console
 
@@ -29,13 +29,13 @@ def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) 
 
 
 def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:
-    """An empty table.
+    """Make an empty table.
 
     Args:
         headings: of the columns.
-        left: those whose cells stand to the left; the first one alone by default.
-        title: above it, to the left.
-        whole: cells are cut rather than wrapped.
+        left: headings of left-aligned columns; by default only the first.
+        title: printed above the table, to the left.
+        whole: cut long cells rather than wrap them.
     """
     from rich.table import Table
 
@@ -47,7 +47,7 @@ def table(*headings: str, left: Collection[str] | None = None, title: str | None
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; on a console that is too narrow for it each row becomes its first word and a list below it."""
+    """Print a table; if the console is too narrow for it, each row becomes its first word with a list below."""
     headings = [str(column.header) for column in table.columns]
     if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum <= console.width:
         console.print(table)
@@ -65,7 +65,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> Table:
-    """Names and values below each other."""
+    """Print names and values, one pair per line."""
     made = table("", " ")
     made.show_header = False
     for name, value in rows:
@@ -74,6 +74,6 @@ def facts(rows: Iterable[tuple[str, object]]) -> Table:
 
 
 def count(number: int, noun: str) -> str:
-    """``no warnings``, ``1 warning``, ``2 warnings``."""
+    """Number and noun: ``no warnings``, ``1 warning``, ``2 warnings``."""
     plural = "es" if noun.endswith(("ch", "s", "x")) else "s"
     return f"{number or 'no'} {noun}{'' if number == 1 else plural}"

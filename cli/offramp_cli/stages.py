@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar that shows which stage of a command runs, and how far it is where it says so; what each stage took."""
+"""A bar that shows which stage of a command runs, with its progress if it reports it; and the time of each stage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Stages:
-    """Call it with the name of each stage as it begins.
+    """The stages of a command; call it with the name of each stage as it begins.
 
     Attributes:
-        seconds: of each stage that has ended: on the clock, and of this process's processor time.
+        seconds: of each stage that has ended: wall-clock time, and processor time of this process.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -36,11 +36,11 @@ class Stages:
         self._progress.update(self._task, description=name, completed=0, total=None)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Show how far the stage is."""
+        """Show the stage's progress."""
         self._progress.update(self._task, description=what, completed=done, total=total)
 
     def end(self) -> None:
-        """The last stage has ended."""
+        """End the last stage."""
         if self._name:
             wall, processor = self._begun
             self.seconds[self._name] = time.perf_counter() - wall, time.process_time() - processor
@@ -48,7 +48,7 @@ class Stages:
 
 @contextmanager
 def stages(console: Console) -> Iterator[Stages]:
-    """A bar that goes when the last stage has ended."""
+    """Show a bar, which disappears when the last stage has ended."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())

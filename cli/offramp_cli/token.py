@@ -15,7 +15,7 @@ from offramp_cli.command import command
 
 @dataclass(frozen=True)
 class TokenSettings:
-    """Where the token goes."""
+    """The file for the token."""
 
     path: Annotated[Path, Field("New file, which only its owner may read (mode 0600)", position=True)]
 
@@ -27,8 +27,8 @@ class TokenSettings:
 def token(settings: TokenSettings) -> None:
     """Make a token file. Listeners that other machines can reach ask peers to prove that they have the same token.
 
-    Copy it to every machine of the job over a channel that you trust (scp) and name it there in the environment
-    variable OFFRAMP_TOKEN_FILE.
+    Copy it to every machine of the job over a channel that you trust (scp), and set the environment variable
+    OFFRAMP_TOKEN_FILE to its path there.
     """
     from offramp_base.listening.token import FILE_VARIABLE, Token
 

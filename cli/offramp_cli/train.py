@@ -39,7 +39,7 @@ _GROUP = "Links to the switch"
 
 @dataclass(frozen=True)
 class SwitchOptions:
-    """Which switch a run uses, and how its workers reach it."""
+    """The switch of a run, and its links to the workers."""
 
     switch: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class SwitchOptions:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a run writes."""
+    """Results of a run."""
 
     report: Annotated[Path | None, Field("Write an HTML report to this file, and its data as JSON", group=OUTPUT)] = (
         None
@@ -127,13 +127,13 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
 
 
 def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:
-    """Train with a progress bar; the result as JSON, or None where another rank of torchrun reports.
+    """Train with a progress bar; returns the result as JSON, or None if another rank of torchrun reports.
 
     Args:
-        graph: what the settings name.
+        graph: the graph that the settings name.
         settings: of the run.
-        open_fabric: opens the switch, where one is needed.
-        lines: whether each epoch also gets a line of its own.
+        open_fabric: opens the switch, if one is needed.
+        lines: whether to print a line for each epoch too.
     """
     from offramp.report.console import epoch_progress
     from offramp.train.run import train as train_graph
@@ -145,7 +145,7 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
 
 
 def describe(result: Mapping[str, Any]) -> str:
-    """A run's setting in one sentence."""
+    """A run's settings in one sentence."""
     settings = result["settings"]
     return (
         f"{settings['graph_name']}: {settings['vertices']} vertices, {settings['edges']} edges. "
@@ -156,7 +156,7 @@ def describe(result: Mapping[str, Any]) -> str:
 
 
 def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None) -> OpenFabric | None:
-    """How to open the switch that the options name: the embedded one by default, None where none is needed.
+    """Function that opens the switch of the options: the embedded one by default; None if no switch is needed.
 
     Raises:
         OfframpError: options that do not go together.
@@ -223,7 +223,7 @@ def _card(settings: TrainSettings, options: SwitchOptions) -> OpenFabric:
 
 
 def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
-    """Leaves and spines that are there already."""
+    """Leaves and spines that run already."""
     from offramp.train.fabric import parse_ports
     from offramp.train.leaf_spine_fabric import LeafSpineFabric
     from offramp_base.transport import parse_link
@@ -239,7 +239,7 @@ def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
 
 @contextmanager
 def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
-    """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
+    """Run an embedded P4 switch with a port for each worker, for as long as the block runs."""
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_base.transport import AUTO, shm
     from offramp_p4.embedded import EmbeddedSwitch
@@ -270,5 +270,5 @@ def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
 
 
 def command_line() -> str:
-    """The command line that runs now, to be repeated."""
+    """The command line of this process, for repeating the run."""
     return shlex.join(["offramp", *sys.argv[1:]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command and where it is: a module is imported when its command is first asked for."""
+"""The tree of commands and their modules, which are imported when a command is first needed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Group:
     Attributes:
         help: a sentence.
         members: by name; ``module:attribute`` of a command.
-        aliases: older names, which work and are not shown.
-        itself: the command that runs where no member is named.
+        aliases: older names, which still work but are not shown.
+        itself: the command that runs if no member is named.
     """
 
     help: str
@@ -26,7 +26,7 @@ class Group:
 
 
 def _in(folder: str, names: str) -> dict[str, str]:
-    """Commands that have modules of their names in a folder."""
+    """Commands in a folder whose modules have their names."""
     return {name: f"offramp_cli.{folder}.{name}:{name}" for name in names.split()}
 
 
@@ -117,7 +117,7 @@ OFFRAMP: Final = Group(
 
 
 def member(words: Sequence[str]) -> tuple[Group | str | None, list[str]]:
-    """What ``words`` name in the tree, older names too, and the names of today; None where they name nothing."""
+    """The command or group that ``words`` name, None if none, and its present names; older names are known too."""
     found: Group | str | None = OFFRAMP
     names: list[str] = []
     for word in words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that do the steps of a measurement together, each time that the parent asks."""
+"""Processes that take the steps of a measurement together, each time the parent asks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class StepWorker(NamedTuple):
 
 @contextmanager
 def peers(work: Callable[..., None], items: Sequence[tuple[Any, ...]]) -> Iterator[list[StepWorker]]:
-    """A process for each item that calls ``work(pipe, *item)``.
+    """Start a process for each item, which calls ``work(pipe, *item)``.
 
-    Pipes hold them together, for a kill would leave semaphores behind.
+    They synchronise by pipes, because a kill would leave semaphores behind.
     """
     context = multiprocessing.get_context("spawn")  # the child belongs to this thread's namespace
     started: list[StepWorker] = []
@@ -48,7 +48,7 @@ def peers(work: Callable[..., None], items: Sequence[tuple[Any, ...]]) -> Iterat
 
 
 def ask(group: list[StepWorker], request: object, what: str, timeout_s: float) -> list[Any]:
-    """Send a request to all; their answers, as :func:`answers`."""
+    """Send a request to all; returns their answers, as :func:`answers`."""
     for peer in group:
         with suppress(BrokenPipeError):  # its answer says why
             peer.pipe.send(request)
@@ -56,7 +56,7 @@ def ask(group: list[StepWorker], request: object, what: str, timeout_s: float) -
 
 
 def answers(group: list[StepWorker], what: str, timeout_s: float) -> list[Any]:
-    """One answer of each worker; a string is an error.
+    """Collect one answer of each worker; a string is an error.
 
     Raises:
         OfframpError: a worker failed, died or does not answer; begins with ``what``.

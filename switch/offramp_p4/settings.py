@@ -169,7 +169,7 @@ class Settings(Preprocessor):
     insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
     engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Seed of everything random: the program's random()", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None

@@ -80,11 +80,11 @@ def test_a_sweep_that_is_cut_off_resumes_and_runs_again_what_failed(item: Item, 
 def test_rows_of_something_else_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     RowFile(path, "offramp 1").put(Row(Case("invented/figure1", 1.0, 0)))
-    with pytest.raises(OfframpError, match=r"rows\.jsonl: of another version \(offramp 1, this is offramp 2\)"):
+    with pytest.raises(OfframpError, match=r"rows\.jsonl: written by another version \(offramp 1, this is offramp 2\)"):
         RowFile(path, "offramp 2")
     for text in ("", "[]\n", "a graph\n", json.dumps({"schema": "offramp.train/1"})):
         path.write_text(text)
-        with pytest.raises(OfframpError, match="expected rows of a referee"):
+        with pytest.raises(OfframpError, match="expected a referee's rows"):
             RowFile(path, "offramp 1")
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp cluster``: cluster files checked, shown, made of other programs' files and written as such."""
+"""``offramp cluster``: check and show cluster files, and convert them from and to other programs' files."""

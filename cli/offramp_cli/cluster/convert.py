@@ -32,7 +32,7 @@ class Import:
     """The files that are read, and defaults for what they leave out."""
 
     format: Annotated[str, Field("Format of the files", choices=_imports, position=True)]
-    files: Annotated[tuple[Path, ...], Field("One file, or several where the format has several", position=True)]
+    files: Annotated[tuple[Path, ...], Field("The files; some formats take several", position=True)]
     rate: Annotated[int, Field("Rate of links for which the files give none", unit=BITS_PER_SECOND)] = 10**10
     delay: Annotated[
         float, Field("Delay of links for which the files give none", parse=nanoseconds, shown_default="0")
@@ -44,7 +44,7 @@ class Export:
     """A cluster file, and the format in which it is written."""
 
     format: Annotated[str, Field("Format to write", choices=_exports, position=True)]
-    cluster: Annotated[Path, Field("A cluster file", position=True)]
+    cluster: Annotated[Path, Field("A cluster file, YAML or TOML", position=True)]
 
 
 @dataclass(frozen=True)

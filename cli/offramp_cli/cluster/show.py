@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp cluster check`` and ``show``: whether a cluster file is sound, and what it says."""
+"""``offramp cluster check`` and ``show``: check a cluster file, and show its contents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show(given: File, outputs: Plotted) -> None:
 
 
 def as_json(cluster: Cluster) -> dict[str, Any]:
-    """Everything that a file says, with the numbers of all ports."""
+    """The contents of a file as JSON, with the numbers of all ports."""
     from dataclasses import asdict
 
     nodes = {part: [asdict(each) for each in getattr(cluster, part)] for part in ("hosts", "switches", "dimensions")}

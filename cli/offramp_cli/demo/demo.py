@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offramp.report import Check
 
 ACCURACY_POINTS: Final = 0.5
-"""How far the test accuracies of two ways may be apart."""
+"""Largest difference between the test accuracies of two ways, in percentage points."""
 SWITCH: Final = "allreduce"
 _RANKS: Final = 4
 CLUSTER: Final = """\
@@ -43,14 +43,14 @@ links:
 class DemoSettings:
     """The laboratory and the job."""
 
-    mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
+    mode: Annotated[str, Field("Where hosts run", choices=MODES)] = "auto"
     rate: Annotated[
         int,
-        Field("Rate of the hosts' links; those of spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND),
+        Field("Rate of the hosts' links; links to the spine get twice as much", least=1_000_000, unit=BITS_PER_SECOND),
     ] = 25_000_000
-    steps: Annotated[int, Field("Training steps, by each way", least=2)] = 30
+    steps: Annotated[int, Field("Training steps of each run", least=2)] = 30
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    seed: Annotated[int, Field("Seed of the model's first weights", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the model's initial weights", least=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
 
 
 def job_of(settings: DemoSettings) -> JobSettings:
-    """Data-parallel training of four ranks.
+    """The demo's job: data-parallel training on four ranks.
 
     Raises:
         OfframpError: PyTorch or scikit-learn is missing.
@@ -118,7 +118,7 @@ def job_of(settings: DemoSettings) -> JobSettings:
 
 
 def accuracy(folder: Path) -> float:
-    """What rank 0 of a run measured at its end."""
+    """Test accuracy that rank 0 of a run measured at its end."""
     from offramp_base.documents import parse_json, read_text
     from offramp_cli.demo.rank import ACCURACY
 
@@ -126,7 +126,7 @@ def accuracy(folder: Path) -> float:
 
 
 def checks(accuracies: Mapping[str, float], content: Mapping[str, Any]) -> list[Check]:
-    """What the demo claims of its runs; bytes only where links count them."""
+    """Checks of the demo's runs; of bytes only if links count them."""
     from offramp.report import Check
     from offramp.report.units import percent, si
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank of the demo runs: data-parallel training on handwritten digits, an ordinary program of PyTorch.
+"""Program of each rank of the demo: data-parallel training on handwritten digits, in ordinary PyTorch.
 
-``python -m offramp_cli.demo.rank STEPS SEED``. It knows nothing of offloads. Rank 0 leaves the accuracy in
+``python -m offramp_cli.demo.rank STEPS SEED``. It knows nothing about offloads. Rank 0 writes the accuracy to
 ``accuracy.json`` of the job's folder.
 """
 
@@ -30,7 +30,7 @@ CLASSES, PIXELS = 10, 64
 _IMAGES: Final = 1437
 _MEASURED: Final = 5
 _TESTED: Final = 5
-"""Each fifth image is for the test."""
+"""Every fifth image is for the test."""
 
 
 def network() -> nn.Module:
@@ -41,12 +41,12 @@ def network() -> nn.Module:
 
 
 def gradient_bytes() -> int:
-    """What a rank sums in a step."""
+    """Bytes that a rank sums in a step."""
     return sum(4 * each.numel() for each in network().parameters())
 
 
 def compute_s(ranks: int) -> float:
-    """Seconds of a step but for its sum, of ``ranks`` that share this machine's processors; measured."""
+    """Measured seconds of a step without its sum, for ``ranks`` that share this machine's processors."""
     images, classes = torch.rand(_IMAGES // ranks, PIXELS), torch.zeros(_IMAGES // ranks, dtype=torch.int64)
     torch.set_num_threads(1)
     model = network()
@@ -62,7 +62,7 @@ def compute_s(ranks: int) -> float:
 
 
 def _learn(model: nn.Module, images: torch.Tensor, classes: torch.Tensor) -> None:
-    """Gradients of a rank's own images."""
+    """Compute the gradients of a rank's own images."""
     loss = nn.functional.cross_entropy(model(images), classes)
     loss.backward()  # type: ignore[no-untyped-call]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a run writes."""
+    """Results of a run."""
 
     save_masks: Annotated[
         str | None, Field("dgs: write the last masks to this .npz file", written=True, group=OUTPUT)

@@ -33,13 +33,13 @@ _OTHERS: Final = ("fifo", "mrtf", "omcoflow")
 _ITERATIONS: Final = 100
 _FLOWS: Final = 1_000_000
 _FLOW_S: Final = 10e-9
-"""About what one flow under way costs a policy other than online execution at each event, for three placements."""
+"""Approximate seconds per active flow and event, for three placements, under policies other than online execution."""
 _COMPARED_S: Final = 30.0
 _JUDGING, _AFTER, _TAIL = 0.25, 1.2, 0.05
-"""Shares of the time budget: what baselines may take before the search; the time reserved for judging the placement
-found, as a multiple of a baseline's; what printing and writing take."""
+"""Shares of the time budget: for baselines before the search; reserved for judging the placement found, as a multiple
+of a baseline's time; for printing and writing."""
 _FEWEST: Final = 2.0
-"""Times of judging one placement that a search needs."""
+"""Least time of a search, as a multiple of the time to judge one placement."""
 
 
 def _policies() -> list[str]:
@@ -50,7 +50,7 @@ def _policies() -> list[str]:
 
 @dataclass(frozen=True)
 class PlacementSettings:
-    """What is placed, how it is searched for, and what it is compared with."""
+    """The job to place, the search, and the comparison."""
 
     setup: Annotated[
         str, Field("A YAML file of machines and a job, a setup of the paper, or list, which lists those", position=True)
@@ -61,7 +61,9 @@ class PlacementSettings:
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     keep: Annotated[
         Path | None,
-        Field("An earlier plan.json: machines have left or joined, and as few tasks as possible move", metavar="PLAN"),
+        Field(
+            "An earlier plan.json: if machines have left or joined since, move as few tasks as possible", metavar="PLAN"
+        ),
     ] = None
     moves: Annotated[int, Field("With --keep: tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[
@@ -84,7 +86,7 @@ class PlacementSettings:
 
 @dataclass(frozen=True)
 class Outputs(Plotted):
-    """What a search writes."""
+    """Results of a search."""
 
     plot: Annotated[
         Path | None,
@@ -146,7 +148,7 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: O
 
 
 def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[Found, Moves]:
-    """A placement near that of a plan."""
+    """Find a placement near that of an earlier plan."""
     from offramp.dgtp.draws import draw
     from offramp.dgtp.plan import read_plan
     from offramp.dgtp.replacement import carried_over, moves_of, place_again
@@ -173,7 +175,7 @@ def _load(setup: str, seed: int) -> Setup:
 
 @dataclass(frozen=True)
 class _Compared:
-    """What placements are compared by.
+    """Policies and iterations by which placements are compared.
 
     Attributes:
         left_out: policies that are compared by default and would take too long here.
@@ -185,7 +187,7 @@ class _Compared:
 
 
 def _compared(problem: Problem, settings: PlacementSettings, within: float | None) -> _Compared:
-    """As the settings say; by default what takes about half a minute, which must not depend on the machine."""
+    """The settings' comparison; by default one that takes about half a minute, independent of the machine."""
     edges = max(1, len(problem.graph.edges))
     most_s = _COMPARED_S if within is None else min(_COMPARED_S, _JUDGING * within)
     iterations = settings.iterations or max(3, min(_ITERATIONS, _FLOWS // edges))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def machines_table(problem: Problem, machine: IntArray) -> Table:
-    """Which tasks each machine has, by kind, and what it gives of its resources."""
+    """Tasks of each machine by kind, and the share of its resources that they use."""
     from offramp.report.units import tick
 
     kinds = list(dict.fromkeys(task.kind for task in problem.graph.tasks if task.follows is None))
@@ -34,7 +34,7 @@ def machines_table(problem: Problem, machine: IntArray) -> Table:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """``[0, 1, 2, 5]`` is ``0-2 5``."""
+    """Numbers as ranges: ``[0, 1, 2, 5]`` is ``0-2 5``."""
     parts: list[list[int]] = []
     for n in numbers:
         if parts and parts[-1][-1] == n - 1:
@@ -45,7 +45,7 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def policies_table(numbers: dict[str, Any]) -> Table:
-    """Seconds of each placement under each policy, and what ours saves with online execution."""
+    """Seconds of each placement under each policy, and savings of ours with online execution."""
     from offramp.report.units import percent
 
     ours = numbers["makespan_s"]

@@ -37,7 +37,7 @@ class Board:
 class BuildSettings(Board):
     """Settings of a bitstream build."""
 
-    seed: Annotated[int, Field("Seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
+    seed: Annotated[int, Field("Random seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
@@ -48,8 +48,8 @@ class BuildSettings(Board):
 class FlashSettings(Board):
     """A bitstream, and the board to load it into."""
 
-    bitstream: Annotated[Path, Field("The bitstream that offramp fpga build made", position=True)]
-    dry_run: Annotated[bool, Field("Only say what would be run")] = False
+    bitstream: Annotated[Path, Field("Bitstream that offramp fpga build has made", position=True)]
+    dry_run: Annotated[bool, Field("Only print what would be run")] = False
     yes: Annotated[bool, Field("Do not ask")] = False
 
 

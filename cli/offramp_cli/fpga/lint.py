@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp fpga lint``: the RTL through three readers."""
+"""``offramp fpga lint``: lint the RTL with three tools."""
 
 from __future__ import annotations
 

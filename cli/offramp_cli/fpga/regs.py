@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp fpga regs``: what comes from the SystemRDL files."""
+"""``offramp fpga regs``: generate files from SystemRDL."""
 
 from __future__ import annotations
 

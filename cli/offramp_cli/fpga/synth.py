@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3, and their depth."""
+"""``offramp fpga synth``: resources of the engines, beside the thesis's table 6.3, and their depth."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def _limited(number: int, most: int) -> str:
 
 
 def _count(number: float) -> str:
-    """Half of a block RAM is one of 18 Kb."""
+    """A count as text; half of a block RAM is one of 18 Kb."""
     return f"{number:,.1f}".removesuffix(".0")

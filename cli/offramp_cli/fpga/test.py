@@ -33,11 +33,11 @@ def _waves() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BenchTests:
-    """Which test benches run, on what, and what is kept of them."""
+    """Test benches to run, the simulator, and outputs to keep."""
 
     arguments: Annotated[tuple[str, ...], Field("Arguments for pytest", position=True)] = ()
-    full: Annotated[bool, Field("Run the slow tests too: 10,000 transactions per engine")] = False
-    folder: Annotated[str, Field("Folder of tests/fpga, as reduce; all by default")] = ""
+    full: Annotated[bool, Field("Run the slow benches too: 10,000 transactions for each engine")] = False
+    folder: Annotated[str, Field("Folder of tests/fpga, such as reduce; all by default")] = ""
     simulator: Annotated[str, Field("Simulator of all benches", choices=_simulators)] = "own"
     waves: Annotated[str, Field("Which benches record waveforms", choices=_waves)] = "never"
     coverage: Annotated[Path | None, Field("File for the functional coverage of all benches, JSON", group=OUTPUT)] = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp_sim.g3.pipeline import Pipelined
 
 _SHOWN = 4
-"""Workers in a picture."""
+"""Most workers in a picture."""
 
 
 def _modes() -> tuple[str, ...]:
@@ -34,7 +34,7 @@ class PipelineSettings:
 
     graph: Annotated[str, Field("A graph, as for offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
     workers: Annotated[int, Field("Machines with one device each", least=1)] = 8
-    partition: Annotated[str, Field("Partition as for offramp train: g3, metis, chunk, random, …")] = "g3"
+    partition: Annotated[str, Field("Partition, as for offramp train: g3, metis, chunk, random, …")] = "g3"
     layers: Annotated[int, Field("Layers of the model", least=1)] = 3
     hidden: Annotated[int, Field("Width of the hidden layers", least=1)] = 16
     link_bps: Annotated[
@@ -43,9 +43,9 @@ class PipelineSettings:
     device_link_bps: Annotated[
         int, Field("Rate between host and device", key="device_link", above=0, unit=BITS_PER_SECOND)
     ] = 10**11
-    targets: Annotated[int | None, Field("Vertices of a bin; a sixteenth of a worker's by default", least=1)] = None
-    mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
-    seed: Annotated[int, Field("Seed of everything random: graph and partition", least=0)] = 0
+    targets: Annotated[int | None, Field("Vertices in a bin; a sixteenth of a worker's by default", least=1)] = None
+    mode: Annotated[tuple[str, ...], Field("Pipelines; repeatable; all by default", choices=_modes)] = ()
+    seed: Annotated[int, Field("Random seed for graph and partition", least=0)] = 0
 
 
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")
@@ -103,7 +103,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
 
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:
-    """What the first workers' engines do, by layer."""
+    """Activity of the first workers' engines, by layer."""
     from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import ENGINES
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a command on a store: as many as it has parts."""
+"""The ranks of a command on a store: one for each of its parts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def on_ranks(
     told: Callable[[Any], None] = lambda _: None,
     open_job: Callable[[int], AbstractContextManager[Any]] | None = None,
 ) -> Any:
-    """What rank 0 returns; None in processes of torchrun other than rank 0.
+    """Run all ranks; returns rank 0's result, or None in processes of torchrun other than rank 0.
 
     Args:
         work: a module-level function.
         settings: of the run, among them its store.
-        kind: of what each rank is given.
-        told: gets what rank 0 reports.
-        open_job: from the number of ranks to what each is given; by default the settings.
+        kind: type of each rank's input.
+        told: called with reports of rank 0.
+        open_job: makes each rank's input from the number of ranks; by default, the settings.
 
     Raises:
         OfframpError: no store, or a rank failed.

@@ -80,7 +80,7 @@ def train(settings: GnnSettings, switch: SwitchAddress, result: Result) -> None:
 
 @contextmanager
 def _job(settings: GnnSettings, at: SwitchAddress, ranks: int) -> Iterator[GnnJob]:
-    """What each rank is given, and the embedded switch for as long as they need it."""
+    """Each rank's input, with the embedded switch for as long as they need it."""
     from offramp.gnn.settings import GnnJob
 
     if settings.propagator != "switch" or ranks == 1:

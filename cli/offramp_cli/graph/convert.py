@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp graph convert``: any graph as a file that every command takes."""
+"""``offramp graph convert``: convert any graph to a file that every command takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class GraphConvertSettings:
-    """What is read, and the file to write."""
+    """A graph to read, and the file to write."""
 
     graph: Annotated[
         str,
@@ -34,7 +34,7 @@ class GraphConvertSettings:
     split: Annotated[str | None, Field("planetoid, or fractions such as 0.6/0.2/0.2; by default the source's own")] = (
         None
     )
-    seed: Annotated[int, Field("Seed of splits and generators", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for splits and generators", least=0)] = 0
 
 
 @command(GraphConvertSettings, Result, example="graph convert karate karate.npz --json -")

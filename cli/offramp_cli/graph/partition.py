@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp graph partition``: a graph in a folder, of which each rank opens its part."""
+"""``offramp graph partition``: cut a graph into a folder, of which each rank opens its part."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class GraphPartitionSettings:
             "offramp plan, which needs room for the graph twice"
         ),
     ] = "stream"
-    passes: Annotated[int, Field("Refinements of stream; each reads the edges once more", least=0)] = 8
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    passes: Annotated[int, Field("Refinement passes of stream; each reads the edges once more", least=0)] = 8
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
 @command(GraphPartitionSettings, Result, example="graph partition karate karate-2 --parts 2 --json -")

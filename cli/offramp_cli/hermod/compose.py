@@ -35,7 +35,7 @@ def _weight(text: str) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class ComposeSettings:
-    """Jobs, and what decides between them."""
+    """Jobs that share switches, and the policy between them."""
 
     job: Annotated[Mapping[str, str], Field("NAME=JOB, a file or a model; repeatable, in order of priority", item=_job)]
     policy: Annotated[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp hermod demo``: coflows of real processes through the P4 switch, with priorities and without, or abused."""
+"""``offramp hermod demo``: real coflows through the P4 switch, with priorities and without, or under abuse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AbuseSettings:
         ),
     ] = False
     lowest_percent: Annotated[
-        int, Field("With --abuse: percent of a port that all other traffic keeps", least=1, most=50)
+        int, Field("With --abuse: percent of a port that is reserved for traffic outside the job", least=1, most=50)
     ] = 5
 
 
@@ -39,8 +39,8 @@ def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
-    strictly. With --abuse an attacker floods the ranks meanwhile, once with the job's ports unknown to the switch and
-    once with these told to it. The times are real: other work on this machine adds to them.
+    strictly. With --abuse, another host floods the ranks meanwhile, once while the switch does not know the job's ports
+    and once when it does. The times are measured: other work on this machine adds to them.
     """
     from offramp_sim.hermod.lab.picture import draw
 
@@ -57,7 +57,7 @@ def _ordered(console: Any, scenario: Scenario) -> list[LabResult]:
 
 
 def _abused(console: Any, scenario: Scenario, abuse: AbuseSettings) -> list[LabResult]:
-    """Alone, then each abuse without protection and with it."""
+    """Run the job alone, then under each abuse, without protection and with it."""
     from offramp_sim.hermod.lab import abuses
 
     alone = min((_run(console, replace(scenario, apart=True)) for _ in range(2)), key=lambda outcome: outcome.end)

@@ -32,7 +32,7 @@ _ACTIONS = ("dry_run", "check", "read_back", "undo")
 
 
 def parse_ports(text: str) -> tuple[int, ...]:
-    """``1-4,7``.
+    """Parse ports such as ``1-4,7``.
 
     Raises:
         ValueError: something else.
@@ -48,7 +48,7 @@ def parse_ports(text: str) -> tuple[int, ...]:
 
 
 def parse_host(text: str) -> tuple[int, int]:
-    """``MAC=PORT``.
+    """Parse ``MAC=PORT``.
 
     Raises:
         ValueError: something else.
@@ -81,30 +81,31 @@ class DeploySettings:
     """A plan of queues, and where it goes.
 
     Attributes:
-        ecn_bytes: queue and size, in order; None: every queue that has no size so far.
+        ecn_bytes: queue and size, in order; None: every queue that has no size yet.
     """
 
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
     target: Annotated[
         str,
         Field(
-            "Kind of target", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}
+            "Target of the plan",
+            choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"},
         ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if it differs")] = False
-    read_back: Annotated[bool, Field("Print what the target has")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if they differ")] = False
+    read_back: Annotated[bool, Field("Print the current state of the target")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("Replace another plan on the target; sonic: take all queues but PFC's", group="Queues")
+        bool, Field("Replace another plan that is deployed; sonic: replace all queues but PFC's", group="Queues")
     ] = False
-    queues: Annotated[int | None, Field("Queues that the switch has")] = None
-    classes: Annotated[int | None, Field("If planning a job: queues for data")] = None
+    queues: Annotated[int | None, Field("Number of queues that the switch has")] = None
+    classes: Annotated[int | None, Field("If a job is given: number of queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("If planning a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
+        tuple[int, ...], Field("If a job is given: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("If planning a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("If planning a job: leave queue 0 to all other traffic, below all of the job")] = False
+    scheme: Annotated[str, Field("If a job is given: mapping of code points to queues: split | msb")] = "split"
+    apart: Annotated[bool, Field("If a job is given: leave queue 0, below all of the job's, to other traffic")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
         Field(
@@ -122,7 +123,7 @@ class DeploySettings:
     rate_bps: Annotated[
         int | None,
         Field(
-            "Rate of the line: for p4's and sonic's limits, none without; for htb, by default the interface's",
+            "Rate of the line. p4, sonic: needed for limits. htb: the interface's by default",
             key="rate",
             unit=BITS_PER_SECOND,
         ),
@@ -298,7 +299,7 @@ def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
             raise SettingsError("job_ports", str(error), settings.job_ports) from None
     for port in members or ():
         if settings.ports and port not in settings.ports:
-            raise SettingsError("job_ports", f"port {port} is not among {{ports}}", settings.job_ports)
+            raise SettingsError("job_ports", f"port {port} is not one of {{ports}}", settings.job_ports)
     limits, ports = _limits(settings), list(settings.ports)
     return switch_plan(plan, ports, dict(settings.host), mtu=settings.mtu, members=members, limits=limits)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp hermod models``: the models of the thesis, and what their coflows carry."""
+"""``offramp hermod models``: the thesis's models, and the sizes of their coflows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ JOB = "A YAML or TOML file, or a model of table 5.5"
 
 
 def parse_dscps(text: str) -> tuple[int, ...]:
-    """DSCPs with commas.
+    """Parse DSCPs separated by commas.
 
     Raises:
         ValueError: something else.
@@ -32,11 +32,11 @@ class QueueSettings:
 
     job: Annotated[str, Field(JOB, position=True)]
     queues: Annotated[int, Field("Strict-priority queues of the switches", least=1, most=8)] = 8
-    classes: Annotated[int | None, Field("Queues of these for data; all but control's by default")] = None
+    classes: Annotated[int | None, Field("Queues for data; all but control's by default")] = None
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
-    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
-    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0 to all other traffic, below all of the job")] = False
-    plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
+    scheme: Annotated[str, Field("Mapping of code points to queues: split | msb")] = "split"
+    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0, below all of the job's, to other traffic")] = False
+    plain: Annotated[bool, Field("Use the published layout, which inverts the order of priorities beyond 8")] = False
 
 
 @command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate hermod``: what coflow priorities gain a job, with the timeline before and after."""
+"""``offramp simulate hermod``: gain of a job by coflow priorities, with timelines before and after."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
 @dataclass(frozen=True)
 class HermodSettings:
-    """What is simulated, and by which policies."""
+    """A job, its network, and the policies to simulate."""
 
     job: Annotated[
         str,
@@ -43,13 +43,13 @@ class HermodSettings:
     network: Annotated[
         str | None,
         Field(
-            "Network of traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, a name of simulate themis"
+            "For traces and text workloads: a file of ASTRA-sim or SimAI, dimensions, or a network of simulate themis"
         ),
     ] = None
-    gpus: Annotated[int | None, Field("GPUs instead of the job's number; more of them are more replicas", least=1)] = (
+    gpus: Annotated[int | None, Field("GPUs, in place of the job's number; more GPUs mean more replicas", least=1)] = (
         None
     )
-    nic_gbps: Annotated[float | None, Field("Rate of a NIC instead of the job's")] = None
+    nic_gbps: Annotated[float | None, Field("Rate of a NIC in Gb/s, in place of the job's")] = None
     sample: Annotated[
         int | None,
         Field(
@@ -58,20 +58,26 @@ class HermodSettings:
         ),
     ] = None
     iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     policies: Annotated[
-        str, Field("Policies, separated by commas; the gain is over the first", aliases=("policy",), group="Policies")
+        str,
+        Field("Policies, separated by commas; gains are relative to the first", aliases=("policy",), group="Policies"),
     ] = _POLICIES
-    queues: Annotated[int | None, Field("Data queues of the switches, 1 to 8; exact without", least=1, most=8)] = None
-    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
-    hosts: Annotated[str, Field("With queues, what senders order by: exact | queues")] = "exact"
-    routing: Annotated[str, Field("ecmp | spray", group="Network")] = "ecmp"
-    all_to_all: Annotated[str, Field("How EP sends: fluid | matched | shifted")] = "fluid"
-    overhead_us: Annotated[float, Field("Overhead of each sub-phase or round of an all-to-all")] = 0.0
+    queues: Annotated[
+        int | None, Field("Data queues of the switches; exact priorities by default", least=1, most=8)
+    ] = None
+    scheme: Annotated[str, Field("Mapping of code points to queues: split | msb")] = "split"
+    hosts: Annotated[str, Field("With --queues: what senders order by: exact | queues")] = "exact"
+    routing: Annotated[str, Field("Routing: ecmp | spray", group="Network")] = "ecmp"
+    all_to_all: Annotated[str, Field("How expert parallelism sends: fluid | matched | shifted")] = "fluid"
+    overhead_us: Annotated[float, Field("Overhead of each sub-phase or round of an all-to-all, in us")] = 0.0
     leaf: Annotated[int | None, Field("NICs under a leaf switch", shown_default="16, or the cluster's")] = None
     bidirectional: Annotated[
         bool | None,
-        Field("Rings go both ways round, half of the bytes each, or one way", shown_default="one, or the network's"),
+        Field(
+            "Rings send half of the bytes each way round, rather than all one way",
+            shown_default="one, or the network's",
+        ),
     ] = None
     level: Annotated[
         str,
@@ -83,7 +89,7 @@ class HermodSettings:
     ] = "flow"
     packets: Annotated[int, Field("Approximate number of packets that stand for all bytes")] = 100_000
     loss: Annotated[float, Field("Probability that a link loses a frame")] = 0.0
-    pause: Annotated[tuple[str, ...], Field("NIC@START+SECONDS: the switch may not send there")] = ()
+    pause: Annotated[tuple[str, ...], Field("NIC@START+SECONDS during which the switch may not send to the NIC")] = ()
     engine: Annotated[str, Field("Engine of the P4 switch: auto | native | python")] = "auto"
 
     def __post_init__(self) -> None:
@@ -103,7 +109,7 @@ class HermodSettings:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a simulation writes."""
+    """Results of a simulation."""
 
     plot: Annotated[
         Path | None,
@@ -168,7 +174,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
 
 
 def _on_cluster(settings: HermodSettings) -> HermodSettings:
-    """The settings with what the cluster file says about the network, where options do not."""
+    """The settings, with the cluster's network where options do not give one."""
     if settings.network is not None:
         return settings
     if settings.cluster is None:
@@ -191,7 +197,7 @@ def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is simulated; ``tokens`` of an iteration, 0 where traces do not say."""
+    """The DAG to simulate; ``tokens`` of an iteration, 0 if traces do not say."""
 
     loaded: Loaded
     title: str

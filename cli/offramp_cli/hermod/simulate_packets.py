@@ -27,10 +27,10 @@ _FEW: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PacketLevel:
-    """What the options ask for, and what has been found.
+    """Settings of the packet level, and results so far.
 
     Attributes:
-        found: for each policy both levels.
+        found: results at both levels, by policy.
     """
 
     setup: Setup
@@ -54,7 +54,7 @@ class PacketLevel:
         return cls(chosen, Wire(packets, engine=engine), faults)
 
     def run(self, loaded: Loaded, policy: str, report: Callable[[float], None]) -> PacketResult:
-        """One policy at both levels."""
+        """Run one policy at both levels."""
         setup = self.setup
         queues = setup.queues if policy.startswith("hermod") else None
         outcome = simulate_packets(
@@ -72,7 +72,7 @@ class PacketLevel:
         return outcome
 
     def numbers(self) -> dict[str, Any]:
-        """Numbers for JSON: what the packets did, and the flow level beside them."""
+        """Results of packets and of the flow level, for JSON."""
         return {
             name: {
                 "flow_level_iteration_s": flow.iteration_s,
@@ -91,7 +91,7 @@ class PacketLevel:
         }
 
     def show(self, console: Console) -> None:
-        """A line for each policy, and how packets stood for bytes."""
+        """Print a line for each policy, and how packets represent bytes."""
         table = show.table("packet level", "flow level", "difference", "packets", "sent again", "lost")
         rows = self.numbers()
         for name, row in rows.items():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Where:
     """The cluster of a command."""
 
-    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a running laboratory")]
+    on: Annotated[str, Field("A cluster file, or a running laboratory: lab, or lab:NAME")]
 
     def cluster(self) -> Cluster:
         """The cluster, read from its file."""
@@ -124,7 +124,7 @@ def undo(settings: Where, result: Result) -> None:
 
 
 def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bool) -> JobPlan:
-    """A job's plan; without a calibration where none is possible, which is said."""
+    """A job's plan; without calibration, and with a message, if none is possible."""
     from offramp.job.planner import make_job_plan
     from offramp.job.run import calibrate
     from offramp_base.ending.left import temporary_folder
@@ -152,7 +152,7 @@ def plan_of(console: Console, job: JobSettings, cluster: Cluster, *, measure: bo
 def carry_out(
     console: Console, job: JobSettings, cluster: Cluster, made: JobPlan, ways: Sequence[str], out: Path
 ) -> dict[str, RunResult]:
-    """Run a job by each of these ways in a folder of its own; ``out`` gets the plan, and a trace of the first."""
+    """Run a job in each of these ways, each in its own folder; ``out`` gets the plan, and a trace of the first."""
     from offramp.job.report import rows_of
     from offramp.job.watch import PLAN
     from offramp_base.ending.files import write_text
@@ -194,7 +194,7 @@ def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder:
 
 
 def _fresh(folder: Path) -> None:
-    """An empty folder of a run: what an earlier one left there would be taken for this one's."""
+    """Empty the folder of a run, so that results of an earlier run are not taken for this one's."""
     folder.mkdir(parents=True, exist_ok=True)
     for pattern in ("rank-*.log", "steps-*.jsonl", "paths-*.json", "network.yaml", "train.json"):
         for path in folder.glob(pattern):

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from offramp.job.watch import Look
 
 WEB: Final = "127.0.0.1:0"
-"""Where the page is unless told otherwise."""
+"""Default address of the web page."""
 
 
 @dataclass(frozen=True)
 class TopSettings(Where):
-    """What is watched, and for how long."""
+    """The cluster to watch, and for how long."""
 
-    out: Annotated[Path | None, Field("Folder of the run, for its ranks: --out of offramp job run")] = None
+    out: Annotated[Path | None, Field("Folder of the run (offramp job run --out), to show its ranks")] = None
     interval_s: Annotated[float, Field("Seconds between looks", key="interval", above=0, most=3600)] = 1.0
-    looks: Annotated[int | None, Field("Number of looks, then end; without: until Ctrl-C", least=1)] = None
+    looks: Annotated[int | None, Field("End after this many looks; by default, run until Ctrl-C", least=1)] = None
     web: Annotated[
         str | None,
         Field(
@@ -76,7 +76,7 @@ def top(settings: TopSettings, result: Result) -> None:
 
 
 def _with_address(words: list[str]) -> list[str]:
-    """``--web`` without an address has the usual one."""
+    """Give ``--web`` without an address the default one."""
     found = list(words)
     if "--web" in found:
         at = found.index("--web") + 1
@@ -120,7 +120,7 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
 
 
 def _latest(out: Path | None) -> Path | None:
-    """The folder of the run that is on: the one that was written last."""
+    """The folder of the present run: the one that was written last."""
     if out is None or not out.is_dir():
         return None
     folders = [each for each in out.iterdir() if each.is_dir()]

@@ -35,19 +35,19 @@ class Up:
 
     cluster: Annotated[Path, Field("A cluster file", position=True)]
     name: Annotated[str | None, Field("Name of the laboratory", shown_default="the cluster's")] = None
-    mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
+    mode: Annotated[str, Field("Where hosts run", choices=MODES)] = "auto"
 
 
 @dataclass(frozen=True)
 class Which:
-    """Which laboratory a command is about."""
+    """The laboratory that a command concerns."""
 
     name: Annotated[str | None, Field("Name of the laboratory", position=True, shown_default="the only one")] = None
 
 
 @dataclass(frozen=True)
 class Down(Which):
-    """Which laboratory ends."""
+    """The laboratory to end."""
 
     all: Annotated[bool, Field("All laboratories of this user")] = False
 
@@ -64,7 +64,7 @@ class Execute:
 def up(given: Up, result: Result) -> None:
     """Build a cluster on this machine: a namespace for each host, rated links, embedded switches, agents.
 
-    It lasts until offramp lab down, and leaves nothing behind when its process is killed.
+    It lasts until offramp lab down; nothing of it outlives its process, even if that is killed.
     """
     from offramp_sim.lab.start import start
 
@@ -79,7 +79,7 @@ def up(given: Up, result: Result) -> None:
 
 @command(Which, Result, example="lab status")
 def status(given: Which, result: Result) -> None:
-    """Show the laboratories of this user, and which of their parts have died."""
+    """Show the laboratories of this user, and which of their processes have died."""
     from offramp_sim.lab.state import find, running
 
     labs = running() if given.name is None else [find(given.name)]
@@ -128,7 +128,7 @@ def execute(given: Execute) -> None:
 
 
 def show_lab(console: Console, lab: Lab) -> None:
-    """What a laboratory has, and what of it has died."""
+    """Print the parts of a laboratory, and those that have died."""
     gone = lab.ended()
     counts = [sum(name.startswith(f"{what} ") for name in lab.processes) for what in ("host", "switch", "agent")]
     said = ", ".join(show.count(n, what) for n, what in zip(counts, ("host", "switch", "agent"), strict=True))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_pair(text: str) -> tuple[str, str]:
-    """``NAME=VALUE``.
+    """Parse ``NAME=VALUE``.
 
     Raises:
         ValueError: something else.
@@ -37,7 +37,7 @@ DataFolder = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationSettings:
-    """An application, by name or as files describe it."""
+    """An application, by name or from files."""
 
     names: Annotated[
         tuple[str, ...],
@@ -59,7 +59,7 @@ class ApplicationSettings:
     data_folder: DataFolder = ()
 
     def open(self, transport: str, **more: Any) -> Application:
-        """The application; ``more`` as :func:`offramp.leo.applications.named.open_application` takes it.
+        """Open the application; ``more`` goes to :func:`offramp.leo.applications.named.open_application`.
 
         Raises:
             OfframpError: no such application or transport, or the files are wrong.
@@ -78,17 +78,19 @@ class ApplicationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RequesterSettings(ApplicationSettings):
-    """What is asked of an application, and over which paths."""
+    """Requests to an application, and the paths that they take."""
 
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
-    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
-    workload: Annotated[str, Field("Workload, for kvs: B or C, for ebs: 4K or 64K")] = ""
-    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
+    policy: Annotated[str, Field("Rule that selects paths; see offramp simulate leo")] = "lookahead"
+    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
+    window: Annotated[
+        int, Field("Requests that the closed loop keeps in flight; 0: as many as the application says", least=0)
+    ] = 0
 
     def open(self, transport: str, **more: Any) -> Application:
-        """The application, with its load; see :meth:`ApplicationSettings.open`.
+        """Open the application, with its load; see :meth:`ApplicationSettings.open`.
 
-        What both ends make of a seed (the store's values) comes of ``seed`` in ``more``, the same at both.
+        Data that both ends derive from a seed (the store's values) come from ``seed`` in ``more``, equal at both.
         """
         return super().open(
             transport,

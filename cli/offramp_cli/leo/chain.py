@@ -17,14 +17,18 @@ from offramp_cli.result import OUTPUT, Result, write_file
 
 @dataclass(frozen=True)
 class ChainSettings:
-    """How many requests, and what carries them."""
+    """Numbers of requests, and the card that carries them."""
 
-    requests: Annotated[int, Field("Number of requests, up to 128 of them outstanding", least=1, most=10_000_000)] = 200
-    traced: Annotated[int, Field("Further requests, one after the other, for times by hop", least=1, most=10_000)] = 20
+    requests: Annotated[int, Field("Requests, up to 128 of them in flight", least=1, most=10_000_000)] = 200
+    traced: Annotated[
+        int, Field("Further requests, one after the other, to measure times per hop", least=1, most=10_000)
+    ] = 20
     keys: Annotated[int, Field("Objects in the store", least=1, most=100_000)] = 1000
-    card: Annotated[str, Field("Device of the requester's card; fpga: is RTL in simulation")] = "fpga:"
-    seed: Annotated[int, Field("Seed of objects and requests", least=0)] = 1
-    trace: Annotated[Path | None, Field("Write a request's path for Perfetto", group=OUTPUT, written=True)] = None
+    card: Annotated[str, Field("Device name of the requester's card; fpga: is RTL in simulation")] = "fpga:"
+    seed: Annotated[int, Field("Random seed for objects and requests", least=0)] = 1
+    trace: Annotated[
+        Path | None, Field("Write a trace of a request for Perfetto to this file", group=OUTPUT, written=True)
+    ] = None
 
 
 @command(ChainSettings, Result, example="leo chain --requests 10000 --trace trace.json")
@@ -52,7 +56,7 @@ def chain(settings: ChainSettings, result: Result) -> None:
     console.print(table)
     load = outcome.load
     console.print(
-        f"{load.sent + settings.traced:,} requests, {load.wrong} wrong; {load.rate:,.0f} a second; one alone "
+        f"{load.sent + settings.traced:,} requests, {load.wrong} wrong; {load.rate:,.0f} per second; one alone "
         f"{duration(outcome.hops_ns['all'] / 1e9)}, of which the card's RTL works {duration(outcome.engine_ns / 1e9)}"
     )
     if settings.trace is not None:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectSettings(RequesterSettings):
-    """Which application, where it is served, and how much is asked."""
+    """An application, the address that serves it, and the number of requests."""
 
     to: Annotated[str, Field("Address of the responder, HOST:PORT or unix:PATH")] = "127.0.0.1:7878"
-    transport: Annotated[str, Field("tcp, shm (over unix:PATH) or ucx; by default as the address has it")] = ""
-    requests: Annotated[int, Field("Requests to send; 0: as many as end in --seconds", least=0)] = 0
-    seconds: Annotated[float, Field("Seconds to send, if no number is given", least=0.05)] = 2.0
-    seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
-    wait: Annotated[float, Field("Seconds that a responder may stay away", least=0)] = 30.0
+    transport: Annotated[str, Field("Transport: tcp, shm (over unix:PATH) or ucx; the address decides by default")] = ""
+    requests: Annotated[int, Field("Requests to send; 0: as many as complete in --seconds", least=0)] = 0
+    seconds: Annotated[float, Field("Seconds to send for, if --requests is 0", least=0.05)] = 2.0
+    seed: Annotated[int, Field("Random seed for the requests", least=0)] = 1
+    wait: Annotated[float, Field("Seconds to wait for a responder that has gone away", least=0)] = 30.0
 
 
 @command(ConnectSettings, Result, example="leo connect kvs --to 127.0.0.1:7878 --requests 10000 --json -")
@@ -72,5 +72,6 @@ def _report(name: str, outcome: LoadResult, paths: tuple[str, ...]) -> None:
     show.console().print(table)
     median, late = (duration(outcome.latency_us(percent) / 1e6) for percent in (50, 99))
     show.console().print(
-        f"{outcome.sent:,} requests, {outcome.rate:,.0f} a second, {outcome.wrong} wrong; median {median}, 99 % {late}"
+        f"{outcome.sent:,} requests, {outcome.rate:,.0f} per second, {outcome.wrong} wrong; "
+        f"median {median}, 99 % {late}"
     )

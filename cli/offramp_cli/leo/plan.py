@@ -41,8 +41,8 @@ class Files:
 class PlanSettings(Files):
     """Which parts of the plan are shown."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, instead of the file's number", least=1)] = None
-    steps: Annotated[bool, Field("Show every link and function on the path")] = False
+    cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
+    steps: Annotated[bool, Field("Show every link and function on each path")] = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def plan(settings: PlanSettings, outputs: Plotted) -> None:
 
 
 def mix_of(resolved: Resolved) -> list[float]:
-    """Shares of the request types; equal ones where the application gives none."""
+    """Shares of the request types; equal ones if the application gives none."""
     application = resolved.config.application
     return [application.mix.get(name, 0.0) if application.mix else 1.0 for name in application.requests]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProfileSettings(Files):
-    """What is measured, on what."""
+    """The configuration to measure, and the devices to measure it on."""
 
     link: Annotated[
         Mapping[str, str],
@@ -45,7 +45,7 @@ class ProfileSettings(Files):
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a profile writes."""
+    """Results of a profile."""
 
     out: Annotated[
         Path | None,

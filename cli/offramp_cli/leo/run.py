@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(RequesterSettings):
-    """What is run, over which paths, and how it is measured."""
+    """An application, the paths to run it over, and how to measure it."""
 
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
-    load: Annotated[float, Field("Share of the rate at which the latency is measured", least=0.01, most=1)] = 0.6
-    rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
-    transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
-    seed: Annotated[int, Field("Seed of everything random: keys, arrivals and devices", least=0)] = 1
-    keys: Annotated[int, Field("Keys of the store, for kvs: as many as a small device holds; 0: 100,000", least=0)] = 0
+    load: Annotated[float, Field("Share of the rate at which latency is measured", least=0.01, most=1)] = 0.6
+    rounds: Annotated[int, Field("Rounds of all measurements", least=1)] = 5
+    transport: Annotated[str, Field("Transport: shm, tcp or ucx")] = "shm"
+    seed: Annotated[int, Field("Random seed for keys, arrivals and devices", least=0)] = 1
+    keys: Annotated[int, Field("For kvs: keys in the store, such as a small device can hold; 0: 100,000", least=0)] = 0
 
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")

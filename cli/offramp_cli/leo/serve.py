@@ -30,7 +30,7 @@ class NoSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Served(ApplicationSettings):
-    """An application that is served; none: the key-value store."""
+    """The application to serve; without one, the key-value store."""
 
     names: Annotated[
         tuple[str, ...],
@@ -41,8 +41,8 @@ class Served(ApplicationSettings):
             metavar="NAME|FILE…",
         ),
     ] = ()
-    requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
-    restarts: Annotated[int, Field("How often a dead responder is restarted", least=0)] = 1000
+    requesters: Annotated[int, Field("Most requesters of an application at a time", least=1, most=64)] = 4
+    restarts: Annotated[int, Field("How often to restart a responder that has died", least=0)] = 1000
 
 
 _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")
@@ -135,7 +135,7 @@ def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> Non
 
 @command(NoSettings, example="leo password")
 def password(_: NoSettings) -> None:
-    """Print the store's password for redis and memcached clients, derived from the token."""
+    """Print the store's password for clients of redis and memcached; it is derived from the token."""
     from offramp.leo.store.server import password_of
     from offramp_base.listening import Token
 

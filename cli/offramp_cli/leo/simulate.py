@@ -27,7 +27,7 @@ _RULES = ("lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "g
 
 
 def parse_range(text: str) -> tuple[float, float]:
-    """``3-9``, or one number for both.
+    """Parse a range such as ``3-9``, or one number for both ends.
 
     Raises:
         ValueError: something else.
@@ -40,7 +40,7 @@ def parse_range(text: str) -> tuple[float, float]:
 
 
 def parse_tenant(text: str) -> tuple[float, float]:
-    """``SHARE:WEIGHT``; a weight of 1 by default.
+    """Parse ``SHARE:WEIGHT``; the weight is 1 by default.
 
     Raises:
         ValueError: something else.
@@ -54,11 +54,14 @@ def parse_tenant(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class LeoSettings:
-    """What is simulated: paths, rules and loads."""
+    """Paths, rules and loads to simulate."""
 
     files: Annotated[
         tuple[str, ...],
-        Field("Files as for offramp leo plan; without, two paths that follow from the thesis's knees", position=True),
+        Field(
+            "Files or names as for offramp leo plan; by default, two paths inferred from the knees in the thesis",
+            position=True,
+        ),
     ] = ()
     policy: Annotated[
         tuple[str, ...],
@@ -71,16 +74,18 @@ class LeoSettings:
     load: Annotated[
         tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="Load", above=0)
     ] = ()
-    window: Annotated[tuple[int, ...], Field("Closed loop: outstanding requests; repeat", least=1)] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: requests in flight; repeatable", least=1)] = ()
     requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
     network: Annotated[
         tuple[float, float],
-        Field("Minimum and maximum us that a request spends on the network", parse=parse_range, shown_default="3-9"),
+        Field("Shortest and longest time of a request on the network, in us", parse=parse_range, shown_default="3-9"),
     ] = (3.0, 9.0)
-    spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
-    burst: Annotated[int, Field("Requests that arrive together, open loop")] = 1
-    keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
-    wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
+    spread: Annotated[
+        float, Field("Share of each service time that is exponentially distributed; 0: as the table says")
+    ] = 0.0
+    burst: Annotated[int, Field("Open loop: requests that arrive together")] = 1
+    keys: Annotated[int, Field("Number of Zipf-distributed keys; 0: each request has its own key")] = 0
+    wrong: Annotated[float, Field("Factor by which the selector's table may be wrong")] = 1.0
     tenant: Annotated[
         tuple[tuple[float, float], ...],
         Field("SHARE:WEIGHT of a tenant with a selector of its own; repeatable", item=parse_tenant),
@@ -92,8 +97,8 @@ class LeoSettings:
         tuple[str, ...],
         Field("Class of a sweep's settings, or all; repeatable. Compares with rules that do not learn"),
     ] = ()
-    processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    processes: Annotated[int | None, Field("Processes of a sweep; one per core by default")] = None
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def report(
     console: Console, settings: int, requests: int, seed: int, processes: int | None, kinds: Sequence[str]
 ) -> dict[str, Any]:
-    """Run and show a sweep; what it found, ready for JSON.
+    """Run and show a sweep; returns its results, ready for JSON.
 
     Raises:
         OfframpError: no settings, or no such class of them.

@@ -27,9 +27,9 @@ class Build:
 
 @dataclass(frozen=True)
 class Package:
-    """What is made of a build."""
+    """Outputs of a build."""
 
-    package: Annotated[bool, Field("Also make a .deb")] = False
+    package: Annotated[bool, Field("Also make a .deb package")] = False
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Agent(Socket):
         ),
     ] = ()
     cores: Annotated[int, Field("Cores that work", least=1)] = 1
-    queues: Annotated[int, Field("Queues of each port, each way; one for each client", least=1, most=64)] = 1
-    compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
-    mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
-    spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
+    queues: Annotated[int, Field("Queues of each port in each direction, one for each client", least=1, most=64)] = 1
+    compression: Annotated[str, Field("Compression: zlib | isal | none | a device that DPDK finds")] = "zlib"
+    mode: Annotated[str, Field("Permissions of the socket, in octal")] = "600"
+    spin: Annotated[bool, Field("Never sleep, for cores that it has for itself")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
     software_rules: Annotated[bool, Field("Do not use the devices' own flow rules")] = False
     telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
@@ -90,13 +90,13 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
 
 @command(Agent, Build, example="nic run --port eth1 --cores 2")
 def run(agent: Agent, where: Build) -> None:
-    """Run the agent until Ctrl-C; build it first if necessary."""
+    """Run the agent until Ctrl-C; build it first if need be."""
     _run(agent, where)
 
 
 @command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
 def upgrade(agent: Agent, where: Build) -> None:
-    """Replace the agent at the socket, take over its clients, and run until Ctrl-C; build it first if necessary.
+    """Replace the agent at the socket, keep its clients, and run until Ctrl-C; build it first if need be.
 
     The ports must be those of the running agent, on interfaces; cores and their options may differ.
     """

@@ -47,15 +47,15 @@ class BenchSettings:
         tuple[str, ...], Field("Links; repeatable", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
     seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 2.0
-    rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
+    rounds: Annotated[int, Field("Measurements of each kind, alternating", least=1)] = 3
     vertices: Annotated[int, Field("Vertices of the graph, all in one block", least=10)] = 4000
-    seed: Annotated[int, Field("Seed of graph and features", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for graph and features", least=0)] = 0
     queues: Annotated[
         int,
-        Field("Compare one queue of one core with this many, one worker each; nothing else", least=1, most=8),
+        Field("Instead: compare one queue on one core with this many, each with its own worker", least=1, most=8),
     ] = 1
-    cores: Annotated[int, Field("Cores of the agent with {queues}", least=1)] = 2
-    first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
+    cores: Annotated[int, Field("With --queues: cores of the agent", least=1)] = 2
+    first: Annotated[bool, Field("With --queues: run ahead of other processes (nice -20)")] = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -101,7 +101,7 @@ def bench(settings: BenchSettings, result: Result) -> None:
 
 
 def _bench_queues(settings: BenchSettings, result: Result) -> None:
-    """One queue beside several, in turns; medians, and the range of the ratios of neighbours."""
+    """Measure one queue and several, alternating; medians, and the range of ratios of neighbouring measurements."""
     import statistics
 
     from rich.progress import track

@@ -39,7 +39,7 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class PacketSettings:
-    """A network, what travels on it, and how senders answer congestion."""
+    """A network, its traffic, and the senders' congestion control."""
 
     network: Annotated[
         tuple[str, tuple[int, ...]],
@@ -51,7 +51,10 @@ class PacketSettings:
         ),
     ] = ("star", (33,))
     traffic: Annotated[
-        str, Field("All hosts to one, each to one other, or to all", choices=("incast", "permutation", "all-to-all"))
+        str,
+        Field(
+            "All hosts send to one, each to one other, or each to all", choices=("incast", "permutation", "all-to-all")
+        ),
     ] = "incast"
     size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
     control: Annotated[tuple[str, ...], Field("Congestion control; repeatable; all by default", choices=_controls)] = ()
@@ -61,9 +64,7 @@ class PacketSettings:
     delay_ns: Annotated[
         float, Field("Delay of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
     ] = 1000.0
-    buffer: Annotated[int | None, Field("Bytes that may wait at a switch's port; unlimited by default", unit=BYTES)] = (
-        None
-    )
+    buffer: Annotated[int | None, Field("Buffer of a switch's port in bytes; unlimited by default", unit=BYTES)] = None
     mark: Annotated[
         int | None,
         Field("Queued bytes above which packets are marked; each control's own threshold by default", unit=BYTES),
@@ -71,16 +72,16 @@ class PacketSettings:
     mark_all: Annotated[
         int | None,
         Field(
-            "Waiting bytes above which all packets are marked; between the two, with a rising probability", unit=BYTES
+            "Queued bytes above which all packets are marked; between the thresholds the probability rises", unit=BYTES
         ),
     ] = None
     mark_probability: Annotated[
         float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
     ] = 1.0
     loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
-    spray: Annotated[bool, Field("Each packet draws one of the equal paths")] = False
-    cores: Annotated[int, Field("Cores that simulate; the result is the same", least=1, most=64)] = 1
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    spray: Annotated[bool, Field("Choose one of the equal paths for each packet at random")] = False
+    cores: Annotated[int, Field("Cores that simulate; the result does not depend on it", least=1, most=64)] = 1
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
@@ -135,7 +136,7 @@ def packets(settings: PacketSettings, outputs: Result) -> None:
 
 
 def _numbers(run: PacketRun, size: int) -> dict[str, Any]:
-    """What JSON says of a run."""
+    """Results of a run, for JSON."""
     rates = size / run.finish_ps
     return {
         "seconds": run.seconds,

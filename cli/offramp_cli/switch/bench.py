@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch bench``: how fast the engines run a program."""
+"""``offramp switch bench``: speed of the engines for a program."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class BenchSettings:
     size: Annotated[int, Field("Bytes of a packet (with PROGRAM)", least=14, most=9000)] = 64
     seconds: Annotated[float, Field("Time to run packets in each measurement", least=0)] = 2.0
     bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
-    veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
-    within: Annotated[float, Field("Seconds after which no further measurement begins", least=0)] = 140.0
-    seed: Annotated[int, Field("Seed of packets and table entries", least=0)] = 0
+    veth: Annotated[bool, Field("Also measure over veth pairs (needs root)")] = False
+    within: Annotated[float, Field("Start no further measurement after this many seconds", least=0)] = 140.0
+    seed: Annotated[int, Field("Random seed for packets and table entries", least=0)] = 0
 
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")

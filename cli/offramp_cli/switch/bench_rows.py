@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of ``offramp switch bench``, printed row by row: a measurement that is stopped leaves what it has."""
+"""The table of ``offramp switch bench``, printed row by row, so that an interrupted measurement leaves its rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WIDTHS: Final = (12, 12, 10, 8, 7)
 
 
 class Rows:
-    """Rows below a heading, which is printed at once.
+    """Rows below a heading, each printed at once.
 
     Args:
         out: where they are printed.
 
     Attributes:
-        skipped: what was not measured, and why.
+        skipped: measurements that were skipped, with reasons.
     """
 
     def __init__(self, out: Console) -> None:
@@ -33,12 +33,12 @@ class Rows:
         self._print("workload", "links", "switch", _NUMBERS)
 
     def skip(self, name: str, reason: str) -> None:
-        """Print that something was not measured."""
+        """Print that a measurement was skipped."""
         self.skipped[name] = reason
         self._out.print(f"{name}: not measured: {reason}", markup=False)
 
     def add(self, rate: Rate) -> None:
-        """Print a measurement; one of bmv2 is what later ones are compared with."""
+        """Print a measurement; later ones are compared with the last one of bmv2."""
         of = rate.workload, rate.links
         if rate.switch == "bmv2":
             self._bmv2[of] = rate.passes_per_s

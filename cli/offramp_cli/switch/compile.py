@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Files:
-    """What is written, and where to."""
+    """Files to write."""
 
     out: Annotated[
         Path | None, Field("File for bmv2's JSON", short="-o", group=OUTPUT, aliases=("output",), written=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DebugSettings(Preprocessor):
-    """What is debugged, where a client's launch request does not say it."""
+    """The program to debug, if a client's launch request does not name one."""
 
     program: Annotated[str | None, Field("P4-16 source", position=True, shown_default="")] = None
     stdio: Annotated[
@@ -36,8 +36,8 @@ class DebugSettings(Preprocessor):
     packet: Annotated[
         tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeatable", item=parse_packet)
     ] = ()
-    stop_on_entry: Annotated[bool, Field("Hold the first packet immediately")] = False
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    stop_on_entry: Annotated[bool, Field("Stop at the first packet")] = False
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.stdio == (self.listen is not None):
@@ -65,7 +65,7 @@ class DebugSettings(Preprocessor):
 def debug(settings: DebugSettings) -> None:
     """Serve the Debug Adapter Protocol: breakpoints on lines, states, tables and actions; step, inspect, change.
 
-    Every connection has a switch of its own. To debug a running one: offramp switch run --debug ADDRESS.
+    Every connection gets its own switch. To debug a running one: offramp switch run --debug ADDRESS.
     """
     from offramp_p4.debug.debugger import Debugger
     from offramp_p4.debug.launch import Launcher

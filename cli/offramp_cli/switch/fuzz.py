@@ -39,11 +39,13 @@ class FuzzSettings:
     """Settings of a fuzzing campaign."""
 
     minutes: Annotated[float, Field("Minutes to run", least=0)] = 1.0
-    seed: Annotated[int, Field("Seed of the first trial; each next trial adds one", least=0)] = 0
-    jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
+    seed: Annotated[int, Field("Random seed of the first trial; each further trial takes the next number", least=0)] = 0
+    jobs: Annotated[int | None, Field("Parallel trials; one per core by default", least=1)] = None
     trials: Annotated[int | None, Field("Stop after this many trials", least=1)] = None
     architecture: Annotated[str, Field("Architecture of the programs", choices=_architectures)] = "v1model"
-    against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
+    against: Annotated[str, Field("What is compared with the Python engine", choices=_engines, aliases=("engine",))] = (
+        "native"
+    )
     out: Annotated[
         Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT, filled=True)
     ] = Path("fuzz-findings")

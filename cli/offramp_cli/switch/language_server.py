@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch language-server``: what editors start for P4 files."""
+"""``offramp switch language-server``: the server that editors start for P4 files."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Strictness:
 
 @command("offramp_p4.settings:Source", Strictness, Result, example="switch lint program.p4 --strict")
 def lint(source: Source, strictness: Strictness, result: Result) -> None:
-    """Warn of code that is unused, unreachable, uninitialised, invalid, or impossible for hardware."""
+    """Warn about what is unused, unreachable, uninitialised, invalid, or impossible in hardware."""
     from offramp_p4.lint import lint as find
 
     warnings = [str(warning) for warning in find(source.load())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch p4info``: what a controller must know of a program."""
+"""``offramp switch p4info``: the description of a program that a controller needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Form:
-    """How a P4Info is written, and where to."""
+    """Format and destination of a P4Info."""
 
     out: Annotated[
         Path | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch resources``: what a TNA program takes of a Tofino, before its compiler says so."""
+"""``offramp switch resources``: an estimate of the Tofino resources that a TNA program takes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Start:
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
-    Options of bmv2's simple_switch_grpc keep their names, and may follow -- as there.
+    Options that bmv2's simple_switch_grpc has too have the same names, and may follow -- as there.
 
     Any option under "Traffic manager" puts a traffic manager between ingress and egress.
 
@@ -77,9 +77,9 @@ def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
 
 
 def _like_bmv2(args: list[str]) -> list[str]:
-    """The arguments without the ``--`` behind which simple_switch_grpc wants the options of its target.
+    """The words without the ``--`` after which simple_switch_grpc expects the options of its target.
 
-    A ``--pcap`` without folder means this one, as there.
+    As there, a ``--pcap`` without a folder means the current one.
     """
     words = [word for word in args if word != "--"]
     for at, word in reversed(list(enumerate(words))):
@@ -131,7 +131,7 @@ def _summary(running: Running) -> None:
 
 
 def _queues(running: Running) -> Table | None:
-    """Counts of the queues that were used; None without a traffic manager."""
+    """Counts of the queues that have been used; None without a traffic manager."""
     from rich.table import Table
 
     from offramp_p4.paced import PacedSwitch

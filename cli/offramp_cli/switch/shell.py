@@ -20,7 +20,7 @@ REQUIREMENT = "p4runtime-shell==0.0.6"
 
 @dataclass(frozen=True)
 class ShellSettings:
-    """Which switch the shell speaks to, and how."""
+    """The switch that the shell connects to, and how."""
 
     args: Annotated[tuple[str, ...], Field("Further arguments for p4runtime-shell", position=True)] = ()
     address: Annotated[str, Field("P4Runtime server: HOST:PORT or unix:PATH")] = "127.0.0.1:9559"

@@ -15,7 +15,7 @@ from offramp_cli.command import command
 
 @dataclass(frozen=True)
 class Folder:
-    """Where the launchers go."""
+    """The folder for the launchers."""
 
     folder: Annotated[Path, Field("Folder for the launchers; put it first on PATH", position=True)]
 

@@ -30,7 +30,7 @@ class StfSettings:
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
     engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES)] = "auto"
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
 
 @command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")
@@ -47,7 +47,7 @@ def stf(source: Source, settings: StfSettings, result: Result) -> None:
 
 
 def read_stf(path: Path) -> str:
-    """The text of a test.
+    """Read the text of a test.
 
     Raises:
         OfframpError: the file cannot be read.
@@ -73,7 +73,7 @@ def _show(program: Path, result: StfResult) -> None:
 
 
 def _bytes(mismatch: Mismatch, digits: str) -> Text:
-    """Packet data as bytes, those that differ marked."""
+    """Packet data as bytes, with differing ones marked."""
     from rich.text import Text
 
     line = Text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp switch trace``: what packets meet on their way through a P4 program."""
+"""``offramp switch trace``: what happens to packets in a P4 program."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class TraceSettings:
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show every path that a --packet can take, whichever members selectors pick", key="all"),
+        Field("Show each path that a --packet can take, whichever members the action selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp plan``: what an exchange of a graph costs, host-based and through a switch of a given memory."""
+"""``offramp plan``: cost of a graph's exchange, host-based and through a switch with a given memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlanSettings:
     ] = "auto"
     racks: Annotated[int, Field("Racks of workers, each with a leaf switch", least=1)] = 1
     order: Annotated[str, Field("Upload order: gamr | degree | bfs | random | id")] = "gamr"
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     scheme: Annotated[
         str,
         Field(
@@ -71,7 +71,7 @@ class PlanSettings:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a plan writes."""
+    """Results of a plan."""
 
     calibrate: Annotated[
         Path | None,
@@ -153,7 +153,7 @@ def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any
 def _schemes(
     console: Console, settings: PlanSettings, outputs: Outputs, planner: Planner, numbers: dict[str, Any]
 ) -> None:
-    """Compare ways to exchange, choose the fastest of those that are allowed, and measure them where that is asked."""
+    """Compare schemes, choose the fastest allowed one, and measure them if asked."""
     from offramp.switchgnn.calibrate import calibrated
     from offramp.switchgnn.cost import save_rates
     from offramp.switchgnn.planner import fastest
@@ -271,7 +271,7 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
 
 
 def _verdict(numbers: dict[str, Any]) -> str:
-    """One line: does the switch win, in bytes and in predicted time, and if not, why."""
+    """A sentence on whether the switch wins, in bytes and in predicted time, and if not, why."""
     from offramp.report.units import duration, number, percent
 
     if not numbers["C"]:

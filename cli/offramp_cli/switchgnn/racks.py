@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaf and spine switches of our own, joined by links, for as long as a run takes."""
+"""Embedded leaf and spine switches, joined by links, for the duration of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
-    """A process for each switch; leaves connect to the spines."""
+    """Start a process for each switch; leaves connect to the spines."""
     from offramp.train.leaf_spine_fabric import LeafSpineFabric
     from offramp_p4.embedded import EmbeddedSwitch
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from offramp.switchgnn.scheme import Scheme
 
 MAX_CUT_EDGES = 200_000
-"""Up to here all schemes are compared without being asked for: it takes seconds."""
+"""Most cut edges for which all schemes are compared by default, which takes seconds."""
 
 
 def compare(console: Console, planner: Planner, schemes: Sequence[Scheme], width: int) -> list[Option]:
-    """Every scheme that fits, with a progress bar.
+    """Plan every scheme that fits, with a progress bar.
 
     Raises:
         OfframpError: none fits.
@@ -36,10 +36,10 @@ def compare(console: Console, planner: Planner, schemes: Sequence[Scheme], width
 
 
 def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict[str, float]]:
-    """Run one exchange of each through an embedded switch and check exact sums; bytes and seconds of each.
+    """Run one exchange of each through an embedded switch and check exact sums; returns bytes and seconds of each.
 
     Raises:
-        OfframpError: sums that are not those of the cut edges.
+        OfframpError: sums differ from those of the cut edges.
     """
     from rich.progress import track
 

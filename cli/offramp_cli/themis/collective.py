@@ -46,7 +46,7 @@ class Case:
 def report(
     console: Console, case: Case, schedulers: Sequence[str], changes: Sequence[str], plot: Path | None
 ) -> dict[str, Any]:
-    """Simulate, print, draw; the numbers, ready for JSON."""
+    """Simulate, print and draw; returns the numbers, ready for JSON."""
     from offramp.themis.bound import best_bound, ideal_ps
     from offramp_sim.themis.speeds import SpeedProfile
 

@@ -21,7 +21,7 @@ MOST_RANKS = 32
 
 
 def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *, namespaces: bool) -> dict[str, Any]:
-    """Run all-reduces of float32 values; the numbers, ready for JSON.
+    """Run all-reduces of float32 values; returns the numbers, ready for JSON.
 
     Raises:
         OfframpError: not an all-reduce, more ranks than a machine should start, or no right to make namespaces.

@@ -34,7 +34,7 @@ def _collectives() -> list[str]:
 
 @dataclass(frozen=True)
 class ThemisSettings:
-    """What is simulated, and by which schedulers."""
+    """A collective or a training to simulate, and the schedulers."""
 
     network: Annotated[
         str, Field("A network of the paper's table 2, a cluster file, or a file of ASTRA-sim or SimAI")
@@ -63,7 +63,7 @@ class ThemisSettings:
     bidirectional: Annotated[
         bool | None,
         Field(
-            "Collectives on rings go both ways round, half of a chunk each, or one way",
+            "Rings send half of a chunk each way round, rather than all of it one way",
             shown_default="the network's; both, with serial delays one",
         ),
     ] = None
@@ -82,7 +82,7 @@ class ThemisSettings:
         ),
     ] = None
     iterations: Annotated[int, Field("Training iterations")] = 3
-    compute: Annotated[float, Field("Factor applied to the workload's computation times")] = 1.0
+    compute: Annotated[float, Field("Factor for the workload's computation times")] = 1.0
     execute: Annotated[
         bool,
         Field(
@@ -93,7 +93,7 @@ class ThemisSettings:
     namespaces: Annotated[
         bool, Field("Run it over veth interfaces behind HTB in namespaces, in place of token buckets (needs root)")
     ] = False
-    seed: Annotated[int, Field("Seed of everything random: the values that are summed", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the values that are summed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:
@@ -108,7 +108,7 @@ class ThemisSettings:
 
     @property
     def kind_of_delays(self) -> str:
-        """Which delays chunks have."""
+        """Kind of the chunks' delays: ``overlap``, ``serial`` or ``nccl``."""
         return self.delays or ("overlap" if self.system is None else "serial")
 
 

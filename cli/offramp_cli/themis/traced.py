@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def report(
     console: Console, network: Network, place: Path, system: System, schedulers: Sequence[str], chunks: int
 ) -> dict[str, Any]:
-    """Simulate an iteration with every scheduler; the numbers, ready for JSON."""
+    """Simulate an iteration with every scheduler; returns the numbers, ready for JSON."""
     from offramp.report.units import duration
     from offramp_sim.themis.trace import run_traces
 

@@ -25,7 +25,7 @@ def report(
     chunks: int,
     compute: float,
 ) -> dict[str, Any]:
-    """Simulate training with every scheduler and with an ideal network; the numbers, ready for JSON."""
+    """Simulate training with every scheduler and with an ideal network; returns the numbers, ready for JSON."""
     from offramp.report.units import duration, percent
     from offramp_sim.themis.iteration import train
     from offramp_sim.themis.workload import Scope

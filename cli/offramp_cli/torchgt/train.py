@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """What a run writes."""
+    """Results of a run."""
 
     coflows: Annotated[
         Path | None,
@@ -53,7 +53,7 @@ def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
 
 
 def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
-    """Train with a bar and a line for each epoch; None where another rank of torchrun reports."""
+    """Train with a bar and a line for each epoch; returns None if another rank of torchrun reports."""
     from offramp.report.console import epoch_line
     from offramp.torchgt.run import train
     from offramp_cli.stages import stages

@@ -42,7 +42,7 @@ class TransportBench:
     seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 1.0
     rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
     exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
-    seed: Annotated[int, Field("Seed of everything random: frames, graph and features", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for frames, graph and features", least=0)] = 0
 
 
 @command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")

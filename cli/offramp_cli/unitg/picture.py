@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of what stages and language models did in the last iterations."""
+"""A picture of the activity of stages and language models in the last iterations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GAP_MS = 1.0
 
 
 def draw_run(result: UnitgResult, path: Path) -> None:
-    """A PNG of the last iterations in which the language model ran, a row for each stage.
+    """Draw a PNG of the last iterations in which the language model ran, with a row for each stage.
 
     Raises:
         OfframpError: matplotlib is missing, or the file cannot be written.

@@ -25,7 +25,7 @@ class Measured:
     """Whether both models are measured instead of trained."""
 
     measure: Annotated[
-        int, Field("Instead of training, this many rounds of both models alone, interleaved, colocated", least=0)
+        int, Field("Instead of training: rounds to measure both models alone, interleaved and colocated", least=0)
     ] = 0
     lm_steps: Annotated[
         int, Field("Steps of the language model while measuring; 0: as many as fit into the bubbles", least=0)

@@ -89,7 +89,7 @@ class Search:
         Field("Seconds for all of it, which then gives the best so far; the same seed may end elsewhere", above=0),
     ] = None
     how: Exploration = field(default_factory=Exploration)
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)

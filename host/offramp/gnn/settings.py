@@ -48,7 +48,7 @@ class GnnSettings:
     weight_decay: Annotated[float, Field("Weight decay of AdamW", least=0)] = 0.0
     patience: Annotated[int, Field("Stop after this many epochs without a better validation; 0: never", least=0)] = 0
     metric: Annotated[str, Field("Metric by which weights are better", choices=("accuracy", "f1", "auc"))] = "accuracy"
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
+    seed: Annotated[int, Field("Random seed", least=0)] = 0
     codec: Annotated[str, Field("fp32 | sylvie | q1 … q8", group=_HALO)] = "fp32"
     bits: Annotated[int | None, Field("Base width of sylvie")] = None
     staleness: Annotated[str, Field("Rows of this step, or of the one before", choices=STALENESS)] = "sequential"

@@ -43,11 +43,11 @@ class Experiment:
             unit=BITS_PER_SECOND,
         ),
     ] = None
-    mtu: Annotated[int, Field("MTU of those links", least=1000, most=65_000)] = 9000
+    mtu: Annotated[int, Field("MTU of links that have a rate", least=1000, most=65_000)] = 9000
     transport: Annotated[str, Field("Transport of links without a rate", choices=_transports)] = "auto"
     loss: Annotated[float, Field("Probability that a frame is lost, each way", least=0, most=0.9)] = 0.0
-    compare: Annotated[bool, Field("Also measure gloo's all_reduce, in turns with ours")] = False
-    seed: Annotated[int, Field("Seed of everything random: the tensors and what is lost", least=0)] = 0
+    compare: Annotated[bool, Field("Also measure gloo's all_reduce, alternating with ours")] = False
+    seed: Annotated[int, Field("Random seed for the tensors and for lost frames", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)

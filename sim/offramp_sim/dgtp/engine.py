@@ -65,7 +65,7 @@ class _Run:
                 self.trace.moments.append(Moment(self.now, moving))
             self._advance(rates)
         if not self.dispatcher.finished:
-            raise OfframpError("simulation: nothing is under way and tasks are unfinished: the task graph stands still")
+            raise OfframpError("simulation: nothing runs but tasks are unfinished: the task graph is stuck")
         self.trace.makespan = max((run.end for run in self.trace.tasks), default=0)
         return self.trace
 
@@ -74,7 +74,7 @@ class _Run:
         arrivals = [self.now + f.left / rate if rate > 0 else None for f, rate in zip(self.flows, rates, strict=True)]
         ends = [end for end, *_ in self.running] + [t for t in arrivals if t is not None]
         if not ends:
-            raise OfframpError("simulation: flows are under way and none has a rate: the policy stands still")
+            raise OfframpError("simulation: flows are active but none has a rate: the policy is stuck")
         soonest = min(ends)
         moment = soonest if not isinstance(soonest, float) else soonest * (1 + _CLOSE)
         span = soonest - self.now

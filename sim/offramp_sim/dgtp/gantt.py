@@ -85,7 +85,7 @@ def _flows(axes: Any, problem: Problem, machine: IntArray, times: Times) -> None
     axes.set_yticks(range(machines), [host.name for host in problem.cluster.machines], fontsize=7)
     axes.invert_yaxis()
     axes.set(xlabel="seconds")
-    axes.set_title("flows under way at each machine, of its most", fontsize="medium")
+    axes.set_title("active flows at each machine, relative to its maximum", fontsize="medium")
     axes.legend(fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), ncols=6)
 
 

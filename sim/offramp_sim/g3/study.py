@@ -71,7 +71,7 @@ def _work(group: ThreadGroup, job: WorkerJob) -> Trained:
 
 
 class _Clock:
-    """Clock that advances with the bytes a worker has sent, and a little with each reading."""
+    """Clock that advances with the bytes that a worker has sent, and by :data:`COMPUTE_S` with each reading."""
 
     def __init__(self, channel: Propagator | Mailbox) -> None:
         self._channel, self._readings = channel, 0

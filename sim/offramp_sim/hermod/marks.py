@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a policy marks coflows: the order at the sender, the DSCP on the wire, and the queue of each DSCP."""
+"""Marks of coflows under a policy: the order at the sender, the DSCP on the wire, and the queue of each DSCP."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DAG in virtual time: what ends lets start what waits for nothing else."""
+"""The DAG in virtual time: a task starts when everything that it waits for has ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Progress:
     """Starts and ends tasks.
 
     Args:
-        network: whose time counts.
+        network: gives the time.
         loaded: the DAG with its delays.
         flows: of each task.
         submit: called with a flow that may begin.
@@ -41,12 +41,12 @@ class Progress:
         self._waits = loaded.waits.tolist()
 
     def begin(self) -> None:
-        """What waits for nothing."""
+        """Start the tasks that wait for nothing."""
         for task in np.flatnonzero(self._loaded.waits == 0).tolist():
             self._begin(task)
 
     def arrived(self, flow: Flow) -> None:
-        """A flow is complete."""
+        """Note that a flow is complete."""
         self.waiting[flow.task] -= 1
         if not self.waiting[flow.task]:
             self._finish(flow.task)

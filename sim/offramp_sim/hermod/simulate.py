@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run at packet level: a loaded DAG under a policy, its hosts around switches that run Hermod's program."""
+"""One run at packet level: a loaded DAG under a policy, with hosts around switches that run Hermod's program."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from offramp_sim.net.network import Network
 
 MOST_NICS: Final = 16
 _SLICE_PACKETS: Final = 2000
-"""Packet times between two reports of progress."""
+"""Packet times between two progress reports."""
 
 
 @dataclass(frozen=True)
 class PacketResult(FlowResult):
-    """When everything happened, and what it took.
+    """Times of everything that happened, and counts of packets.
 
     Attributes:
-        sizes: how packets stood for bytes.
+        sizes: how packets represent bytes.
         engine: that ran the program.
         smallest: packets of the smallest flow.
         data, retransmitted: packets with data that hosts sent, and of these the repeated ones.
-        lost, dropped: frames lost on links, and by switches for want of buffers.
+        lost, dropped: frames lost on links, and dropped by switches without free buffers.
         queues: frames that left the switches, by queue.
     """
 
@@ -60,11 +60,11 @@ def simulate_packets(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> PacketResult:
-    """Run a policy with every packet through the program; ``progress`` hears the share of the tasks done.
+    """Run a policy with every packet through the program; ``progress`` gets the share of tasks done.
 
     Raises:
         OfframpError: more NICs than :data:`MOST_NICS`, a policy with more classes than queues, a fault at a NIC that is
-            not there, or faults that let nothing go on.
+            not there, or faults after which nothing can proceed.
     """
     count = loaded.fabric.count
     if count > MOST_NICS:
@@ -103,7 +103,7 @@ class _Run:
         while self._progress.done < tasks:
             due_ps = network.next_ps
             if due_ps is None:
-                raise OfframpError("the DAG cannot go on: a cycle, or a coflow that never ends")
+                raise OfframpError("the DAG cannot proceed: a cycle, or a coflow that never ends")
             network.run(due_ps + slice_ps)
             if progress is not None:
                 progress(self._progress.done / tasks)

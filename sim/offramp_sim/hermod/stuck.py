@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says why a run with faults cannot go on."""
+"""Explains why a run with faults cannot proceed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from offramp_sim.hermod.progress import Progress
 from offramp_sim.net.network import Network
 
 _PATIENCE: Final = 8
-"""Times that a flow asks again, later each time, while nothing arrives anywhere."""
+"""Retransmissions of a flow, with growing timeouts, while nothing arrives anywhere."""
 
 
 class Watchdog:
-    """Hears of each flow that asks again."""
+    """Is told of each retransmission after a timeout."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Watchdog:
         """Note that a flow has heard nothing for its timeout.
 
         Raises:
-            OfframpError: and nobody has, again and again, with nothing to wait for.
+            OfframpError: no flow has heard anything for many timeouts, and there is nothing to wait for.
         """
         taken = sum(host.taken for host in self._hosts)
         before, times = self._heard.get(flow.pair, (-1, 0))
@@ -59,6 +59,6 @@ class Watchdog:
         causes = [f"port paused: {pause}" for pause in self._faults.pauses if pause.end_s is None]
         causes += [f"links lose {self._faults.loss:.0%}"] if self._faults.loss else []
         return (
-            f"packet level: stuck at {now_s:.4g} s with {len(missing)} flows under way; {what} has {state} from NIC "
+            f"packet level: stuck at {now_s:.4g} s with {len(missing)} active flows; {what} has {state} from NIC "
             f"{first.source} to {first.sink} after {_PATIENCE} repetitions ({'; '.join(causes) or 'no fault given'})"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switches between the NICs: one, or leaves and spines as the flow level has them."""
+"""The switches between the NICs: one, or leaves and spines as at the flow level."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FOR_EVER_PS: Final = 1 << 61
 
 
 class Topology:
-    """Every switch of a network with its entries.
+    """All switches of a network with their entries.
 
     Args:
-        network: to put them into.
+        network: to which the switches are added.
         fabric: of the flow level; with more than one leaf ECMP gives each pair its path.
         queues: by DSCP.
         wire: engine and buffers.
@@ -71,7 +71,7 @@ class Topology:
             self._spines.append(add(f"spine{spine}", ports))
 
     def connect(self, hosts: list[str], rate_bps: int, delay_ns: float, faults: Faults) -> None:
-        """All links at one rate; pauses of ports to hosts.
+        """Connect all links at one rate, and schedule the pauses of ports to hosts.
 
         Raises:
             OfframpError: a pause at a NIC that is not there.
@@ -100,12 +100,12 @@ class Topology:
 
     @property
     def dropped(self) -> int:
-        """Frames that found no buffer."""
+        """Frames dropped for lack of buffers."""
         return sum(queue.stats.dropped for s in self._switches() for _, _, queue in s.tm.queues())
 
     @property
     def queues(self) -> dict[int, int]:
-        """Frames that have left, by queue, as the program has counted them."""
+        """Frames that have left, by queue, as the program counts them."""
         count: Counter[int] = Counter()
         for node in self._switches():
             for port, number, queue in node.tm.queues():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both ends of a flow: packets in flight up to a window, selective acknowledgement, retransmission.
 
-As RDMA for lossy networks has it (Mittal et al., SIGCOMM 2018): what is in flight is bounded by the bandwidth-delay
-product, a packet that others have overtaken counts as lost, and a timer asks again when nothing comes back.
+As in RDMA for lossy networks (Mittal et al., SIGCOMM 2018), bytes in flight are bounded by the bandwidth-delay product,
+a packet that others have overtaken counts as lost, and a timer retransmits when nothing comes back.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 ACKNOWLEDGED_AT_ONCE: Final = 4
-"""Packets that arrive in order to one acknowledgement."""
+"""Packets that arrive in order for each acknowledgement."""
 
 
 @dataclass(slots=True, eq=False)
 class Receiver:
-    """What has arrived of a flow.
+    """The receiving end of a flow.
 
     Attributes:
         packets: of the whole flow.
@@ -35,7 +35,7 @@ class Receiver:
         return self.received == self.packets
 
     def arrives(self, sequence: int) -> bool:
-        """Take a packet in; whether to acknowledge it now."""
+        """Accept a packet; returns whether to acknowledge it now."""
         early = self.early
         if sequence == self.received and not early:
             self.received += 1
@@ -56,14 +56,14 @@ class Receiver:
 
 @dataclass(slots=True, eq=False)
 class Sender:
-    """What is to be sent of a flow.
+    """The sending end of a flow.
 
     Attributes:
         packets: of the whole flow.
         window: most packets in flight.
         next: first packet that was never sent.
-        sent, retransmitted: packets, each time that they went, and of these not the first time.
-        in_flight: order of sending by sequence, in that order.
+        sent, retransmitted: transmissions of packets, and those that were not a packet's first.
+        in_flight: position in the order of sending by sequence number, in that order.
         lost: to be sent again.
     """
 
@@ -81,11 +81,11 @@ class Sender:
         return self.next == self.packets and not self.in_flight and not self.lost
 
     def may_send(self, limit: int) -> bool:
-        """Whether a packet can go: one to repeat, or a new one below ``limit`` and inside the window."""
+        """Whether a packet can be sent: one to retransmit, or a new one below ``limit`` and inside the window."""
         return bool(self.lost) or (self.next < self.packets and self.next < limit and len(self.in_flight) < self.window)
 
     def take(self) -> int:
-        """The packet that goes now; :meth:`may_send` holds."""
+        """Sequence number of the packet to send now; :meth:`may_send` must hold."""
         if self.lost:
             sequence = self.lost.popleft()
             self.retransmitted += 1
@@ -97,7 +97,7 @@ class Sender:
         return sequence
 
     def acknowledged(self, sequence: int, received: int) -> None:
-        """An answer to ``sequence`` has come, when ``received`` packets had arrived without a gap."""
+        """Process an acknowledgement of ``sequence``, sent when ``received`` packets had arrived without a gap."""
         order = self.in_flight.pop(sequence, None)
         if order is None:
             order = -1
@@ -115,7 +115,7 @@ class Sender:
             self.lost = deque(each for each in self.lost if each >= received and each != sequence)
 
     def times_out(self) -> None:
-        """Nothing has come back: the first packet in flight is sent again."""
+        """Process a timeout: the first packet in flight is sent again."""
         if self.in_flight:
             first = next(iter(self.in_flight))
             del self.in_flight[first]

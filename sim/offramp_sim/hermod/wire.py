@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How packets represent a job's bytes: sizes, rates and windows."""
+"""How packets stand for a job's bytes: sizes, rates and windows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from offramp_sim.hermod.transport import ACKNOWLEDGED_AT_ONCE
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What packets are like.
+    """Properties of packets and links.
 
     Attributes:
-        packets: about how many stand for all bytes of a run.
+        packets: approximate number that stands for all bytes of a run.
         payload: bytes of a full packet.
         delay_ns: of a link.
         engine: of the P4 switch.
@@ -52,9 +52,9 @@ class Sizes:
         scale: bytes of the job to each byte of a packet; rates shrink alike, so that times stay.
         rate_bps: of every link.
         packet_ps: time of a full packet on one.
-        hops: links on the longest way.
+        hops: links on the longest path.
         window: most packets of a flow in flight: what the links hold, and what is acknowledged at once.
-        timeout_ps: longer than any answer takes of a flow that shares its way with one of every NIC.
+        timeout_ps: longer than any acknowledgement takes for a flow that shares its path with one flow of every NIC.
     """
 
     payload: int
@@ -67,7 +67,7 @@ class Sizes:
 
     @classmethod
     def of(cls, loaded: Loaded, wire: Wire) -> Sizes:
-        """Sizes for a job: real packets, or larger ones if there were more than ``wire.packets`` of them."""
+        """Sizes for a job: real packets, or larger ones if there would be more than ``wire.packets`` of them."""
         fabric = loaded.fabric
         total = sum(
             float(np.sum(coflow.flows.size[fabric.travels(coflow.flows)]))

@@ -26,7 +26,7 @@ _LEAST_BUFFER: Final = 1 << 20
 def start_switches(
     cluster: Cluster, folder: Path, spaces: Spaces | None, stack: ExitStack
 ) -> dict[str, EmbeddedSwitch]:
-    """Start an embedded switch for each that takes programs, as an Ethernet switch that knows all hosts.
+    """Start an embedded switch for each programmable one, as an Ethernet switch that knows all hosts.
 
     Args:
         cluster: what to build.
@@ -68,7 +68,7 @@ def bring_base(made: EmbeddedSwitch, cluster: Cluster, switch: Switch) -> None:
 
 
 def _peers(cluster: Cluster, each: Switch, there: dict[str, EmbeddedSwitch]) -> dict[int, str]:
-    """Ports that lead to switches which run already."""
+    """Ports that lead to switches that run already."""
     found = {}
     for link in cluster.links_of[each.name]:
         far = link.far(each.name)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that holds a laboratory: it builds, says so, and gives everything back when it is told or killed.
+"""The process that holds a laboratory: it builds it, reports, and releases everything when it is told or killed.
 
 ``python -m offramp_sim.lab.holder`` reads a request as one line of JSON from its standard input and answers with one:
-``{"folder": …}`` or ``{"error": …}``. Until it is told ``go`` it ends with whoever started it; one that
-does not last ends with its standard input at any time.
+``{"folder": …}`` or ``{"error": …}``. Until it is told ``go``, it ends with its parent; one that does not last ends
+with its standard input at any time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def addressed(cluster: Cluster) -> Cluster:
     """The cluster with an IPv4 and an Ethernet address for each host that has none.
 
     Raises:
-        OfframpError: more hosts than one machine should pretend to be, or names where addresses should be.
+        OfframpError: more hosts than one machine should simulate, or names in place of addresses.
     """
     if len(cluster.hosts) > MOST_HOSTS:
         raise OfframpError(
@@ -58,7 +58,7 @@ def addressed(cluster: Cluster) -> Cluster:
 
 
 def build(cluster: Cluster, folder: Path, mode: str, stack: ExitStack) -> Keeper:
-    """Make everything; ``stack`` ends it, and what is returned looks after it.
+    """Build everything; ``stack`` ends it, and the keeper that is returned looks after it.
 
     Raises:
         OfframpError: something cannot be made, in one line.
@@ -92,7 +92,7 @@ def _resolved(
     switches: dict[str, EmbeddedSwitch],
     agents: dict[tuple[str, str], AgentProcess],
 ) -> Cluster:
-    """The cluster as jobs find it: where hosts, switches and agents are now."""
+    """The cluster as jobs find it, with the present addresses of hosts, switches and agents."""
 
     def host_of(host: Host) -> Host:
         reach = NAMESPACE + inside[host.name] if host.name in inside else "local"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restarts switches and agents of a laboratory that have died, as the operator of a rack would.
 
-A switch comes back as an Ethernet switch that knows all hosts; what jobs had on it is theirs to bring
-(:mod:`offramp.job.run`). Until it is one no job touches it: its ledger is locked.
+A switch comes back as an Ethernet switch that knows all hosts; jobs restore their own state on it
+(:mod:`offramp.job.run`). Until then no job touches it, because its ledger is locked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Keeper:
     """Looks after the processes of a laboratory.
 
     Attributes:
-        lab: which; its state file says how often what was started again.
+        lab: the laboratory; its state file counts the restarts.
         cluster: with the addresses of this laboratory.
         switches: by name.
         agents: by host and name.
@@ -44,7 +44,7 @@ class Keeper:
     spaces: Spaces | None
 
     def look(self) -> list[str]:
-        """Start again what has died; its names. What does not start is tried again by the next look."""
+        """Restart what has died; returns its names. What does not start is tried again by the next call."""
         done = []
         for name in self.lab.ended():
             what, _, which = name.partition(" ")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces and rated veth pairs of a laboratory: one namespace for each host, one for all switches.
 
-A namespace has no name: it lives as long as a process that waits for the end of the laboratory's, so that nothing
-stays however that ends. All batches of ``ip`` and ``tc`` run in one process for each namespace.
+A namespace has no name: it lives as long as a process that waits for the end of the laboratory's process, so nothing
+stays behind, however that ends. All batches of ``ip`` and ``tc`` run in one process for each namespace.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _CLONE_NEWUSER: Final = 0x10000000
 _CLONE_NEWNET: Final = 0x40000000
 _BURST_S: Final = 0.004
 _QUEUE_S: Final = 0.05
-"""What waits at a link, at its rate."""
+"""Longest queue of a link, in seconds at its rate."""
 MTU: Final = 9000
 
 
 def unshare(*, user: bool) -> None:
-    """Put this process, which has one thread, into a network namespace of its own; ``user``: without root's rights.
+    """Put this process, which has one thread, into a new network namespace; with ``user``, without root's rights.
 
     Raises:
-        OfframpError: the kernel does not let us.
+        OfframpError: the kernel refuses.
     """
     uid, gid = os.geteuid(), os.getegid()
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | (_CLONE_NEWUSER if user else 0)):
@@ -49,7 +49,7 @@ def unshare(*, user: bool) -> None:
 
 
 def in_namespace_of(pid: int, work: Callable[[], object]) -> None:
-    """Do something in the network namespace of another process, by a thread that ends with it.
+    """Run ``work`` in the network namespace of another process, in a thread that ends with it.
 
     Raises:
         OfframpError: the process is gone, or what ``work`` raises.
@@ -112,11 +112,11 @@ class Spaces:
 
     @property
     def owners(self) -> dict[str, str]:
-        """The keepers, as the names of owners have them."""
+        """The processes that keep the namespaces, in the form of owners' names."""
         return {host: owner_of(pid) for host, pid in self.pids.items()}
 
     def inside(self, host: str) -> list[str]:
-        """What to put before a command to run it in the namespace of a host."""
+        """Words that go before a command to run it in the namespace of a host."""
         return ["nsenter", f"--net=/proc/{self.pids[host]}/ns/net", "--"]
 
     def _make(self) -> None:
@@ -154,7 +154,7 @@ class Spaces:
         self._stack.callback(keeper.stdin.close)
         self._stack.callback(keeper.stdout.close)
         if not keeper.stdout.readline():
-            raise OfframpError("network namespaces: the kernel does not let us make them")
+            raise OfframpError("network namespaces: the kernel refuses them")
         return keeper.pid
 
     def _end(self, link: Link, which: str) -> str:
@@ -177,9 +177,9 @@ class Spaces:
         }
 
     def acquaint(self, host: str) -> None:
-        """Tell a host the Ethernet addresses of all others, so that it need not ask.
+        """Tell a host the Ethernet addresses of all others, so that it need not resolve them.
 
-        A driver that sets the host's own makes the kernel forget them.
+        A driver that sets the host's own address makes the kernel forget them.
 
         Raises:
             OfframpError: its first interface is not up.
@@ -192,7 +192,7 @@ class Spaces:
             _batch([*self.inside(host), "ip"], told)
 
     def _configuration(self, host: Host) -> list[str]:
-        """Addresses of a host; all hosts are on the same line."""
+        """Commands that give a host its addresses; all hosts are on one link."""
         links = self._cluster.links_of[host.name]
         made = ["link set lo up"]
         for k, link in enumerate(links):
@@ -205,7 +205,7 @@ class Spaces:
         return made
 
     def _bridge(self) -> None:
-        """Make the bridge for switches that take no program; it knows where all hosts are, so it never floods."""
+        """Make the bridge for switches without programs; it knows where all hosts are, so it never floods."""
         known = ports_of_hosts(self._cluster)
         for number, each in enumerate(self._cluster.switches):
             if each.target in BASE_PROGRAMS:
@@ -227,7 +227,7 @@ class Spaces:
             self.notes.append("links have no delays: this kernel has no netem (sch_netem)")
 
     def _limit(self, host: str | None, ends: Sequence[tuple[str, Link]]) -> None:
-        """Rates by HTB, and delays behind it, of what leaves by each end."""
+        """Set the rate (HTB) and, behind it, the delay of each end's egress."""
         commands: list[str] = []
         for name, link in ends:
             burst = max(link.rate_bps / 8 * _BURST_S, 4 * MTU)

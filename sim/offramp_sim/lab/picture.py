@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster as a picture: hosts below, switches above them by how far they are from hosts."""
+"""A cluster as a picture: hosts below, switches above them by distance from the hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw(cluster: Cluster, path: Path) -> None:
     """Write the picture as SVG, PNG or PDF by the file's name.
 
     Raises:
-        OfframpError: too many nodes to be seen, no matplotlib, or the file cannot be written.
+        OfframpError: too many nodes for a picture, no matplotlib, or the file cannot be written.
     """
     if len(cluster.by_name) > _MOST:
         raise OfframpError(f"{cluster.name}: {len(cluster.by_name)} nodes: a picture has at most {_MOST}")
@@ -58,7 +58,7 @@ def draw(cluster: Cluster, path: Path) -> None:
 
 
 def layout(cluster: Cluster) -> dict[str, tuple[float, float]]:
-    """Where each node is: a level for each number of links from the nearest host."""
+    """Position of each node: a level for each number of links from the nearest host."""
     far = {host.name: 0 for host in cluster.hosts}
     waiting = deque(far)
     while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting a laboratory: which rights there are, and the process that holds it."""
+"""Starting a laboratory: the rights of this user, and the process that holds it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PROBE: Final = "ip link add v0 type veth peer name v1 && tc qdisc add dev v0 ro
 
 
 def possible_mode() -> tuple[str, str]:
-    """The best mode for this user on this kernel, and why not a better one; empty where there is none."""
+    """The best mode for this user on this kernel, and why no better one is possible; the reason may be empty."""
     missing = [tool for tool in ("ip", "tc", "unshare", "nsenter") if shutil.which(tool) is None]
     if missing:
         return "sockets", f"no {' and '.join(missing)} on PATH; they come with iproute2 and util-linux"
@@ -44,10 +44,10 @@ def possible_mode() -> tuple[str, str]:
 
 
 def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[Lab, str]:
-    """Start a laboratory that lasts when this process ends; also why it has no better mode.
+    """Start a laboratory that outlives this process; also returns why it has no better mode.
 
     Raises:
-        OfframpError: a fault in the file, one of the same name that runs, or no right to make it.
+        OfframpError: a fault in the file, a running laboratory of the same name, or insufficient rights.
     """
     process, lab, reason = _begin(cluster, name, mode, lasting=True)
     assert process.stdin is not None
@@ -57,7 +57,7 @@ def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[L
 
 @contextmanager
 def held(cluster: Path, name: str | None = None, mode: str = "auto") -> Iterator[tuple[Lab, str]]:
-    """Start a laboratory for a block: it ends with the block, or with this process, however that ends.
+    """Start a laboratory for a block: it ends with the block or with this process, however that ends.
 
     Raises:
         OfframpError: as :func:`start`.

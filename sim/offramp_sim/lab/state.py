@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laboratories that run: a folder each, with what they hold and the cluster file that leads into them."""
+"""Running laboratories: each has a folder with its state and a cluster file with its addresses."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Lab:
     Attributes:
         name: of its cluster.
         folder: of everything it holds; removed with it.
-        source: the cluster file that it was made of.
+        source: the cluster file that it was made from.
         mode: ``root``, ``user`` (a user namespace) or ``sockets``.
         holder: process that holds it, ``PID.START.WHERE``.
-        processes: the others, by what they are for.
-        notes: what is not as the cluster file says, a sentence each.
-        restarts: how often what has died was started again.
+        processes: its other processes, by purpose.
+        notes: differences from the cluster file, a sentence each.
+        restarts: number of restarts, by what has died.
     """
 
     name: str
@@ -62,16 +62,16 @@ class Lab:
         return read_cluster(self.cluster_file)
 
     def ended(self) -> list[str]:
-        """What should run and does not."""
+        """Names of processes that should run and do not."""
         return [name for name, owner in self.processes.items() if not is_process(owner)]
 
     def save(self) -> None:
-        """Write it into its folder."""
+        """Write the state into the laboratory's folder."""
         write_text(Path(self.folder) / STATE, json.dumps(asdict(self), indent=2) + "\n")
 
 
 def running() -> list[Lab]:
-    """The laboratories of this user; what ended ones have left is removed."""
+    """The running laboratories of this user; folders of ended ones are removed."""
     sweep_folders()
     found = []
     for parent in sorted({tempfile.gettempdir(), _SHORT}):
@@ -82,7 +82,7 @@ def running() -> list[Lab]:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether it is a folder of this user; other processes remove theirs while this one looks."""
+    """Whether it is a folder of this user; other processes may remove theirs meanwhile."""
     try:
         status = folder.lstat()
     except OSError:

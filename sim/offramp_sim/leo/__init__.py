@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LEO's queue model: paths of servers, links and delays, a network that jitters, and rules that choose."""
+"""LEO's queue model: paths of servers, links and delays, a network with jitter, and selection rules."""

@@ -37,21 +37,19 @@ Advance = Callable[[str, int, int], None]
 class CacheSettings:
     """A load, and how much of it the switch may hold."""
 
-    requests: Annotated[int, Field("Requests of each round, with the cache and without", least=1, most=10_000_000)] = (
-        5000
-    )
-    rounds: Annotated[int, Field("Rounds of each, in turns", least=1, most=1000)] = 3
+    requests: Annotated[int, Field("Requests of each round", least=1, most=10_000_000)] = 5000
+    rounds: Annotated[int, Field("Rounds with the cache and without, alternating", least=1, most=1000)] = 3
     keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
-    hot: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
-    exponent: Annotated[float, Field("Exponent of Zipf's law", least=0, most=3)] = 0.99
+    hot: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
+    exponent: Annotated[float, Field("Exponent of the keys' Zipf distribution", least=0, most=3)] = 0.99
     writes: Annotated[float, Field("Share of writes", least=0, most=1)] = 0.05
-    window: Annotated[int, Field("Outstanding requests", least=1, most=256)] = 16
-    seed: Annotated[int, Field("Seed of keys and requests", least=0)] = 1
+    window: Annotated[int, Field("Requests in flight", least=1, most=256)] = 16
+    seed: Annotated[int, Field("Random seed for keys and requests", least=0)] = 1
 
 
 @dataclass
 class Turn:
-    """Rounds of one kind.
+    """Accumulated rounds with the cache, or without it.
 
     Attributes:
         requests: how many there were.
@@ -59,7 +57,7 @@ class Turn:
         latencies_us: of each.
         by_switch: GETs that the switch answered.
         gets: how many there were.
-        wrong: answers of another key, of a version that somebody had gone beyond, or of two values for one version.
+        wrong: answers for another key, of an outdated version, or with a second value for a version.
     """
 
     requests: int = 0
@@ -80,25 +78,25 @@ class Turn:
 
 
 class Books:
-    """What clients were told of each key: versions never fall behind what was known when a request was sent."""
+    """What clients have learnt about each key: versions never fall behind what was known when a request was sent."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
         self._values: dict[tuple[int, int], bytes] = {}
 
     def known(self, key: int) -> int:
-        """The newest version that any client was told."""
+        """The newest version that any client has seen."""
         return self._newest.get(key, 1)
 
     def wrong(self, key: int, version: int, value: bytes, known: int) -> bool:
-        """Whether an answer cannot be; it is entered."""
+        """Whether an answer is impossible; it is recorded."""
         self._newest[key] = max(self.known(key), version)
         same = self._values.setdefault((key, version), value) == value
         return not same or version < known or value[:8] != key.to_bytes(8, "little")
 
 
 def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
-    """The load with hot keys in the switch and without, in turn, through the same switch and store.
+    """Run the load with hot keys in the switch and without, alternating, through the same switch and store.
 
     Raises:
         OfframpError: the switch does not start, or requests are not answered.
@@ -120,7 +118,7 @@ def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[s
 
 @contextmanager
 def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontService]]:
-    """A store with these values behind an embedded switch: a client's device, and its front.
+    """Start a store with these values behind an embedded switch; yields a client's device and the front.
 
     Raises:
         OfframpError: the switch or the store does not start.
@@ -145,7 +143,7 @@ def _value(key: int, number: int) -> bytes:
 
 
 class _Load:
-    """A closed loop over one device; its keys are those of Zipf's law, mixed."""
+    """A closed loop over one device; keys follow Zipf's law, in shuffled order."""
 
     def __init__(self, settings: CacheSettings, device: SwitchDevice) -> None:
         self._settings, self._device, self._books = settings, device, Books()
@@ -155,7 +153,7 @@ class _Load:
         self._number = 0
 
     def round(self, turn: Turn) -> None:
-        """So many requests; what came of them is added to ``turn``."""
+        """Send this many requests; results are added to ``turn``."""
         count = self._settings.requests
         keys = self._mixed[self._zipf.draw(self._rng, count)].tolist()
         writes = (self._rng.random(count) < self._settings.writes).tolist()

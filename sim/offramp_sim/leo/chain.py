@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole chain on one machine: a host, its card as RTL, its agent, a P4 switch, another host's agent and memory.
 
-Two agents are on veth pairs to an embedded switch, which runs Hermod's program and knows both by their addresses. All
-of it is in a network namespace of its own.
+Two agents have veth pairs to an embedded switch, which runs Hermod's program and knows both by their addresses.
+Everything is in a network namespace of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SWITCH: Final = "switch"
 SIDES: Final = ("responder", "requester")
 """The two sides, by rank."""
 PLACES: Final = ("requester", CARD, "agent of requester", SWITCH, "agent of responder", "responder", NIC)
-"""Who may have a request, in the order of its way there."""
+"""Places of a request, in order of its path."""
 Advance = Callable[[str, int, int], None]
 
 
@@ -51,11 +51,11 @@ class ChainRun:
     """Result of a run.
 
     Attributes:
-        load: requests with many under way.
-        hops_ns: of requests one after the other: median time at each place, and of all of them, in nanoseconds.
+        load: requests with many in flight.
+        hops_ns: of sequential requests: median time at each place, and in all, in nanoseconds.
         engine_ns: that the card's RTL worked on one, at 250 MHz.
-        trace: of one of them, the median one, for Perfetto or Chrome.
-        clocks: how far the responder's clock was ahead, and how wrong that may be, in nanoseconds.
+        trace: of the median one among them, for Perfetto or Chrome.
+        clocks: how far the responder's clock was ahead, and the uncertainty of that, in nanoseconds.
     """
 
     load: LoadResult
@@ -67,7 +67,7 @@ class ChainRun:
 
 @contextmanager
 def environment(**values: str) -> Iterator[None]:
-    """Variables for what is started meanwhile."""
+    """Set environment variables for processes that are started meanwhile."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -130,16 +130,16 @@ def run_chain(
     program: Path | None = None,
     advance: Advance | None = None,
 ) -> ChainRun:
-    """Send requests through all of it and compare every byte; some of them one after the other, with times by hop.
+    """Send requests through the whole chain and compare every byte; some go one after the other, with times by hop.
 
     Args:
-        requests: how many, with as many under way as the application has.
-        traced: how many more, one after the other.
-        keys: how many objects there are.
-        seed: of the objects, and of what is asked.
-        card: what opens the requester's card.
+        requests: how many, with as many in flight as the application has.
+        traced: further requests, one after the other.
+        keys: number of objects.
+        seed: random seed for objects and requests.
+        card: device name that opens the requester's card.
         program: of the agents; by default the installed one.
-        advance: told what is done, and how much of how much.
+        advance: called with what is being done, and how much of how much is done.
 
     Raises:
         OfframpError: no right to make interfaces, something does not start, or a request does not end.
@@ -191,7 +191,7 @@ def _run(
 
 @contextmanager
 def _recording() -> Iterator[None]:
-    """Notes of this process, by the variables that say where they go."""
+    """Record notes of this process, in the files that environment variables name."""
     hops.recorder.cache_clear()
     found = hops.recorder()
     try:
@@ -258,7 +258,7 @@ def _one_by_one(
 
 
 def _clocks(near: list[hops.Noted], far: list[hops.Noted]) -> tuple[float, float]:
-    """How far the responder's clock is ahead; exactly nothing where both are the same one."""
+    """How far the responder's clock is ahead; exactly 0 if both are the same clock."""
     if {noted.boot for noted in far} == {noted.boot for noted in near} == {hops.boot()}:
         return 0.0, 0.0
     left = [_cells(noted, "agent of ") for noted in (near, far)]

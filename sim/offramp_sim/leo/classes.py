@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random settings by class: what is hard about each, and what is drawn besides."""
+"""Random settings by class: the difficulty of each, and what else is drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offramp_sim.leo.simulate import Slowdown
 from offramp_sim.leo.study import misread
 
 MIXED: Final = "mixed"
-"""The class of settings in which everything may come, and nothing of it much."""
+"""The class of settings in which any difficulty may occur, but none is severe."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Setting:
         believed: the selectors' table.
         weights: of the tenants.
         slowdowns: of resources.
-        offered: rate that comes, or would come if nothing waited, over what all paths sustain.
-        single: what the best path alone sustains, over what all do.
+        offered: rate of arrivals, or of a loop in which nothing waits, over what all paths sustain.
+        single: rate that the best path alone sustains, over that of all paths.
         exact: whether the optimum is computed.
     """
 
@@ -63,7 +63,7 @@ class Kind:
         most: of what all paths sustain, offered in an open loop.
         wrong: factor by which the selectors' table may be off.
         tenants: with a selector each; the least and most of them.
-        slow: factors of a slowdown of one path's node, and when it begins and ends, in parts of the run.
+        slow: factors of a slowdown of one path's node, and its begin and end, as fractions of the run.
     """
 
     paths: tuple[int, ...] = (2, 2, 2, 3, 4)
@@ -122,7 +122,7 @@ def make_setting(kind: str, number: int, requests: int) -> Setting:
 
 
 def _routes(rng: np.random.Generator, which: Kind) -> tuple[Routes, bool, tuple[float, float]]:
-    """Paths with links of their own or in common and parallel nodes; whether they are plain; time on the network."""
+    """Paths with separate or common links and parallel nodes; whether they are plain; time on the network."""
     paths = int(rng.choice(which.paths))
     service = rng.uniform(100, 500, paths)
     rest = rng.uniform(1000, 3000, paths) * rng.choice([1.0, 1.0, 2.0])

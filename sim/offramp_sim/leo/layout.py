@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's memory. The calendar is the packet simulator's."""
+"""Layout of the simulator's memory. The calendar is the packet simulator's."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ class Load:
     Attributes:
         requests: how many.
         rate_mrps: of Poisson arrivals, million per second; None: closed loop.
-        window: of a closed loop, requests that are there at a time.
+        window: of a closed loop, requests in flight.
         mix: share of each type; none: equal shares.
-        keys: how many there are; 0: every request has one of its own.
+        keys: number of keys; 0: every request has its own.
         skew: Zipf exponent of the keys.
-        network_us: least and most of the time that a request and its answer spend on the network.
-        spread: 0: a step takes what its table says; up to 1: that part of it is exponential around the same mean.
-        long: share of the requests that take ten times as long as the others, around the same mean.
-        burst: requests that come at once.
+        network_us: shortest and longest time that a request and its answer spend on the network.
+        spread: share of a step's time that is exponential, with the same mean; 0: as the table says.
+        long: share of the requests that take ten times as long as the others, with the same mean overall.
+        burst: requests that arrive together.
         shares: of the tenants' requests, by their number.
     """
 
@@ -84,7 +84,7 @@ class Drawn:
 
 @lru_cache(maxsize=4)
 def _zipf(keys: int, skew: float) -> npt.NDArray[np.float64]:
-    """Probability of each key and those before it."""
+    """Cumulative probability of the keys."""
     weights = 1 / np.arange(1, keys + 1) ** skew
     total: npt.NDArray[np.float64] = np.cumsum(weights) / weights.sum()
     total[-1] = 1.0
@@ -92,7 +92,7 @@ def _zipf(keys: int, skew: float) -> npt.NDArray[np.float64]:
 
 
 def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
-    """All that is random, from one seed, so that every rule meets the same requests.
+    """Draw everything random from one seed, so that every rule meets the same requests.
 
     Raises:
         OfframpError: the mix has another number of types.

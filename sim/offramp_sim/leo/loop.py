@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main loop: requests come, are given a path, and take its steps.
+"""The main loop: requests arrive, get a path, and take its steps.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles; the selectors are the runtime's own.
 """
@@ -24,7 +24,7 @@ from offramp_sim.packets.layout import EVENT_KINDS
 
 @native
 def _begin_step(ctx: Context, request: int) -> None:
-    """A request comes to its next step."""
+    """Begin a request's next step."""
     place = place_of(ctx, request)
     resource = ctx.places[place]
     if resource >= 0:
@@ -48,7 +48,7 @@ def _begin(ctx: Context, request: int, path: int) -> None:
 
 @native
 def _foresee(ctx: Context, request: int) -> int:
-    """The first of the best choices for this request and those after it, with their arrivals and all queues known."""
+    """First of the best choices for this request and the next ones, with their arrivals and all queues known."""
     memory = SelectorState(ctx.memories[0])
     backlog = ctx.backlog
     gaps = ctx.gaps
@@ -73,7 +73,7 @@ def _foresee(ctx: Context, request: int) -> int:
 
 @native
 def _issue(ctx: Context) -> None:
-    """The next request is there."""
+    """Issue the next request."""
     request = ctx.issued
     ctx.issued = request + 1
     ctx.came[request] = ctx.now
@@ -88,7 +88,7 @@ def _issue(ctx: Context) -> None:
 
 @native
 def _end(ctx: Context, request: int) -> None:
-    """A request's answer is there."""
+    """End a request, whose answer has arrived."""
     ctx.finished[request] = ctx.now
     ctx.ended = ctx.ended + 1
     if ctx.steps_ahead == 0:
@@ -104,7 +104,7 @@ def _end(ctx: Context, request: int) -> None:
 
 @native
 def _step_ends(ctx: Context, request: int) -> None:
-    """A request goes on to its next step, or has made its last."""
+    """End a request's step: it goes on to the next, or has made its last."""
     resource = ctx.places[place_of(ctx, request)]
     if resource >= 0:
         leave(ctx, resource)
@@ -119,7 +119,7 @@ def _step_ends(ctx: Context, request: int) -> None:
 
 @native
 def run(ctx: Context) -> int:
-    """Serve all requests; returns how many have ended, which is fewer where some are held forever."""
+    """Serve all requests; returns how many have ended, which is fewer if some are held forever."""
     if ctx.window > 0:
         for _ in range(min(ctx.window, ctx.requests)):
             _issue(ctx)

@@ -19,14 +19,14 @@ from offramp_sim.packets.events import schedule
 
 @native
 def place_of(ctx: Context, request: int) -> int:
-    """Where the request's step stands in the list of all steps."""
+    """Position of the request's step in the list of all steps."""
     pair = ctx.kinds[request] * ctx.paths + ctx.chosen[request]
     return ctx.first[pair] + ctx.step[request]
 
 
 @native
 def duration(ctx: Context, request: int) -> int:
-    """How long the request's step at a resource takes if it begins now, ps."""
+    """Time of the request's step at a resource if it begins now, in picoseconds."""
     place = place_of(ctx, request)
     factor = ctx.factors[request * ctx.most_steps + ctx.step[request]]
     time = (ctx.times[place] * factor) >> UNIT_SHIFT
@@ -49,7 +49,7 @@ def _serve(ctx: Context, resource: int, request: int) -> None:
 
 @native
 def enter(ctx: Context, resource: int, request: int) -> None:
-    """A request comes to a resource."""
+    """Let a request enter a resource."""
     owner = ctx.owners[request]
     queue = resource * ctx.tenants + owner
     ends = ctx.ends
@@ -70,7 +70,7 @@ def enter(ctx: Context, resource: int, request: int) -> None:
 
 @native
 def leave(ctx: Context, resource: int) -> None:
-    """A server is free: it takes the waiting request of the lowest start tag."""
+    """Free a server: it takes the waiting request with the lowest start tag."""
     busy = ctx.busy
     busy[resource] = busy[resource] - 1
     heads = ctx.heads

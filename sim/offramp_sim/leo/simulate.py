@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of the queue model (specification section 10), and what it shows."""
+"""A run of the queue model (specification section 10), and its results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offramp_sim.leo import layout as at
 from offramp_sim.leo.load import Drawn, Load, draw
 
 WARM_UP: Final = 0.1
-"""Part of the requests that the numbers leave out, at the beginning; a closed loop also at the end."""
+"""Share of the requests that results leave out at the beginning, and in a closed loop also at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rule:
 
     Attributes:
         policy: of the selectors.
-        ahead: k > 0: instead, the best of the next k choices, with all queues and arrivals known.
+        ahead: if above 0, search for the best of the next k choices instead, with all queues and arrivals known.
         only: take this path alone.
     """
 
@@ -40,7 +40,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """What figures and tables call it."""
+        """Name in figures and tables."""
         if self.ahead:
             return f"exact k={self.ahead}"
         return self.policy.value if self.only is None else f"only path {self.only}"
@@ -48,12 +48,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """A resource that starts slowly, hangs or fails for a while: its steps that begin then take longer.
+    """A resource that starts slowly, hangs or fails for a while: steps that begin meanwhile take longer.
 
     Attributes:
         resource: its index.
         from_us, until_us: when.
-        factor: a whole number, by which steps take longer.
+        factor: whole number by which the time of steps is multiplied.
     """
 
     resource: int
@@ -68,10 +68,10 @@ class QueueModelResult:
 
     Attributes:
         kind, path, owner: of each request.
-        came, began, ended: when it was there, when it was under way, when its answer was there.
+        came, began, ended: when it arrived, when it began, and when its answer arrived.
         jct: intra-host JCT.
-        worked_ns: by resource, time of its servers at work.
-        memories: of the selectors, as the run left them.
+        worked_ns: busy time of each resource's servers.
+        memories: the selectors' final memories.
     """
 
     kind: npt.NDArray[np.int64]
@@ -106,21 +106,21 @@ class QueueModelResult:
 
     @property
     def throughput_mrps(self) -> float:
-        """Answers per second between the warm-up and the same time before the end, millions."""
+        """Answers per second between the warm-up and the same time before the end, in millions."""
         ended = np.sort(self.ended)
         cut = int(len(ended) * WARM_UP)
         inner = ended[cut : len(ended) - cut]
         return float((len(inner) - 1) / max(inner[-1] - inner[0], 1e-9) * 1e3)
 
     def tenants_mrps(self, tenants: int) -> list[float]:
-        """Answers of each tenant a second in the middle of the run, millions."""
+        """Answers per second of each tenant in the middle of the run, in millions."""
         low, high = np.quantile(self.ended, [WARM_UP, 0.5])
         inside = (self.ended >= low) & (self.ended < high)
         counts = np.bincount(self.owner[inside], minlength=tenants)
         return [float(count / max(high - low, 1e-9) * 1e3) for count in counts]
 
     def shares(self, paths: int) -> list[float]:
-        """Part of the requests on each path."""
+        """Share of the requests on each path."""
         counted = self.path[self.counted]
         return [float(x) for x in np.bincount(counted, minlength=paths) / len(counted)]
 
@@ -148,13 +148,13 @@ def simulate(
     """Serve a load by a rule.
 
     Args:
-        routes: what requests really meet.
+        routes: the actual paths.
         load: the requests.
         rule: how paths are chosen.
         seed: of the load.
-        believed: the table that selectors have, where profiles are wrong.
+        believed: the selectors' table, if profiles are wrong.
         weights: of the tenants at every link and node.
-        one_selector: tenants share one, which sees all; else each has its own.
+        one_selector: whether tenants share one selector, which sees all; else each has its own.
         tolerance: of the selectors.
         slowdowns: at most one of each resource.
 
@@ -211,7 +211,7 @@ def _result(words: RecordArrays[at.Context], memories: list[np.ndarray]) -> Queu
 def _arrays(
     routes: Routes, drawn: Drawn, weights: Sequence[float], memories: Sequence[int], ahead: int
 ) -> dict[object, npt.ArrayLike]:
-    """What a simulation is given, and room for what changes; ``memories``: of each tenant's selector."""
+    """Arrays of a simulation's input and state; ``memories``: of each tenant's selector."""
     n, resources = len(drawn.kinds), len(routes.resources)
     queues = resources * len(weights)
     pairs = [steps or () for row in routes.steps for steps in row]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules against each other on the same requests."""
+"""Rules compared on the same requests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
 
 MOST_AHEAD = 12
-"""Steps of an exact search; its time grows with the paths to this power."""
+"""Most steps of an exact search; its time grows with the number of paths to this power."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
-    """Their weights at links and nodes, by number; one selector for all, or one each."""
+    """Weights of the tenants at links and nodes, and whether they share one selector."""
 
     weights: tuple[float, ...] = (1.0,)
     one_selector: bool = False
@@ -37,7 +37,7 @@ class Study:
     """Every rule under every load.
 
     Attributes:
-        routes: what requests meet.
+        routes: the actual paths.
         believed: the selectors' table.
         rules, loads: each with each.
         tenants: who shares.
@@ -74,7 +74,7 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
 
 
 def misread(table: Table, factor: float, seed: int) -> Table:
-    """The table as a bad profile has it: every resource and every T off by up to ``factor``.
+    """The table of a bad profile: every resource and every T is off by up to ``factor``.
 
     Raises:
         OfframpError: a factor below 1.
@@ -116,7 +116,7 @@ def run_study(study: Study) -> list[dict[str, Any]]:
 
 
 def describe(load: Load) -> str:
-    """A load in a few words."""
+    """Describe a load in a few words."""
     return f"{load.rate_mrps:g} Mrps" if load.rate_mrps is not None else f"{load.window} at a time"
 
 
@@ -125,7 +125,7 @@ def _name(rule: Rule, routes: Routes) -> str:
 
 
 def numbers(outcome: QueueModelResult, study: Study) -> dict[str, Any]:
-    """What a run has shown."""
+    """Results of a run, ready for JSON."""
     return {
         "throughput_mrps": outcome.throughput_mrps,
         "mean_jct_us": outcome.mean_jct_us,
@@ -137,7 +137,7 @@ def numbers(outcome: QueueModelResult, study: Study) -> dict[str, Any]:
 
 
 def panels(study: Study, rows: Sequence[dict[str, Any]]) -> list[Curves]:
-    """Throughput and latency against the load, open loops and closed ones apart."""
+    """Throughput and latency against the load, in separate panels for open and closed loops."""
     made = []
     for is_open in (True, False):
         loads = [load for load in study.loads if (load.rate_mrps is not None) is is_open]

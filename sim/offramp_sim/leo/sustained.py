@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most requests per second that a rule serves without its queues growing."""
+"""The highest rate of requests that a rule serves without growing queues."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _STEPS: Final = 7
 
 
 def sustained_mrps(routes: Routes, load: Load, rule: Rule, seed: int, *, factor: float = 2.0) -> float:
-    """The highest rate found by halving at which the mean intra-host JCT stays below ``factor`` times the mean T.
+    """Find, by bisection, the highest rate at which the mean intra-host JCT stays below ``factor`` times the mean T.
 
     Args:
-        routes: what requests meet.
-        load: as open loop; its rate does not count.
+        routes: the actual paths.
+        load: an open loop, whose rate is ignored.
         rule: how paths are chosen.
         seed: of the requests.
-        factor: of what the JCT is at hardly any load.
+        factor: over the JCT at almost no load.
     """
     most = capacity(routes.table, load.mix).rate_mrps
     idle = simulate(routes, replace(load, rate_mrps=most / 100), rule, seed=seed).mean_jct_us

@@ -19,12 +19,12 @@ _AHEAD: Final = 8
 _EXACT_REQUESTS: Final = 6000
 _GREEDY: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E)
 SIMPLE: Final = (Policy.OUTSTANDING, Policy.WEIGHTED)
-"""Rules that learn nothing, which the default one must not fall behind."""
+"""Rules that do not learn, which the default one must match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a setting has shown; costs are mean JCTs in an open loop, times between answers in a closed one.
+    """Results of a setting; costs are mean JCTs in an open loop, times between answers in a closed one.
 
     Attributes:
         kind, number, offered, single: of the setting.
@@ -48,12 +48,12 @@ class Evaluation:
 
     @property
     def against_simple(self) -> float:
-        """Cost over that of the better of the rules that learn nothing."""
+        """Cost over that of the better of the rules that do not learn."""
         return self.costs[Policy.LOOKAHEAD] / min(self.costs[p] for p in SIMPLE)
 
     @property
     def against_optimum(self) -> float | None:
-        """Cost over that of the exact search, where there is one."""
+        """Cost over that of the exact search; None without one."""
         best = self.costs.get(f"exact k={_AHEAD}")
         return None if best is None else self.costs[Policy.LOOKAHEAD] / best
 

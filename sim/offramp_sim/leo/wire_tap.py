@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When frames of agents enter and leave a switch: packet sockets at its links, and the kernel's time-stamps.
+"""Times at which frames of agents enter and leave a switch: packet sockets at its links, and the kernel's timestamps.
 
-Only what comes in at an end is heard: what agents and switches send may pass the kernel's taps.
+Only frames that arrive at an end are recorded: those that agents and switches send may bypass the kernel's taps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SAMPLES: Final = 64
 
 
 class WireTap:
-    """Hears DATA at both ends of a switch's links while its block runs.
+    """Records DATA at both ends of a switch's links while its block runs.
 
     Args:
         switch: interfaces at the switch, by rank.
@@ -54,7 +54,7 @@ class WireTap:
             sock.close()
 
     def moments(self) -> list[Moment]:
-        """Recorded moments on the monotonic clock; of a frame that was repeated, the first."""
+        """Recorded times on the monotonic clock; the first one of a repeated frame."""
         ahead = _ahead_ns()
         first: dict[tuple[int, int, int], int] = {}
         for at, which, rank, message in sorted(self._heard):
@@ -88,7 +88,7 @@ def _listen(interface: str) -> socket.socket:
 
 
 def _ahead_ns() -> int:
-    """How far the system's clock is ahead of the monotonic one: of the readings that took the least time."""
+    """How far the system clock is ahead of the monotonic one, from the readings that took the least time."""
     readings = []
     for _ in range(_SAMPLES):
         before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

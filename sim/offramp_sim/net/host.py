@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host: what it is asked to send waits in its network card; what arrives goes to its handler."""
+"""A host: frames to send wait in its network card; arrivals go to its handler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Handler = Callable[["Host", int, bytes], object]
 
 
 class Host:
-    """Made by :meth:`offramp_sim.net.Network.add_host`.
+    """A host of a network, made by :meth:`offramp_sim.net.Network.add_host`.
 
     Attributes:
         sent, received: frames handed to the network card, and arrived.
@@ -31,7 +31,7 @@ class Host:
         self.tm: TrafficManager[bytes] = TrafficManager(TmConfig(default=PortConfig(queues=(QueueConfig(),))))
 
     def send(self, frame: bytes, port: int = 0) -> None:
-        """Give a frame to the network card, now."""
+        """Hand a frame to the network card now."""
         self.sent += 1
         self.tm.enqueue(self.network.now_ps, port, 0, len(frame), frame)
         self.network.wake(self)
@@ -42,7 +42,7 @@ class Host:
 
     @property
     def next_ps(self) -> int | None:
-        """When the network card begins to send the next frame."""
+        """Time at which the network card begins to send the next frame."""
         return self.tm.next_ps
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:  # noqa: ARG002
@@ -52,7 +52,7 @@ class Host:
             self.handler(self, port, frame)
 
     def advance(self, until_ps: int) -> list[Departure]:
-        """Send what the lines have time for."""
+        """Send as much as the lines have time for."""
         departures = []
         while (taken := self.tm.dequeue(until_ps)) is not None:
             finish_ps = self.tm.transmit(taken, taken.frame_bytes)

@@ -16,7 +16,7 @@ class LinkStats:
 
     Attributes:
         sent: frames whose sending has begun.
-        sent_bytes, wire_bytes: of these, without FCS, and all that occupies the line.
+        sent_bytes, wire_bytes: their bytes without FCS, and all bytes that occupy the line.
     """
 
     sent: int = 0
@@ -49,7 +49,7 @@ class Link:
         self._random = random
 
     def carry(self, finish_ps: int, frame: bytes) -> int | None:
-        """When a frame arrives whose time on the line ends at ``finish_ps``; None: it is lost."""
+        """Arrival time of a frame whose time on the line ends at ``finish_ps``; None: it is lost."""
         stats = self.stats
         stats.sent += 1
         stats.sent_bytes += len(frame)
@@ -60,5 +60,5 @@ class Link:
         return finish_ps + self.delay_ps
 
     def utilisation(self, until_ps: int) -> float:
-        """Share of the time from 0 to ``until_ps`` that the line was or will be busy with what was sent."""
+        """Share of the time from 0 to ``until_ps`` for which sent frames occupy the line."""
         return self.stats.wire_bytes * 8 * PS_PER_S / (self.rate_bps * until_ps) if until_ps else 0.0

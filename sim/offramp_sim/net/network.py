@@ -51,7 +51,7 @@ class Network:
         self._series: dict[tuple[str, int, int], DepthSeries] = {}
 
     def random(self, label: str) -> Random:
-        """A generator of its own for each label, so that what one part draws changes nothing for the others."""
+        """A separate random generator for each label, so that draws of one part do not affect others."""
         return Random(f"{self.seed}/{label}")
 
     def add_switch(self, name: str, switch: PlainSwitch, config: TmConfig | None = None) -> SwitchNode:
@@ -75,7 +75,7 @@ class Network:
         return host
 
     def add_node(self, node: Node) -> None:
-        """Put anything else into the network.
+        """Put any other node into the network.
 
         Raises:
             OfframpError: the name is taken.
@@ -129,14 +129,14 @@ class Network:
         """Call ``callback`` at a time.
 
         Raises:
-            OfframpError: that time is over.
+            OfframpError: that time has passed.
         """
         if time_ps < self.now_ps:
             raise OfframpError(f"an event at {time_ps} ps: it is {self.now_ps} ps already")
         heappush(self._events, (time_ps, _ARRIVAL, next(self._order), callback))
 
     def wake(self, node: Node) -> None:
-        """The queues of a node have changed: see to it that they are served in time."""
+        """Make sure that a node whose queues have changed is served in time."""
         due_ps = node.next_ps
         if due_ps is None or due_ps >= self._service_at.get(node.name, due_ps + 1):
             return
@@ -144,7 +144,7 @@ class Network:
         heappush(self._events, (due_ps, _SERVICE, next(self._order), lambda: self._serve(node, due_ps)))
 
     def run(self, until_ps: int | None = None) -> int:
-        """Let time pass to ``until_ps`` and do all that is due by then (None: until nothing is left to do).
+        """Let time pass to ``until_ps`` and process everything due by then (None: until nothing is left to do).
 
         Returns:
             Events that have happened.
@@ -162,7 +162,7 @@ class Network:
 
     @property
     def next_ps(self) -> int | None:
-        """When something is due; None: nothing is."""
+        """Time of the next event; None if there is none."""
         return self._events[0][0] if self._events else None
 
     @property

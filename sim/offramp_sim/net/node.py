@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of everything in the network."""
+"""The interface of every node in the network."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Node(Protocol):
 
     @property
     def next_ps(self) -> int | None:
-        """When :meth:`advance` has something to do without a further arrival; None: never."""
+        """Time at which :meth:`advance` has something to do without a further arrival; None: never."""
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
-        """A frame has arrived."""
+        """Accept a frame that has arrived."""
 
     def advance(self, until_ps: int) -> Sequence[Departure]:
-        """Let time pass; what has begun to leave."""
+        """Let time pass; returns the frames that have begun to leave."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 class DepthSeries:
-    """A point for every change, empty before the first.
+    """Depth after every change; the queue is empty before the first.
 
     Attributes:
         times_ps: when the depth changed.
@@ -21,7 +21,7 @@ class DepthSeries:
         self.bytes: list[int] = []
 
     def add(self, now_ps: int, packets: int, size: int) -> None:
-        """The depth has changed."""
+        """Record a change of the depth."""
         self.times_ps.append(now_ps)
         self.packets.append(packets)
         self.bytes.append(size)

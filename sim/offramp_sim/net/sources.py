@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic: when a host sends which frame. Rates are of the line: preamble, FCS and gap count."""
+"""Traffic: frames of a host and their times. Rates include preamble, FCS and gap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Timed = Iterator[tuple[int, bytes]]
 
 
 def constant_rate(frame: bytes, rate_bps: int, *, start_ps: int = 0, stop_ps: int | None = None) -> Timed:
-    """``frame`` again and again at exactly ``rate_bps``, from ``start_ps`` until before ``stop_ps`` (None: forever).
+    """Repeat ``frame`` at exactly ``rate_bps``, from ``start_ps`` until before ``stop_ps`` (None: without end).
 
     Raises:
         OfframpError: the rate is below 1.
@@ -28,7 +28,7 @@ def constant_rate(frame: bytes, rate_bps: int, *, start_ps: int = 0, stop_ps: in
 
 
 def poisson(frame: bytes, rate_bps: int, random: Random, *, start_ps: int = 0, stop_ps: int | None = None) -> Timed:
-    """``frame`` at exponentially distributed intervals, ``rate_bps`` on average.
+    """Send ``frame`` at exponentially distributed intervals, ``rate_bps`` on average.
 
     Raises:
         OfframpError: the rate is below 1.
@@ -54,7 +54,7 @@ def bursts(
     start_ps: int = 0,
     stop_ps: int | None = None,
 ) -> Timed:
-    """Bursts of geometrically distributed length at exponential intervals; all frames of one at the same instant.
+    """Send bursts of geometrically distributed length at exponential intervals; all frames of one at the same instant.
 
     ``rate_bps`` is the average of all, ``mean_frames`` (1 up) the mean length of a burst.
 

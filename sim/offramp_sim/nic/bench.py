@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 VERTICES: Final = 4000
-"""Half of which are the worker's, in one block: longer runs of frames than most blocks have."""
+"""Vertices of the graph; half are the worker's, in one block: longer runs of frames than most blocks have."""
 FEATURES: Final = 128
 WAYS: Final = ("python", "agent", "testpmd")
 _TIMEOUT_S: Final = 20.0
 
 
 class NicRate(NamedTuple):
-    """Frames both ways in ``seconds``.
+    """Frames in both directions, and the seconds that they took.
 
     Attributes:
         host_ns: processor time of the worker's process.
@@ -65,12 +65,12 @@ class NicRate(NamedTuple):
 
 
 def measure(link: str, way: str, seconds: float, seed: int = 0, vertices: int = VERTICES) -> NicRate:
-    """One measurement.
+    """Measure one link in one way.
 
     Args:
         link: one of :data:`offramp_sim.nic.links.LINKS`.
         way: ``python``, ``agent`` or ``testpmd``.
-        seconds: at least so long.
+        seconds: least duration.
         seed: of graph and features.
         vertices: of the graph, all in one block.
 
@@ -78,7 +78,7 @@ def measure(link: str, way: str, seconds: float, seed: int = 0, vertices: int = 
         OfframpError: no root, no testpmd, Python on other links than veth, or a wrong sum.
     """
     if way == "python" and link != "veth":
-        raise OfframpError(f"the transport in Python has no {link}")
+        raise OfframpError(f"the Python transport does not support {link}")
     return in_namespace(lambda: _measure(link, way, seconds, seed, vertices))
 
 
@@ -126,10 +126,10 @@ def _exchange(
 
 
 def check_sums(sums: npt.NDArray[np.int64], values: npt.NDArray[np.int32]) -> None:
-    """Whether the other end answered each frame.
+    """Check that the other end answered each frame.
 
     Raises:
         OfframpError: it did not.
     """
     if not np.array_equal(sums, values):  # all edges are in one block
-        raise OfframpError("the sums are not those that the other end made")
+        raise OfframpError("the sums differ from those of the other end")

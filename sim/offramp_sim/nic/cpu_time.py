@@ -12,7 +12,7 @@ def cpu_ns(pid: int) -> int:
     """Nanoseconds that all threads of a process have run so far, in the kernel too (proc(5), schedstat).
 
     Raises:
-        OfframpError: it is gone.
+        OfframpError: the process is gone.
     """
     try:
         texts = [(task / "schedstat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]

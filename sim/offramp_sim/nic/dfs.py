@@ -26,7 +26,7 @@ class Throughput(NamedTuple):
     """Chunks of 256 KB per second, medians.
 
     Attributes:
-        cpu, nic: by cores, from 1 on; each on cores of its own.
+        cpu, nic: by number of cores, from 1 on; each on its own cores.
         mix: by cores of each, where there are twice as many.
     """
 
@@ -36,7 +36,7 @@ class Throughput(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """Throughput of both together over the sum of what each does alone, by cores of each."""
+        """Throughput of both together over the sum of each alone, by cores of each."""
         return [mix / (cpu + nic) for cpu, nic, mix in zip(self.cpu, self.nic, self.mix, strict=False)]
 
 
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 def measure(
     seconds: float, rounds: int = 1, *, seed: int = 1, compression: str = "zlib", tell: Callable[[int, int], None]
 ) -> Throughput:
-    """Measure all in turns.
+    """Measure all cases, alternating.
 
     The CPU's path has one thread on each side, on its cores. The agent has its own cores; requester and responder,
     which only hand chunks over, run on the others, or share its cores where there are no others.
@@ -109,13 +109,13 @@ def _rate(devices: dict[str, str], used: Sequence[str], seconds: float, seed: in
     with running(application) as run:
         outcome, _ = run(paths, {}, Policy.LOOKAHEAD, seed, None, seconds)
     if outcome.wrong:
-        raise OfframpError(f"dfs: {outcome.wrong} chunks were not stored as they should have been")
+        raise OfframpError(f"dfs: {outcome.wrong} chunks were stored incorrectly")
     return outcome.rate
 
 
 @contextmanager
 def _only_on(cpus: Sequence[int]) -> Iterator[None]:
-    """This thread, and what it starts, on some processors."""
+    """Restrict this thread, and what it starts, to some processors."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:

@@ -25,8 +25,8 @@ _END_S: Final = 5.0
 def ends(link: str) -> Iterator[tuple[str, str]]:
     """Both ends of a link as ports of the agent; of ``loop`` the agent has both.
 
-    Interfaces are made in the calling thread's network namespace, which should be one of its own, as that of
-    :func:`offramp_p4.bench.namespace.in_namespace`: it takes them with it, also after a kill.
+    Interfaces are made in the calling thread's network namespace, which should be its own, such as that of
+    :func:`offramp_p4.bench.namespace.in_namespace`: they vanish with it, even after a kill.
 
     Raises:
         OfframpError: no right to make interfaces.
@@ -54,7 +54,7 @@ def ends(link: str) -> Iterator[tuple[str, str]]:
 def reflector(port: str) -> Iterator[None]:
     """A process at the other end that answers each upload with the result of a vertex that is its own only neighbour.
 
-    It ends with this process however that ends, so that nothing keeps the link's namespace.
+    It ends with this process, however that ends, so nothing keeps the link's namespace.
 
     Raises:
         OfframpError: it does not start.
@@ -76,7 +76,7 @@ def reflector(port: str) -> Iterator[None]:
 
 
 def end(process: subprocess.Popen[str], by: signal.Signals) -> None:
-    """End a child by a signal, or, when it does not listen, by force."""
+    """End a child by a signal, or by force if it does not react."""
     process.send_signal(by)
     try:
         process.wait(_END_S)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames per second of several workers on one port: four queues of two cores beside one queue of one core.
 
-Every worker is a process of its own with a queue of the port. The other end of the link (``--reflect``) has as many
-queues and cores. Workers, agent and other end share the processors that the case may use: one for each of the agent's
-cores, so that what is compared is the work that the same processors get done.
+Every worker is a process with its own queue of the port. The other end of the link (``--reflect``) has as many queues
+and cores. Workers, agent and other end share the processors that the case may use, one for each of the agent's cores,
+so that the comparison is of the work that the same processors get done.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIRST: Final = -20
 
 
 class Case(NamedTuple):
-    """A number of workers with a queue each, and cores of the agent."""
+    """Number of workers, each with a queue, and cores of the agent."""
 
     queues: int
     cores: int
@@ -54,10 +54,10 @@ def measure_queues(
     Args:
         link: one of :data:`LINKS`.
         case: what is measured.
-        seconds: so long.
+        seconds: duration.
         vertices: of each worker's graph, all in one block.
-        first: at the highest nice level, so that a machine that has other work shows less of it. Not in a real-time
-            class: threads of DPDK's that wait for each other on one processor would never end.
+        first: run at the highest nice level, so that other work on the machine disturbs less. A real-time class is not
+            possible: DPDK's threads that wait for each other on one processor would never end.
         program: the agent.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DPDK's testpmd as the limit of a link: one sends frames and takes what another one sends back."""
+"""DPDK's testpmd as the limit of a link: one instance sends frames and receives what another one sends back."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import end
 
 AF_PACKET: Final = "blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1"
-"""Options of an AF_PACKET device, as the agent opens packet sockets."""
+"""Packet sockets, as the agent opens them."""
 BURST: Final = 64
 """Frames in a burst, as in the agent."""
 _FRAME: Final = 178
 _START_S: Final = 30.0
 _WARM: Final = 2
-"""Reports of the start, which do not count."""
+"""Reports at the start that do not count."""
 _RECEIVED: Final = re.compile(r"RX-packets: +(\d+)")
 
 
 class NoRateError(OfframpError):
-    """testpmd is not there, does not start, or reports nothing: the limit of a link stays unknown."""
+    """testpmd is missing, does not start, or reports nothing: the limit of a link stays unknown."""
 
 
 class Pace(NamedTuple):
-    """Frames that came back, both ways, in ``seconds``, and processor time of the end that sends first."""
+    """Frames that came back, in both directions, the seconds, and processor time of the end that sends first."""
 
     frames: int
     seconds: float
@@ -69,7 +69,7 @@ def pace(link: str, near: str, far: str, seconds: float) -> Pace:
 
 
 def _reports(process: subprocess.Popen[str], deadline: float) -> Iterator[int]:
-    """Frames received so far and as many sent, once a second: what was sent and got lost does not count."""
+    """Frames received so far and as many sent, once per second: lost frames do not count."""
     assert process.stdout is not None
     pipe, rest = process.stdout.fileno(), ""  # a buffered file would hold lines back that `select` does not see
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, links and switches packet by packet, in integer picoseconds and machine code, for 128 workers and more.
 
-Packets carry no bytes: what they say is a few words. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
+Packets carry a few words in place of bytes. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arrives at a switch within a window, in the order of time and, of one time, of ports."""
+"""Arrivals at a switch within a window, ordered by time and then by port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORT_MASK: Final = (1 << PORT_BITS) - 1
 
 @native
 def gather(ctx: Context, node: int, switch: Switch) -> bool:
-    """Note all packets that arrive at a switch within the window; returns whether there was room for them."""
+    """Collect all packets that arrive at a switch within the window; returns whether there was room for them."""
     end = ctx.end_of_window
     count = ctx.gathered
     low = ctx.gather_low
@@ -49,7 +49,7 @@ def gather(ctx: Context, node: int, switch: Switch) -> bool:
 
 @native
 def _sort(ctx: Context, count: int) -> None:
-    """Sort arrivals: into about as many slices of the window as there are arrivals, then by insertion."""
+    """Sort arrivals into about as many slices of the window as there are arrivals, then by insertion."""
     shift = PORT_BITS
     length = ctx.end_of_window - ctx.begin
     while (length >> (shift - PORT_BITS)) >= max(count, 1):
@@ -97,7 +97,7 @@ def take(ctx: Context, port: int) -> Packet:
 
 @native
 def look(ctx: Context) -> None:
-    """See what other partitions have put on the links that lead here, in the last window."""
+    """Look at what other partitions have put on the links that lead here in the last window."""
     for other in range(ctx.parts):
         news = ctx.news + ((((ctx.window + 1) & 1) * ctx.parts + other) * ctx.parts + ctx.part) * ctx.news_size
         for i in range(news[0]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion control of flows in machine code: what acknowledgements, marks, delays and losses do to a sender.
+"""Congestion control of flows in machine code: reactions of a sender to acknowledgements, marks, delays and losses.
 
 DCTCP as of Alizadeh et al. (SIGCOMM 2010) and RFC 8257, DCQCN as of Zhu et al. (SIGCOMM 2015), and delays held at a
 target as in Swift (Kumar et al., SIGCOMM 2020). :mod:`offramp_sim.packets.control` has the parameters.
@@ -25,13 +25,13 @@ from offramp_sim.packets.layout import (
 from offramp_sim.packets.ports import label_of, send
 
 FAST_RECOVERY: Final = 5
-"""Raises by time or by bytes in which a rate only goes halfway back (DCQCN's F)."""
+"""Number of raises, by time or by bytes, in which a rate only recovers half of a cut (DCQCN's F)."""
 ROOT_STEPS: Final = 12
 
 
 @native
 def open_window(ctx: Context, sender: Sender) -> bool:
-    """Whether another packet may be in flight; one always may."""
+    """Whether another packet may be in flight; one is always allowed."""
     if ctx.transport == DCQCN or sender.in_flight == 0:
         return True
     return float(sender.in_flight + ctx.payload) <= sender.window
@@ -39,7 +39,7 @@ def open_window(ctx: Context, sender: Sender) -> bool:
 
 @native
 def note_sent(ctx: Context, number: int, size: int) -> None:
-    """A packet goes out: when may the next one?"""
+    """Note that a packet is sent, and when the next one may be."""
     sender = ctx.senders[number]
     now = ctx.now
     sender.in_flight += size
@@ -59,7 +59,7 @@ def note_sent(ctx: Context, number: int, size: int) -> None:
 
 @native
 def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent: int) -> None:
-    """The receiver of a packet answers: every packet, or with DCQCN now and then one that was marked."""
+    """Let the receiver answer a packet: every one, or with DCQCN some of those that were marked."""
     receiver = ctx.receivers[number]
     now = ctx.now
     receiver.packets += 1
@@ -78,7 +78,7 @@ def acknowledge(ctx: Context, me: int, label: int, number: int, size: int, sent:
 
 @native
 def hear(ctx: Context, subject: int, extra: int) -> None:
-    """An answer arrives at the sender."""
+    """Process an answer at the sender."""
     sender = ctx.senders[subject & LOW]
     size = subject >> HALF
     mark = extra & 1
@@ -96,7 +96,7 @@ def hear(ctx: Context, subject: int, extra: int) -> None:
 
 @native
 def hear_of_loss(ctx: Context, number: int, size: int) -> None:
-    """A packet, or its answer, was dropped: the sender has found out."""
+    """React to the loss of a packet or its answer, once the sender has noticed it."""
     sender = ctx.senders[number]
     if size & ACK_LOST != 0:
         _settle(sender, size & (ACK_LOST - 1))
@@ -162,7 +162,7 @@ def _swift(ctx: Context, sender: Sender, size: int, full: bool) -> None:
 
 @native
 def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
-    """Cut the window by a factor, at most once in a round trip."""
+    """Cut the window, at most once in a round trip."""
     if ctx.now < sender.cut_until:
         return
     sender.cut_until = ctx.now + sender.round_trip
@@ -171,7 +171,7 @@ def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
 
 @native
 def _square_root(value: float) -> float:
-    """Square root by Newton's iteration, of 0.0001 to 10,000."""
+    """Square root of a number from 0.0001 to 10,000, by Newton's iteration."""
     root = 1.0
     for _ in range(ROOT_STEPS):
         root = 0.5 * (root + value / root)
@@ -180,7 +180,7 @@ def _square_root(value: float) -> float:
 
 @native
 def _catch_up(ctx: Context, sender: Sender, now: int) -> None:
-    """What DCQCN's two timers have done since."""
+    """Apply what DCQCN's two timers have done since the last call."""
     while sender.alpha_due <= now:
         sender.alpha = sender.alpha * (1.0 - ctx.gain)
         sender.alpha_due += ctx.alpha_ps
@@ -192,7 +192,7 @@ def _catch_up(ctx: Context, sender: Sender, now: int) -> None:
 
 @native
 def _raise(ctx: Context, sender: Sender) -> None:
-    """Fast recovery, then additive, then hyper increase of the rate that is aimed at."""
+    """Raise the target rate: fast recovery, then additive, then hyper increase."""
     most = max(sender.raises_by_time, sender.raises_by_bytes)
     least = min(sender.raises_by_time, sender.raises_by_bytes)
     if least > FAST_RECOVERY:

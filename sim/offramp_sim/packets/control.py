@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Congestion control of flows: the algorithm, its parameters, and its initial state.
 
-What is not modelled: a sender finds out about a loss after :attr:`Framing.retry_ps`, whatever the protocol; there are
-no pauses (PFC), so that DCQCN needs buffers that hold what comes before its first notice.
+Two things are not modelled: a sender notices a loss after :attr:`Framing.retry_ps`, whatever the protocol; and there
+are no pauses (PFC), so DCQCN needs buffers that hold what arrives before its first notice.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Dctcp:
 
 @dataclass(frozen=True, slots=True)
 class Dcqcn:
-    """Rates cut by notices that receivers of marks send, raised by timer and byte counter (Zhu et al., SIGCOMM 2015).
+    """Rates that receivers' notices of marks cut, and timer and byte counter raise (Zhu et al., SIGCOMM 2015).
 
     Attributes:
         gain: g, of the estimate of congestion.
         notice_ps: least time between two notices to a flow.
-        alpha_ps: without a notice, until the estimate falls.
-        raise_ps: of the timer.
-        raise_bytes: of the counter.
-        additive_bps, hyper_bps: steps of the rate that is aimed at.
-        least_bps: below which no rate falls.
+        alpha_ps: time without a notice until the estimate falls.
+        raise_ps: period of the timer.
+        raise_bytes: period of the byte counter.
+        additive_bps, hyper_bps: steps of the target rate.
+        least_bps: lowest rate.
     """
 
     gain: float = 1 / 256
@@ -65,7 +65,7 @@ class Dcqcn:
     least_bps: int = 10_000_000
 
     def marking(self, links: Links, _round_trip_ps: int) -> Links:
-        """The paper's 5 and 200 KB with 1 % at 40 Gbit/s, more where links are faster."""
+        """The paper's 5 and 200 KB with 1 % at 40 Gbit/s, in proportion to the rate of faster links."""
         times = max(1.0, links.rate_bps / 40e9)
         return replace(links, mark_bytes=int(5_000 * times), mark_all_bytes=int(200_000 * times), mark_probability=0.01)
 
@@ -74,17 +74,17 @@ class Dcqcn:
 class Swift:
     """Windows that hold the round trip at a target, like Swift (Kumar et al., SIGCOMM 2020), without endpoints' delays.
 
-    The target is the round trip of a packet that meets no other, in place of the paper's scaling by hops, and what may
-    wait on the way; flows with small windows may wait longer, so that many of them agree.
+    The target is the round trip of a packet that meets no other, in place of the paper's scaling by hops, plus a
+    queueing delay; flows with small windows tolerate more delay, so that many of them agree.
 
     Attributes:
-        queue_ps: what may wait; None: 20 packets on one link.
+        queue_ps: tolerated queueing delay; None: that of 20 packets on one link.
         increase: packets per round trip.
         cut, largest_cut: beta, and the largest cut, at most once per round trip.
-        scaling: of the target of the smallest windows, in times of ``queue_ps``.
-        scaling_windows: in packets; between them the target is scaled.
+        scaling: extra delay of the smallest windows, as a multiple of ``queue_ps``.
+        scaling_windows: windows in packets between which the target is scaled.
         initial: window in packets.
-        least: window in packets; below 1 a flow sends less than a packet in a round trip.
+        least: smallest window in packets; below 1, a flow sends less than a packet per round trip.
     """
 
     queue_ps: int | None = None
@@ -97,7 +97,7 @@ class Swift:
     least: float = 0.01
 
     def marking(self, links: Links, _round_trip_ps: int) -> Links:
-        """Links that mark no packets."""
+        """Links, which mark no packets."""
         return links
 
 
@@ -106,7 +106,7 @@ CONTROLS: Final[dict[str, type[Control]]] = {"dctcp": Dctcp, "dcqcn": Dcqcn, "sw
 
 
 def check(control: Control) -> None:
-    """Refuse parameters that no sender could work with.
+    """Refuse parameters with which no sender could work.
 
     Raises:
         OfframpError: the parameter, and what is expected.
@@ -124,14 +124,14 @@ def check(control: Control) -> None:
 
 
 def round_trips(topology: Topology, source: Words, sink: Words, data: int, answer: int) -> Words:
-    """Picoseconds from sending a packet until its answer is there, where they meet no others.
+    """Picoseconds from sending a packet until its answer arrives, if they meet no other packets.
 
     Args:
         topology: with its links.
         source: ``(f,)`` hosts that send.
         sink: ``(f,)`` hosts that answer.
         data: link bytes of a packet.
-        answer: link bytes of what comes back.
+        answer: link bytes of the answer.
     """
     links = topology.links
     spans = np.unique(topology.switches[:, at.Switch.span])
@@ -142,7 +142,7 @@ def round_trips(topology: Topology, source: Words, sink: Words, data: int, answe
 def load_control(
     machine: Machine, topology: Topology, flows: Flows | None, control: Control | None, header: int, payload: int
 ) -> None:
-    """Senders and receivers of flows, and the parameters; without a control nothing is kept of flows."""
+    """Load senders and receivers of flows, and the parameters; without a control, flows have no state."""
     count = 0 if control is None or flows is None else len(flows)
     senders = np.zeros((count + 1, at.Sender.WORDS), np.int64)
     senders[:, [at.Sender.child, at.Sender.sibling]] = at.NOTHING

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A calendar: the few events that no link brings."""
+"""A calendar of the few events that do not come from links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def schedule_item(ctx: Calendar, time: int, order: int, item: int) -> None:
 
 @native
 def schedule(ctx: Calendar, time: int, kind: int, item: int) -> None:
-    """Put an event into the calendar; events of one time come in the order of scheduling."""
+    """Put an event into the calendar; simultaneous events come in the order of scheduling."""
     order = ctx.sequence
     ctx.sequence = order + 1
     schedule_item(ctx, time, order, item * EVENT_KINDS + kind)
@@ -26,6 +26,6 @@ def schedule(ctx: Calendar, time: int, kind: int, item: int) -> None:
 
 @native
 def take_event(ctx: Calendar) -> None:
-    """Remove the first event; the caller has read it."""
+    """Remove the first event, which the caller has read."""
     ctx.heap_used = ctx.heap_used - 1
     drop_first(HeapEntry(ctx.heap), ctx.heap_used)

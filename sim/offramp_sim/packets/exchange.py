@@ -19,16 +19,16 @@ from offramp_sim.packets.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How an exchange is run.
+    """Protocol parameters of an exchange.
 
     Attributes:
         acks: whether results are acknowledged.
         control: whether hosts obey marks (which come back in acknowledgements).
-        timeout_ps: without progress, until a host asks for what is missing.
-        guard_ps: least time between two cuts of a host's rate.
-        raise_ps: time without a mark after which it is raised by 5 Gbit/s.
+        timeout_ps: time without progress until a host asks for what is missing.
+        guard_ps: shortest time between two cuts of a host's rate.
+        raise_ps: time without a mark after which the rate is raised by 5 Gbit/s.
         passes_pps: pipeline passes per second of each switch; None: free.
-        aggregators: strawman: how many there are, given on demand; None: blocks, each vertex has its own.
+        aggregators: of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
     """
 
     acks: bool = True
@@ -41,7 +41,7 @@ class Protocol:
 
 
 def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -> int:
-    """Fill the engine's arrays; returns the most packets that one event may make."""
+    """Fill the engine's arrays; returns the largest number of packets that one event may create."""
     for context in machine.contexts:
         context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
     blocks, chunks, hosts, leaves = plan.blocks, plan.chunks, topology.hosts, topology.leaves

@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 
 HADOOP_BYTES = ((100, 0.0), (300, 0.20), (1_000, 0.45), (2_000, 0.55), (10_000, 0.65), (100_000, 0.80),
                 (300_000, 0.90), (1_000_000, 0.95), (10_000_000, 1.0))  # fmt: skip
-"""Flow sizes of a Hadoop cluster, read off the curve that Roy et al. (SIGCOMM 2015) print: bytes, share below."""
+"""Flow sizes of a Hadoop cluster, read off a curve of Roy et al. (SIGCOMM 2015): bytes, share of flows below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def flows(rows: npt.ArrayLike) -> Flows:
 
 
 def pattern(name: str, hosts: int, size: int, seed: int) -> Flows:
-    """Flows of ``size`` bytes that begin at once: ``incast`` to the last host, ``permutation``, or ``all-to-all``.
+    """Flows of ``size`` bytes that begin together: ``incast`` to the last host, ``permutation``, or ``all-to-all``.
 
     Raises:
         OfframpError: fewer than 2 hosts.
@@ -71,7 +71,7 @@ def pattern(name: str, hosts: int, size: int, seed: int) -> Flows:
 
 
 def mean_hadoop_bytes() -> float:
-    """Mean of the distribution, sizes being uniform between its points."""
+    """Mean of the distribution, in bytes, with uniform sizes between its points."""
     sizes, shares = np.array(HADOOP_BYTES).T
     return float((np.diff(shares) * (sizes[1:] + sizes[:-1]) / 2).sum())
 
@@ -109,9 +109,9 @@ def all_to_all(boundary: Boundary, features: int) -> Flows:
 
 
 def balanced(streams: Flows, rounds: int = 50) -> Flows:
-    """The bytes scaled so that every host sends and receives about as much: G3's aim.
+    """Scale the bytes so that every host sends and receives about the same, which is G3's aim.
 
-    Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
+    This is Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
     """
     hosts = int(max(streams.source.max(initial=-1), streams.sink.max(initial=-1))) + 1
     size = streams.size.astype(np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts: whose packet goes next, at which rate (specification section 6)."""
+"""Hosts: which packet they send next, and at which rate (specification section 6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host_of(ctx: Context, number: int) -> Host:
 
 @native
 def rouse(ctx: Context, number: int, time: int) -> None:
-    """See to it that a host looks for something to send at ``time`` or before."""
+    """Make sure that a host looks for something to send at ``time`` or before."""
     host = host_of(ctx, number)
     if time < host.awake:
         host.awake = time
@@ -41,7 +41,7 @@ def rouse(ctx: Context, number: int, time: int) -> None:
 
 @native
 def wake(ctx: Context, number: int) -> None:
-    """Send one packet, if the line is free: uploads and flows take turns, flows among themselves too."""
+    """Send one packet if the line is free: uploads and flows take turns, and so do flows."""
     host = host_of(ctx, number)
     now = ctx.now
     port = ctx.ports[host.port]
@@ -67,7 +67,7 @@ def wake(ctx: Context, number: int) -> None:
 
 @native
 def _send_flow(ctx: Context, host: Host) -> None:
-    """The next packet of the flow whose turn it is."""
+    """Send the next packet of the flow whose turn it is."""
     which = ctx.flows[host.ring]  # the one before it in the ring
     chosen = which.next
     flow = ctx.flows[chosen]
@@ -93,7 +93,7 @@ def _send_flow(ctx: Context, host: Host) -> None:
 
 @native
 def start_flow(ctx: Context, number: int, size: int) -> None:
-    """A flow has something to send (again)."""
+    """Start a flow that has something to send (again)."""
     flow = ctx.flows[number]
     if ctx.transport != 0:
         if size > 0:
@@ -111,7 +111,7 @@ def start_flow(ctx: Context, number: int, size: int) -> None:
 
 @native
 def admit(ctx: Context, number: int) -> None:
-    """Let a flow take turns if it has something to send, its window is open and its time has come."""
+    """Let a flow take turns if it has something to send, its window is open and its pacing time has come."""
     flow = ctx.flows[number]
     sender = ctx.senders[number]
     if flow.next >= 0 or flow.to_send == 0 or sender.held == 1 or not open_window(ctx, sender):
@@ -126,7 +126,7 @@ def admit(ctx: Context, number: int) -> None:
 
 @native
 def _join(ctx: Context, host: Host, number: int) -> None:
-    """Take turns with the other flows of the host, as the last of them."""
+    """Let a flow take turns with the other flows of the host, as the last of them."""
     flow = ctx.flows[number]
     if host.ring < 0:
         flow.next = number
@@ -156,7 +156,7 @@ def _send_upload(ctx: Context, number: int) -> None:
 
 @native
 def recover_rate(ctx: Context, host: Host, now: int) -> None:
-    """Quiet raises the rate, step by step, up to the line's."""
+    """Raise the rate step by step while no marks come, up to the line's."""
     while host.rate_mbps < host.line_mbps and now - host.last_raise >= ctx.raise_ps:
         host.last_raise += ctx.raise_ps
         host.rate_mbps = min(host.rate_mbps + RAISE_MBPS, host.line_mbps)
@@ -164,7 +164,7 @@ def recover_rate(ctx: Context, host: Host, now: int) -> None:
 
 @native
 def cut_rate(ctx: Context, number: int) -> None:
-    """A mark has come back: half the rate, at most once in a guard time."""
+    """Halve the rate after a mark, at most once in a guard time."""
     host = host_of(ctx, number)
     now = ctx.now
     recover_rate(ctx, host, now)

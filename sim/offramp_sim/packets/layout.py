@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout of the engine's memory in 64-bit words. Addresses point into NumPy arrays that Python owns.
 
-Each partition of the network has a :class:`Context` of its own; what they share (ports, nodes, the exchange) they reach
-through the same addresses, and each word of it is written by one partition.
+Each partition of the network has its own :class:`Context`. They reach what they share (ports, nodes, the exchange)
+through the same addresses, and each word of it is written by one partition only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from offramp_base.native.subset import Bytes, Ints, Words
 
 NEVER_PS: Final = 1 << 62
 LINE_WORDS: Final = 8
-"""A line of the cache."""
+"""Words of a cache line."""
 
 
 class Packet(Record):
@@ -45,7 +45,7 @@ BLOCK_SLOTS: Final = BLOCK_BYTES // PACKET_BYTES - 1
 
 
 class Port(Record):
-    """The sending end of one direction of a link. The first eight words are those that most packets need."""
+    """The sending end of one direction of a link. Most packets need only the first eight words."""
 
     free: int  # when all that waits has left
     write: int  # address of the next empty slot
@@ -66,7 +66,7 @@ class Port(Record):
 
 
 class Switch(Record):
-    """Where a switch's packets come from and go to: down by division, up by a hash of the flow."""
+    """Routes of a switch: down by division, up by a hash of the flow."""
 
     first_in: int  # ports that lead here
     last_in: int
@@ -84,7 +84,7 @@ class Switch(Record):
 
 
 class Host(Record):
-    """What a host sends next, and how fast."""
+    """State of a host: what it sends next, and how fast."""
 
     ring: int  # flow that has sent last, -1: none has anything to send
     awake: int  # when it looks for something to send
@@ -126,7 +126,7 @@ class Flow(Record):
 
 
 class Sink(Record):
-    """The receiving end of a flow; a line of the cache, as the next one may be another partition's."""
+    """The receiving end of a flow; a cache line, as the next one may belong to another partition."""
 
     to_arrive: int
     finish: int
@@ -134,7 +134,7 @@ class Sink(Record):
 
 
 class Sender(Record):
-    """What congestion control knows at the sending end of a flow; windows in bytes, rates in bytes per picosecond."""
+    """State of congestion control at the sending end of a flow; windows in bytes, rates in bytes per picosecond."""
 
     in_flight: int
     sent: int  # bytes so far, those sent again included
@@ -163,7 +163,7 @@ class Sender(Record):
 
 
 class Receiver(Record):
-    """What congestion control knows at the receiving end of a flow."""
+    """State of congestion control at the receiving end of a flow."""
 
     packets: int
     delay: int  # one way, of all of them
@@ -172,7 +172,7 @@ class Receiver(Record):
 
 
 class Sample(Record):
-    """What packets found waiting at the watched port within an interval, in picoseconds of its line."""
+    """Queue that packets found at the watched port within an interval, in picoseconds of its line."""
 
     packets: int
     total: int
@@ -181,7 +181,7 @@ class Sample(Record):
 
 
 class Meeting(Record):
-    """What a partition tells the others at the end of a window; a line of the cache."""
+    """What a partition tells the others at the end of a window; a cache line."""
 
     window: int  # written last
     low: int  # earliest time of what it knows to be due
@@ -191,7 +191,7 @@ class Meeting(Record):
 
 
 class Returned(Record):
-    """Blocks that go back to the partition that fills them; a line of the cache."""
+    """Blocks that go back to the partition that fills them; a cache line."""
 
     first: int
     last: int
@@ -373,5 +373,5 @@ FINISHED_RUN: Final = 0
 NEEDS_ROOM: Final = 1
 STARVED: Final = 2
 WAITING: Final = 3
-"""The run waits for another partition, which may need the processor."""
+"""Hint that this partition waits for another, which may need the processor."""
 FAILED: Final = 4

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main loop: window after window, until everything has arrived.
 
-A window is as long as the shortest time from a node to the next, so that within it each node can be simulated by itself
-(conservative simulation; Chandy and Misra 1979, with the synchronous windows of Lubachevsky 1989). That keeps a node's
-words in the cache, lets partitions run at the same time, and makes results independent of the partitions.
+A window is as long as the shortest delay between two nodes, so each node can be simulated by itself within a window
+(conservative simulation; Chandy and Misra 1979, with the synchronous windows of Lubachevsky 1989). This keeps a node's
+words in the cache, lets partitions run in parallel, and makes results independent of the partitions.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SPINS: Final = 20_000
 
 @native
 def begin(ctx: Context) -> None:
-    """All hosts of the partition start with the first block."""
+    """Start all hosts of the partition with the first block."""
     for host in range(ctx.ranges[0], ctx.ranges[1]):
         start_round(ctx, host, 0)
 
 
 @native
 def run(ctx: Context, until_ps: int, wait_for_flows: int) -> int:
-    """Do all that is due by a time, or until the exchange (and with ``wait_for_flows`` every flow) has ended."""
+    """Process all events until a time, or until the exchange (and with ``wait_for_flows`` every flow) has ended."""
     while True:
         if ctx.stage == MEET:
             _tell(ctx, wait_for_flows)
@@ -61,7 +61,7 @@ def run(ctx: Context, until_ps: int, wait_for_flows: int) -> int:
 
 @native
 def _tell(ctx: Context, wait_for_flows: int) -> None:
-    """Say what is due here, at the end of a window."""
+    """Publish what is due here, at the end of a window."""
     low = ctx.sent_low
     if ctx.heap_used > 0:
         low = min(low, ctx.heap[0])
@@ -93,7 +93,7 @@ def _all_there(ctx: Context) -> bool:
 
 @native
 def _decide(ctx: Context, until_ps: int) -> int:
-    """The next window, or how the run has ended; the same in all partitions."""
+    """Decide on the next window, or how the run has ended; the same in all partitions."""
     low = NEVER_PS
     left = 0
     failed = 0

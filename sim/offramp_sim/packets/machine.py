@@ -22,7 +22,7 @@ from offramp_sim.packets.layout import BLOCK_BYTES, NEVER_PS
 _FIRST_EVENTS: Final = 1 << 10
 _FIRST_BLOCKS: Final = 1 << 10
 _MOST_BLOCKS: Final = 1 << 18
-"""64 MiB at a time."""
+"""Most blocks that are added at a time: 64 MiB."""
 
 
 @cache
@@ -36,7 +36,7 @@ def _functions() -> tuple[Any, Any]:
 
 
 class Partition(RecordArrays[at.Context]):
-    """What one core simulates: its own calendar and the blocks of its packets."""
+    """Part of the network that one core simulates: its calendar and the blocks of its packets."""
 
     def __init__(self) -> None:
         super().__init__(at.Context)
@@ -62,7 +62,7 @@ class Partition(RecordArrays[at.Context]):
         self._give_starts()
 
     def reserve(self) -> None:
-        """Twice the room where it is short, and at least what one event may need."""
+        """Double the room where it is short, to at least what one event may need."""
         context = self.fields
         needed = context.heap_used + context.margin
         if needed > context.heap_size:
@@ -131,7 +131,7 @@ class Machine:
         self.give(at.Context.returned, returned)
 
     def give(self, field: object, array: npt.ArrayLike) -> Array:
-        """Let a field of all partitions point to one array; returns the array."""
+        """Make a field of all partitions point to one array; returns the array."""
         held = np.ascontiguousarray(array)
         for each in self.partitions:
             each.give(field, held)
@@ -146,13 +146,13 @@ class Machine:
         return sum(getattr(context, name) for context in self.contexts)
 
     def begin(self) -> None:
-        """All hosts start with the first block."""
+        """Start all hosts with the first block."""
         for each in self.partitions:
             each.reserve()
             _functions()[0](each.address)
 
     def run(self, until_ps: int = NEVER_PS - 1, *, wait_for_flows: bool) -> bool:
-        """Simulate; returns whether all has ended (otherwise the time has, or nothing is left to happen)."""
+        """Simulate; returns whether everything has ended (otherwise the time has, or nothing is left to happen)."""
         _functions()
         ended = [0] * len(self.partitions)
 
@@ -205,7 +205,7 @@ def _longer(held: Array, needed: int) -> Array:
 
 
 def lines(count: int, words: int) -> Array:
-    """Records that each begin a line of the cache."""
+    """Records that each begin a cache line."""
     room = np.zeros((count + 1) * words, np.int64)
     skip = -(room.ctypes.data // 8) % 8
     return room[skip : skip + count * words].reshape(count, words)

@@ -19,7 +19,7 @@ def hold(ctx: Context, host: Host, number: int) -> None:
 
 @native
 def release(ctx: Context, host: Host) -> int:
-    """Take out the flow whose time comes first; ties go to the lower number."""
+    """Remove the flow whose time comes first; ties go to the lower number."""
     first = host.held
     sender = ctx.senders[first]
     sender.held = 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a network each core simulates: leaves with their hosts, and shares of the levels above.
+"""Parts of a network that cores simulate: leaves with their hosts, and shares of the levels above.
 
-The ports of one switch share nothing but what comes in. So a star can be divided too: each core has some hosts, and
-of the switch the ports that lead to them.
+The ports of one switch share nothing but its arrivals. A star can therefore be divided too: each core has some hosts,
+and the switch's ports that lead to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from offramp_sim.packets.topology import Topology, Words
 
 
 def partition(topology: Topology, parts: int) -> Words:
-    """``(nodes,)`` partition of each node. With fewer leaves than parts, hosts and switches are apart."""
+    """``(nodes,)`` partition of each node. With fewer leaves than parts, hosts and switches are in different ones."""
     hosts, leaves = topology.hosts, topology.leaves
     if topology.lanes:
         return np.concatenate([_blocks(hosts, parts), np.repeat(np.arange(parts), LINE_WORDS)])
@@ -28,12 +28,12 @@ def partition(topology: Topology, parts: int) -> Words:
 
 
 def divided(topology: Topology, parts: int) -> Topology:
-    """A star whose switch is a node in each partition, for what goes to the hosts there.
+    """A star whose switch is a node in each partition, for packets to the hosts there.
 
-    A host's link stays one line, but it ends in a lane for each of these nodes: the queue of what is on its way there.
+    A host's link stays one line, but it ends in a lane for each of these nodes: the queue of packets to it.
     A lane's number is ``lanes`` plus its partition times the hosts plus its host, so that arrivals of one time are in
     the order of hosts, as in the whole switch. The ports of the star keep their numbers. Between these nodes are others
-    to which nothing leads, so that no two cores write into one line of the cache when they note what a node has to do.
+    to which nothing leads, so that no two cores write to one cache line when they note what a node has to do.
     """
     hosts = topology.hosts
     host = np.arange(hosts)
@@ -58,7 +58,7 @@ def _blocks(count: int, parts: int) -> Words:
 
 
 def ranges(topology: Topology, parts_of: Words, part: int) -> Words:
-    """``(r, 2)`` first and last node of a partition, level by level, which are next to each other there."""
+    """``(r, 2)`` first and last node of a partition at each level, where its nodes are contiguous."""
     found, first = [], 0
     for count in topology.levels:
         mine = np.flatnonzero(parts_of[first : first + count] == part)

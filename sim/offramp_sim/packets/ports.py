@@ -36,25 +36,25 @@ def label_of(kind: int, to: int, size: int, ecn: int) -> int:
 
 @inlined
 def pair(low: int, high: int) -> int:
-    """Two halves of a word."""
+    """Combine two numbers into the halves of a word."""
     return (low & LOW) | (high << HALF)
 
 
 @inlined
 def size_of(label: int) -> int:
-    """Bytes of link time."""
+    """Size of a packet in bytes of link time."""
     return (label >> HALF) & SIZE_MASK
 
 
 @inlined
 def kind_of_packet(label: int) -> int:
-    """What a packet is."""
+    """Kind of a packet."""
     return (label >> KIND_SHIFT) & KIND_MASK
 
 
 @native
 def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> None:
-    """Put a packet into the queue of a port: it is dropped, marked, lost on the way, or arrives."""
+    """Put a packet into the queue of a port: it may be dropped, marked or lost on the link, or it arrives."""
     port = ctx.ports[number]
     now = ctx.now
     start = max(now, port.free)
@@ -94,7 +94,7 @@ def send(ctx: Context, number: int, label: int, subject: int, extra: int) -> Non
 
 @inlined
 def announce(ctx: Context, number: int, target: int, time: int) -> None:
-    """A node of this partition has a packet coming."""
+    """Tell a node of this partition that a packet is coming."""
     if time < ctx.arrival[number]:
         ctx.arrival[number] = time
         if time < ctx.due[target]:
@@ -103,7 +103,7 @@ def announce(ctx: Context, number: int, target: int, time: int) -> None:
 
 @native
 def _note(ctx: Context, number: int, node: int, time: int) -> None:
-    """A node of another partition has a packet coming, of which that learns at the end of the window."""
+    """Note a packet for a node of another partition, which learns of it at the end of the window."""
     ctx.sent_low = min(ctx.sent_low, time)
     if ctx.noted[number] != ctx.window:
         ctx.noted[number] = ctx.window
@@ -122,7 +122,7 @@ def _lost(port: Port) -> bool:
 
 @native
 def _marked(ctx: Context, port: Port, waiting: int) -> bool:
-    """Beyond the first threshold all are marked, or more and more up to a share at the last, and all beyond (RED)."""
+    """Whether to mark: always beyond a threshold, or between two with rising probability and then always (RED)."""
     beyond = waiting - port.mark
     if beyond >= ctx.ramp_ps:
         return True
@@ -132,7 +132,7 @@ def _marked(ctx: Context, port: Port, waiting: int) -> bool:
 
 @native
 def _sample(ctx: Context, waiting: int) -> None:
-    """Note what a packet found waiting at the watched port."""
+    """Record the queue that a packet found at the watched port."""
     which = ctx.now // ctx.sample_ps
     if which >= ctx.sample_count:
         return
@@ -145,7 +145,7 @@ def _sample(ctx: Context, waiting: int) -> None:
 
 @native
 def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
-    """Send a packet from a switch towards its host; equal paths are chosen by a hash of flow or vertex, or by lot."""
+    """Send a packet from a switch towards its host; a hash of flow or vertex, or chance, chooses among equal paths."""
     switch = ctx.switches[node - ctx.host_count]
     to = (label & LOW) - switch.low
     if below(to, switch.span):
@@ -164,7 +164,7 @@ def forward(ctx: Context, node: int, label: int, subject: int, extra: int) -> No
 
 @native
 def _vanish(ctx: Context, label: int, subject: int) -> None:
-    """A packet is lost; a flow's sender finds out after a while and sends it again, if it was not the answer."""
+    """Lose a packet; a flow's sender notices after a while and sends it again, unless the answer was lost."""
     kind = kind_of_packet(label)
     flow = subject & LOW
     size = subject >> HALF

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues of packets on links: chains of blocks with one writer and one reader, which may be in different threads.
+"""Queues of packets on links: chains of blocks with one writer and one reader, possibly in different threads.
 
 A slot whose time is 0 is empty; the writer fills in the time last, the reader clears it. A block is filled once, read
-once, and goes back to the partition that fills it.
+once, and returned to the partition that fills it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offramp_sim.packets.layout import (
 
 @native
 def _take_block(ctx: Context) -> int:
-    """The address of an empty block; there is one, as the main loop has made sure."""
+    """Take an empty block and return its address; the main loop has made sure that there is one."""
     ctx.blocks_left -= 1
     block = ctx.free_block
     if block == 0:
@@ -51,7 +51,7 @@ def enqueue(ctx: Context, port: Port, time: int, label: int, subject: int, extra
 
 @inlined
 def head_time(read: int) -> int:
-    """When the packet of a slot arrives; NEVER_PS: there is none yet."""
+    """Arrival time of the packet in a slot; NEVER_PS if there is none yet."""
     if read & BLOCK_MASK == 0:
         block = observe(Words(read - BLOCK_BYTES))
         if block == 0:
@@ -63,7 +63,7 @@ def head_time(read: int) -> int:
 
 @inlined
 def slot_of(ctx: Context, port: int, read: int) -> int:
-    """The slot at or behind an address; a block that is left behind retires."""
+    """The slot at or behind an address; a block that has been read to its end retires."""
     if read & BLOCK_MASK != 0:
         return read
     block = read - BLOCK_BYTES
@@ -90,7 +90,7 @@ def _retire(ctx: Context, owner: int, block: int) -> None:
 
 @native
 def free_retired(ctx: Context) -> None:
-    """The packets of retired blocks have been served."""
+    """Return retired blocks, whose packets have been served."""
     block = ctx.retired
     while block != 0:
         after = Words(block)[0]
@@ -103,7 +103,7 @@ def free_retired(ctx: Context) -> None:
 
 @native
 def take_returned(ctx: Context) -> None:
-    """Blocks that others have read in the last window."""
+    """Take back blocks that others have read in the last window."""
     for other in range(ctx.parts):
         back = ctx.returned[(((ctx.window + 1) & 1) * ctx.parts + other) * ctx.parts + ctx.part]
         if back.count > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's part in an exchange: receive, acknowledge, fetch what is lost, go on (specification section 4)."""
+"""A worker's part in an exchange: receive, acknowledge, fetch what is lost, proceed (specification section 4)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST_PS: Final = 10_000_000_000
 
 @native
 def start_round(ctx: Context, number: int, which: int) -> None:
-    """Begin a block, or learn that there is none left."""
+    """Begin a block, or end if there is none left."""
     host = host_of(ctx, number)
     host.at_round = which
     host.progress = ctx.now
@@ -59,7 +59,7 @@ def _report(ctx: Context, number: int) -> None:
 
 @native
 def receive(ctx: Context, me: int, label: int, subject: int, extra: int) -> None:
-    """A packet arrives at a host and is used up."""
+    """Receive and consume a packet at a host."""
     kind = kind_of_packet(label)
     a = subject & LOW
     b = subject >> HALF
@@ -141,7 +141,7 @@ def _take(ctx: Context, me: int, vertex: int, source: int, chunk: int) -> None:
 
 @native
 def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
-    """A sum is complete at its owner."""
+    """Note that a sum is complete at its owner."""
     at = vertex * ctx.chunks + chunk
     if ctx.finished[at] != 0:
         return
@@ -159,7 +159,7 @@ def _finish(ctx: Context, me: int, vertex: int, chunk: int, ecn: int) -> None:
 
 @native
 def time_out(ctx: Context, me: int) -> None:
-    """Has nothing happened for too long? Then ask for everything that is missing, or report again."""
+    """If nothing has happened for too long, ask for everything that is missing, or report again."""
     host = host_of(ctx, me)
     host.timer = NEVER_PS
     which = host.at_round

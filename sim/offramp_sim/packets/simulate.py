@@ -34,7 +34,7 @@ class Framing:
     Attributes:
         payload: most bytes of a flow in a packet.
         header: link bytes beyond them.
-        retry_ps: after which a packet that was dropped or lost is sent again.
+        retry_ps: time after which a packet that was dropped or lost is sent again.
     """
 
     payload: int = 1024
@@ -44,7 +44,7 @@ class Framing:
 
 @dataclass(frozen=True, eq=False)
 class PacketRun:
-    """What has happened; times in picoseconds, bytes of link time.
+    """Result of a run; times in picoseconds, bytes of link time.
 
     Attributes:
         end_ps: when the last host learnt that the exchange is over, or the last flow arrived.
@@ -52,17 +52,17 @@ class PacketRun:
         up_bytes, down_bytes: from and to hosts, acknowledgements and control included.
         core_bytes: between switches.
         ack_bytes: on all links.
-        peak_port_bytes: most that waited at one port of a switch.
+        peak_port_bytes: longest queue at one port of a switch.
         packets: put on any link.
         dropped, lost, marked: by full buffers, on links, by long queues.
-        fetches, timeouts, cuts: of recovery and of rate control.
+        fetches, timeouts, cuts: events of recovery and of rate control.
         passes: of the switches' pipelines.
         events: simulated.
         resent_bytes: of flows under congestion control, lost and sent again.
         delay_ps: ``(f, 2)`` mean and longest one-way time of a flow's packets; no rows without congestion control.
-        queue_bytes: ``(intervals, 3)`` least, mean and most that packets found waiting at the watched port.
+        queue_bytes: ``(intervals, 3)`` least, mean and most bytes that packets found queued at the watched port.
         state_bytes: memory of queues and calendars.
-        wall_s: time that the simulation took, set-up left out.
+        wall_s: time that the simulation took, without set-up.
     """
 
     end_ps: int
@@ -107,7 +107,7 @@ def simulate(
     control: Control | None = None,
     watch: Watch | None = None,
 ) -> PacketRun:
-    """Run an exchange, flows, or both; with an exchange the run ends with it, flows are background.
+    """Run an exchange, flows, or both; with an exchange, flows are background and the run ends with the exchange.
 
     Args:
         topology: hosts, switches and links.
@@ -117,11 +117,11 @@ def simulate(
         framing: of the flows.
         seed: of losses and of sprayed packets' ways.
         until_ps: the latest time that is simulated.
-        spray: whether each packet draws one of the equal paths; otherwise a flow keeps the one of its hash.
-        cores: that simulate at the same time; results are the same for any number.
-        control: of the flows' congestion; None: they send as fast as the line, whatever becomes of it. Where links have
-            no threshold for marks, they get the control's own.
-        watch: a queue whose length is noted.
+        spray: whether each packet takes one of the equal paths at random; otherwise a flow keeps that of its hash.
+        cores: number that simulate in parallel; results do not depend on it.
+        control: of the flows' congestion; None: they send at line rate, whatever happens. Links without a threshold for
+            marks get the control's own.
+        watch: a queue whose length is recorded.
 
     Raises:
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
@@ -213,7 +213,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
 
 
 def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64], seed: int) -> None:
-    """Empty queues: of the links, and of what partitions tell each other about drops."""
+    """Empty queues of the links, and of notices of drops between partitions."""
     parts, links, count = len(machine.contexts), topology.links, len(topology.source)
     ports = np.zeros((count + parts * parts, at.Port.WORDS), np.int64)
     rate = ports[:, at.Port.rate] = 8 * 10**12 // links.rate_bps
@@ -242,7 +242,7 @@ def _ports(machine: Machine, topology: Topology, parts_of: npt.NDArray[np.int64]
 
 
 def _news(machine: Machine, ways: npt.NDArray[np.int64], crossing: npt.NDArray[np.bool_]) -> None:
-    """Room for the ports that partitions tell each other of; lists begin lines of the cache of their own."""
+    """Room for lists of ports that partitions send each other; each list begins its own cache line."""
     parts = len(machine.contexts)
     most = int(np.bincount(ways[crossing], minlength=1).max())
     size = -(-(most + 2) // 8) * 8
@@ -253,7 +253,7 @@ def _news(machine: Machine, ways: npt.NDArray[np.int64], crossing: npt.NDArray[n
 
 
 def _states(seed: int, count: int) -> npt.NDArray[np.int64]:
-    """Random states that are not 0."""
+    """Random states, which must not be 0."""
     return np.random.default_rng(seed).integers(1, 1 << 62, count)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves and spines do with a packet (specification sections 5, 9 and 10)."""
+"""Processing of packets in leaves and spines (specification sections 5, 9 and 10)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DELIVERED: Final = 2
 
 @native
 def switched(ctx: Context, node: int, label: int, subject: int, extra: int) -> None:
-    """A packet arrives at a switch."""
+    """Process a packet that arrives at a switch."""
     kind = kind_of_packet(label)
     leaf = node - ctx.host_count
     if kind in (FLOW_DATA, FLOW_ACK) or leaf >= ctx.leaf_count:
@@ -69,7 +69,7 @@ def _cell(ctx: Context, leaf: int, vertex: int, chunk: int) -> int:
 
 @native
 def _passed(ctx: Context, leaf: int, passes: int) -> int:
-    """The pipeline makes passes: when it begins with them."""
+    """Let the pipeline make passes; returns when it begins them."""
     ctx.passes += passes
     free = ctx.pass_free + leaf
     start = max(free[0], ctx.now)
@@ -79,7 +79,7 @@ def _passed(ctx: Context, leaf: int, passes: int) -> int:
 
 @native
 def _add_upload(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int) -> None:
-    """Pass by pass, add a feature to the sums of all its neighbours; a second time it is ignored."""
+    """Add a feature to the sums of all its neighbours, pass by pass; a duplicate is ignored."""
     seen = ctx.seen + (vertex * ctx.chunks + chunk)
     if seen[0] != 0:
         return
@@ -129,7 +129,7 @@ def _emit(ctx: Context, leaf: int, label: int, subject: int, extra: int, time: i
 
 @native
 def _best_effort(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
-    """The strawman: who finds no free aggregator gets features as they are, a copy for each worker."""
+    """The strawman: without a free aggregator, features are delivered unchanged, a copy to each worker."""
     rows = ctx.rows + vertex
     chunks = ctx.chunks
     for at in range(rows[0], rows[1]):
@@ -163,7 +163,7 @@ def _copied(ctx: Context, vertex: int, until: int, chunk: int) -> bool:
 
 @native
 def _abandon(ctx: Context, leaf: int, vertex: int, chunk: int) -> None:
-    """The owner collects the features itself: the aggregator is no longer used."""
+    """Give up an aggregator: the owner collects the features itself."""
     ctx.left[_cell(ctx, leaf, vertex, chunk)] = DEAD
 
 
@@ -177,7 +177,7 @@ def _spread_ack(ctx: Context, node: int, vertex: int, chunk: int, ecn: int) -> N
 
 @native
 def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
-    """The barrier (section 5.5): a late host is told again, a repeated DONE is not counted twice."""
+    """Count a DONE at the barrier (section 5.5): a late host is told again, a repeated DONE is not counted twice."""
     now = ctx.round
     if which < now:
         forward(ctx, node, label_of(GO, host, ctx.short_bytes, 0), pair(host, now), 0)

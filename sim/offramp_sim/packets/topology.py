@@ -17,13 +17,13 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What all links of a network share.
+    """Properties that all links of a network share.
 
     Attributes:
         rate_bps: of every link; 8 Tbit/s divided by it must be a whole number of picoseconds per byte.
         delay_ps: propagation.
-        buffer_bytes: that may wait at a switch's port; None: any number.
-        mark_bytes: waiting bytes above which a switch marks; None: never.
+        buffer_bytes: buffer of a switch's port; None: unlimited.
+        mark_bytes: queued bytes above which a switch marks; None: never.
         mark_all_bytes: those above which it marks all packets; between the two with a probability that rises to
             ``mark_probability`` (RED); None: all above ``mark_bytes``.
         mark_probability: of a mark just below ``mark_all_bytes``.
@@ -53,7 +53,7 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """A tree of switches, in which paths upwards may be equal. Nodes are hosts, then leaves, then the levels above.
+    """A tree of switches, possibly with several equal paths up. Nodes are hosts, then leaves, then the levels above.
 
     Attributes:
         hosts, leaves: how many.
@@ -106,7 +106,7 @@ def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topol
         OfframpError: a count below 1.
     """
     if min(leaves, spines, hosts_each) < 1:
-        raise OfframpError(f"leaf-spine {leaves}x{spines}, {hosts_each} hosts a leaf: expected at least 1 of each")
+        raise OfframpError(f"leaf-spine {leaves}x{spines}, {hosts_each} hosts per leaf: expected at least 1 of each")
     return _tree((hosts_each, leaves), (1, spines), links)
 
 

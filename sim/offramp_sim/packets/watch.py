@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue over time: what packets found waiting at the port that leads to a host."""
+"""A queue over time: its length as packets find it at the port that leads to a host."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from offramp_sim.packets.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is watched.
+    """The queue to watch.
 
     Attributes:
-        host: whose switch's port is meant.
+        host: to which the switch's port leads.
         every_ps: length of an interval.
-        intervals: how many, from the beginning.
+        intervals: number of intervals, from the beginning.
     """
 
     host: int
@@ -30,7 +30,7 @@ class Watch:
 
 
 def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> None:
-    """Room for the samples.
+    """Reserve room for the samples.
 
     Raises:
         OfframpError: a host that does not exist, or no intervals.
@@ -50,7 +50,7 @@ def load_watch(machine: Machine, topology: Topology, watch: Watch | None) -> Non
 
 
 def watched(machine: Machine, topology: Topology) -> npt.NDArray[np.float64]:
-    """``(intervals, 3)`` least, mean and most bytes that packets found waiting; NaN where none came."""
+    """``(intervals, 3)`` least, mean and most bytes that packets found queued; NaN if none came."""
     samples, rate = machine[at.Context.samples], 8 * 10**12 // topology.links.rate_bps
     found = np.full((len(samples), 3), np.nan)
     some = samples[:, at.Sample.packets] > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's part in a window: everything that happens to it, in the order of time."""
+"""A node's part in a window: all its events, in order of time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from offramp_sim.packets.switches import switched
 
 @native
 def has_room(ctx: Context) -> bool:
-    """Whether there is room for all that one event may make."""
+    """Whether there is room for all packets and events that one event may create."""
     return ctx.blocks_left >= ctx.margin and ctx.heap_used + ctx.margin <= ctx.heap_size
 
 
 @native
 def serve_switch(ctx: Context, node: int) -> bool:
-    """All arrivals of a switch; returns whether there was room."""
+    """Process all arrivals of a switch; returns whether there was room."""
     switch = ctx.switches[node - ctx.host_count]
     if ctx.place < 0:
         if not gather(ctx, node, switch):
@@ -57,7 +57,7 @@ def serve_switch(ctx: Context, node: int) -> bool:
 
 @native
 def serve_host(ctx: Context, node: int) -> bool:
-    """All that a host receives and does; returns whether there was room."""
+    """Process all events of a host; returns whether there was room."""
     host = ctx.hosts[node]
     end = ctx.end_of_window
     while True:
@@ -93,7 +93,7 @@ def serve_host(ctx: Context, node: int) -> bool:
 
 @native
 def hear_notices(ctx: Context) -> bool:
-    """Note when flows of this partition send again what others have dropped; returns whether there was room."""
+    """Schedule when flows of this partition resend what others have dropped; returns whether there was room."""
     for other in range(ctx.parts):
         port = ctx.notices + other * ctx.parts + ctx.part
         while True:

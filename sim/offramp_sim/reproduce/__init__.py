@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and tables of the papers again, beside the published numbers."""
+"""Reproductions of the papers' figures and tables, beside the published numbers."""

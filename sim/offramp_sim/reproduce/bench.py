@@ -21,7 +21,7 @@ PIPE_PPS: Final = 1.2e9
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the paper leaves open, or we chose.
+    """Parameters that the paper leaves open, or that we chose.
 
     Attributes:
         link_gbps: of every link.
@@ -51,7 +51,7 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def options(*names: str) -> dict[str, tuple[Any, ...]]:
-    """Those of :data:`OPTIONS` that matter to an item."""
+    """The options among :data:`OPTIONS` that matter to an item."""
     return {name: OPTIONS[name] for name in names}
 
 
@@ -65,7 +65,7 @@ _GENERATED: Final = (
 
 
 class Testbed:
-    """A data set shared by some workers, scaled.
+    """A scaled data set, shared by some workers.
 
     Attributes:
         sample: the graph.
@@ -84,7 +84,7 @@ class Testbed:
 
     @property
     def ratio(self) -> float:
-        """Vertices over those of the real graph."""
+        """Number of vertices over that of the real graph."""
         return self.sample.ratio
 
     def setting(
@@ -94,10 +94,10 @@ class Testbed:
         values: int = 1,
         passes_pps: float | None = None,
     ) -> Setting:
-        """One exchange of raw features, or of ``features``; asked for twice it is the same, with its plan.
+        """Setting of one exchange of raw features, or of ``features``; the same object each time, with its plan.
 
-        ``passes_pps`` is of the real graph: a vertex of the generated one has fewer neighbours and so takes fewer
-        passes, and the pipeline makes fewer in the same measure.
+        ``passes_pps`` is that of the real graph: a vertex of the generated one has fewer neighbours and takes fewer
+        passes, so the pipeline makes fewer in proportion.
         """
         width = self.sample.data.features if features is None else features
         megabytes = self.conditions.memory_mb if memory_mb is None else memory_mb
@@ -133,20 +133,20 @@ class Testbed:
         values: int = 1,
         passes_pps: float | None = None,
     ) -> ExchangeResult:
-        """One exchange of the generated graph."""
+        """Simulate one exchange of the generated graph."""
         return simulate(self.setting(features, memory_mb, values, passes_pps), scheme)
 
     def exchanges(
         self, scheme: str, memory_mb: float | None = None, values: int = 1, passes_pps: float | None = None
     ) -> list[ExchangeResult]:
-        """Those of an epoch: one of raw features and three of hidden ones."""
+        """The exchanges of an epoch: one of raw features and three of hidden ones."""
         later = self.exchange(scheme, self.conditions.hidden, memory_mb, values, passes_pps)
         return [self.exchange(scheme, None, memory_mb, values, passes_pps), *([later] * (EXCHANGES - 1))]
 
     def epoch_s(
         self, scheme: str, memory_mb: float | None = None, values: int = 1, passes_pps: float | None = None
     ) -> float:
-        """The communication of an epoch at full size."""
+        """Seconds of communication in an epoch at full size."""
         return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values, passes_pps)) / self.ratio
 
     def settings(self, **more: Any) -> dict[str, Any]:
@@ -173,13 +173,13 @@ def bed_of(
     folder: Path | None = None,
     conditions: Conditions | None = None,
 ) -> Testbed:
-    """Data set ``name`` shared by ``workers``."""
+    """The data set ``name``, shared by ``workers``."""
     copies = COPIES if conditions is None else conditions.copies
     return Testbed(sample(name, scale, seed, folder, copies), workers, seed, conditions)
 
 
 def origin(*samples: Sample) -> str:
-    """Where graphs come from, for the note of a report."""
+    """Origin of the graphs, for the note of a report."""
     by_name = {found.data.name: found for found in samples}
     read = [f"{name} was read from {found.path} and cut by METIS." for name, found in by_name.items() if found.path]
     generated = [name for name, found in by_name.items() if not found.path]
@@ -187,5 +187,5 @@ def origin(*samples: Sample) -> str:
 
 
 def less(ours: float, other: float) -> str:
-    """How much less ``ours`` is than ``other``: ``-74 %``."""
+    """Change from ``other`` to ``ours`` as text: ``-74 %``."""
     return f"{100 * (ours / other - 1):+.0f} %"

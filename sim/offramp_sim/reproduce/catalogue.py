@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.reproduce.item import ITEMS, Item
 
 _FORMER: Final = {"placement": "dgtp"}
-"""Names of systems until now."""
+"""Former names of systems."""
 
 
 def items() -> list[Item]:
@@ -40,5 +40,5 @@ def find(name: str) -> list[Item]:
 
 
 def _natural(name: str) -> list[int | str]:
-    """Numbers within names count as numbers: fig5.9 before fig5.10."""
+    """Sort key by which numbers in names count as numbers: fig5.9 before fig5.10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SwitchGNN's data sets (table 1): read where they are on the machine, else graphs like them, generated."""
+"""SwitchGNN's data sets (table 1): read from files if they are on the machine, else similar generated graphs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from offramp_sim.reproduce.files import read_graph
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What table 1 says of a graph, and what more is known of it.
+    """A graph of table 1, with further known properties.
 
     Attributes:
         vertices, edges: undirected edges (the table's Reddit counts both directions).
         features, classes: as in the table.
-        max_degree: of the real graph.
-        vertices_here: how many a generated graph has at scale 1.
+        max_degree: largest degree of the real graph.
+        vertices_here: vertices of a generated graph at scale 1.
     """
 
     name: str
@@ -56,10 +56,10 @@ class Sample:
     """A graph that stands for a data set.
 
     Attributes:
-        data: what it stands for.
+        data: the data set that it stands for.
         ratio: its vertices over the real graph's; memory and delays shrink by it, times are scaled back.
         indptr, indices: CSR.
-        path: the file that it was read from; None: it was generated in the order of a ring, neighbours near.
+        path: the file that it was read from; None: it was generated, with vertices in the order of a ring.
         seed: of METIS.
     """
 
@@ -71,7 +71,7 @@ class Sample:
     seed: int = 0
 
     def boundary(self, workers: int) -> Boundary:
-        """Cut by METIS, a generated ring into equal stretches."""
+        """Boundary of the parts: METIS's, or equal stretches of a generated ring."""
         n = len(self.indptr) - 1
         graph = SimpleNamespace(indptr=self.indptr, indices=self.indices)
         if self.path is not None:
@@ -81,13 +81,13 @@ class Sample:
 
 @lru_cache(maxsize=8)
 def sample(name: str, scale: float = 1.0, seed: int = 0, folder: Path | None = None, copies: float = COPIES) -> Sample:
-    """Data set ``name`` from files in ``folder``, or a graph with its degrees: ``scale`` times ``vertices_here``.
+    """Data set ``name`` from files in ``folder``, or generated with its degrees: ``scale`` times ``vertices_here``.
 
     Vertices lie on a ring and have log-normal weights up to the real graph's largest degree. An edge's ends are
     points of the cumulative weight: a share of the edges lies inside a worker's stretch, the others span distances
     whose logarithm is uniform. For Reddit the share is found by bisection so that a boundary vertex has
-    ``copies`` copies among 128 workers; the others take its share. Degrees shrink with the square root of the
-    size, so that a worker's stretch can hold its local neighbours.
+    ``copies`` copies among 128 workers; the other data sets use the same share. Degrees shrink with the square root
+    of the size, so that a worker's stretch can hold its local neighbours.
 
     Raises:
         OfframpError: unknown data set, a file that cannot be read, or a scale that leaves fewer than 512 vertices.
@@ -129,7 +129,7 @@ def _local_share(scale: float, copies: float) -> float:
 
 @lru_cache(maxsize=2)
 def without_locality(scale: float = 1.0, seed: int = 0, copies: float = COPIES) -> Sample:
-    """Reddit's skew and its 16 copies among 128 workers, but edges between any two places: a graph of fewer edges."""
+    """Reddit's skew and its 16 copies among 128 workers, but edges between any two vertices: a graph of fewer edges."""
     data = DATASETS["reddit"]
     n = round(data.vertices_here * scale)
     low, high = 2.0, 256.0

@@ -24,16 +24,16 @@ from offramp_base.settings.error import SettingsError
 _TEXT_RATIO = 50
 
 Edges = tuple[int, IntArray, IntArray]
-"""Number of vertices, and both ends of the edges, in one direction or both."""
+"""Number of vertices, and both ends of the edges, given in one direction or both."""
 
 
 def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | None:
-    """The file of data set ``name`` somewhere in ``folder``, and its graph as CSR; None where there is none.
+    """Find the file of data set ``name`` in ``folder`` or below, and read its graph as CSR; None if there is none.
 
     Self-loops and directions are dropped.
 
     Raises:
-        OfframpError: no such folder, or a file that does not hold what it should.
+        OfframpError: no such folder, or a file with unexpected contents.
     """
     if not folder.is_dir():
         raise SettingsError("data", "expected a folder", str(folder))
@@ -63,7 +63,7 @@ def _ogb_csv(path: Path) -> Edges:
 
 
 def _unzipped(path: Path) -> str:
-    """The text of a file that ``gzip`` has made smaller, though not by more than numbers in lines allow."""
+    """The text of a gzip file, whose compression ratio must be possible for lines of numbers."""
     most = path.stat().st_size * _TEXT_RATIO + 4096
     with gzip.open(path, "rb") as file:
         content = file.read(most + 1)
@@ -73,7 +73,7 @@ def _unzipped(path: Path) -> str:
 
 
 def _scipy_npz(path: Path) -> Edges:
-    """A matrix that ``scipy.sparse.save_npz`` has written."""
+    """A matrix written by ``scipy.sparse.save_npz``."""
     matrix: Any = coo_array(load_npz(path))
     u, v = matrix.coords
     return int(matrix.shape[0]), u.astype(np.int64), v.astype(np.int64)
@@ -89,7 +89,7 @@ def _saint_npz(path: Path) -> Edges:
 
 
 def _pyg(path: Path) -> Edges:
-    """What PyTorch Geometric has processed; its own classes need that package, plain tensors do not."""
+    """A file that PyTorch Geometric has processed; its own classes need that package, plain tensors do not."""
     try:
         import torch
     except ImportError:

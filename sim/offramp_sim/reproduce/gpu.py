@@ -11,12 +11,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU by its data sheet.
+    """A GPU as in its data sheet.
 
     Attributes:
         bytes_per_s: memory bandwidth.
         flops: single-precision peak, operations per second.
-        efficiency: of both that sparse aggregation and dense layers reach; an assumption, the same for all systems.
+        efficiency: share of both that sparse aggregation and dense layers reach; an assumption, equal for all systems.
     """
 
     bytes_per_s: float
@@ -26,8 +26,8 @@ class Gpu:
     def epoch_s(self, vertices: float, edges: float, widths: Sequence[int]) -> float:
         """Seconds of an epoch of a graph of undirected ``edges``: forward, and twice as much backward.
 
-        A layer between two ``widths`` gathers a row for each directed edge, and multiplies by its weights what is
-        narrower first.
+        A layer between two ``widths`` gathers a row for each directed edge, before or after the multiplication by its
+        weights, whichever has the narrower rows.
         """
         seconds = 0.0
         for wide, narrow in pairwise(widths):
@@ -39,4 +39,4 @@ class Gpu:
 
 RTX3090: Final = Gpu(936e9, 35.6e12)
 A100: Final = Gpu(2039e9, 19.5e12)
-"""With 80 GB, by SXM."""
+"""An A100 SXM with 80 GB."""

@@ -15,25 +15,25 @@ from offramp_sim.figures.panels import Panel
 
 
 class Evidence(StrEnum):
-    """What kind of number a value is; only measured and simulated ones can be claims."""
+    """The kind of a number; only measured and simulated ones can be claims."""
 
     MEASURED = "measured"
-    """By a clock or a counter, in a run of the real thing on this machine."""
+    """Measured by a clock or a counter, in a real run on this machine."""
     SIMULATED = "simulated"
-    """By a model whose inputs are not the paper's results."""
+    """From a model whose inputs are not the paper's results."""
     FITTED = "fitted"
-    """By a model some of whose inputs were chosen so that the paper's results come out."""
+    """From a model some of whose inputs were chosen to yield the paper's results."""
     ASSUMED = "assumed"
     """An input of ours that the paper does not give, or gives elsewhere."""
     RESTATED = "restated"
     """Arithmetic on what the paper gives."""
     CONTEXT = "context"
-    """For orientation: nothing of the paper is repeated by it."""
+    """For orientation only: it reproduces nothing of the paper."""
 
 
 CLAIMS: Final = frozenset({Evidence.MEASURED, Evidence.SIMULATED})
 SIZES: Final = (0.5, 0.25, 2.0)
-"""At which a referee runs an item that names no others: within a factor of eight."""
+"""Default scales at which a referee runs an item: within a factor of eight."""
 _NUMBER: Final = re.compile(r"[-+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 _RANGE: Final = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 _CHANGE: Final = re.compile(r"^[-+\N{MINUS SIGN}]\d[\d,.]* ?%")
@@ -45,12 +45,12 @@ class Comparison:
     """A number of the paper beside ours.
 
     Attributes:
-        what: is compared.
-        published: as the paper has it; None: it gives none.
-        ours: as we found it.
-        evidence: what kind of number ours is; None: what the item says of its numbers.
+        what: what is compared.
+        published: the paper's number as text; None: it gives none.
+        ours: our number as text.
+        evidence: kind of our number; None: that of the item.
         source: what a fitted value is fitted to, or where an assumed one is from.
-        turns_at: on whose other side the claim is the opposite; by default 0 for changes in percent and 1 for factors.
+        turns_at: value beyond which the claim is the opposite; by default 0 for changes in percent and 1 for factors.
     """
 
     what: str
@@ -62,12 +62,12 @@ class Comparison:
 
     @property
     def value(self) -> float | None:
-        """The first number of ours, if there is one."""
+        """The first number in ours, if there is one."""
         return number_in(self.ours)
 
     @property
     def turn(self) -> float | None:
-        """:attr:`turns_at`, or what the form of ours says."""
+        """:attr:`turns_at`, or the default for the form of ours."""
         if self.turns_at is not None or self.value is None:
             return self.turns_at
         if _CHANGE.match(self.ours.strip()):
@@ -76,13 +76,13 @@ class Comparison:
 
 
 def number_in(text: str | None) -> float | None:
-    """The first number of a text, such as ``-12 %`` or ``1.31 times``; None where there is none."""
+    """The first number of a text, such as ``-12 %`` or ``1.31 times``; None if there is none."""
     found = _NUMBER.search(text) if text else None
     return _value(found[0]) if found else None
 
 
 def range_in(text: str | None) -> tuple[float, float] | None:
-    """The first number of a text twice, or both of ``1.2 to 2``; None where there is none."""
+    """Both numbers of a range such as ``1.2 to 2``, or the first number of a text twice; None if there is none."""
     first = _NUMBER.search(text) if text else None
     if first is None or text is None:
         return None
@@ -101,9 +101,9 @@ class Reproduction:
 
     Attributes:
         comparisons: numbers side by side.
-        panels: what to draw.
-        settings: what it was run with.
-        note: assumptions, and why a number differs where it does.
+        panels: panels to draw.
+        settings: settings of the run.
+        note: assumptions, and reasons why numbers differ.
         data: all numbers behind the plot, ready for JSON.
         evidence, source: of the numbers that do not say it themselves.
     """
@@ -117,11 +117,11 @@ class Reproduction:
     source: str = ""
 
     def evidence_of(self, comparison: Comparison) -> Evidence:
-        """What kind of number ours is."""
+        """The kind of our number."""
         return comparison.evidence or self.evidence
 
     def source_of(self, comparison: Comparison) -> str:
-        """What ours is fitted to or taken from, where it is."""
+        """What our number is fitted to or taken from, if it is."""
         return comparison.source or (self.source if comparison.evidence is None else "")
 
     def as_json(self, name: str) -> dict[str, Any]:
@@ -144,13 +144,13 @@ class Item:
 
     Attributes:
         name: ``system/item``.
-        title: what it shows.
-        seconds: about how long it takes on two cores at scale 1.
-        run: of scale and seed, where ``files`` is set of a folder of data sets, and of the options by their names.
+        title: contents of the figure or table.
+        seconds: approximate duration on two cores at scale 1.
+        run: called with scale and seed, with a folder of data sets if ``files`` is set, and with options by name.
         evidence, source: of the numbers that do not say it themselves.
-        options: what the paper leaves open, or we chose: values by name, the first ones as it runs without a referee.
+        options: settings that the paper leaves open, or that we chose: values by name; without a referee, the first.
         sizes: scales at which a referee runs it; options vary at the first one.
-        seeded: whether anything in it is random.
+        seeded: whether it has randomness.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Item:
     seeded: bool = True
 
     def reproduce(self, scale: float, seed: int, folder: Path | None = None, **options: Any) -> Reproduction:
-        """Run it; ``folder`` may hold data sets as their sources hand them out."""
+        """Run it; ``folder`` may hold data sets in the files of their sources."""
         found = self.run(scale, seed, folder, **options) if self.files else self.run(scale, seed, **options)
         return replace(found, evidence=self.evidence, source=self.source)
 

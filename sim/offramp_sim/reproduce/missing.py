@@ -30,4 +30,4 @@ MISSING: Final = {
     "unitg/table5.3": _SIZES,
     "unitg/table5.5 (GLEM, accuracies)": "GLEM's rounds are not given; accuracies need pretrained models and the texts",
 }
-"""Why, by item or by the part of one that is missing, as ``offramp reproduce list`` prints them."""
+"""Reasons by item, or by the part of an item that is missing, as ``offramp reproduce list`` prints them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cocotb test benches on a cached build, each in a simulator's process of its own."""
+"""Runs cocotb test benches on a cached build, each in its own simulator process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from offramp_base.errors import MultilineError
 from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
 
 WAVES: Final = "OFFRAMP_BENCH_WAVES"
-"""Says which benches record waveforms: ``never``, ``failed`` (one that fails runs again, recording) or ``always``."""
+"""Environment variable for waveforms: ``never``, ``failed`` (a failed bench runs again, recording) or ``always``."""
 COVERAGE: Final = "OFFRAMP_BENCH_COVERAGE"
-"""Names a file to which benches append their functional coverage, a line of JSON each."""
+"""Environment variable for a file to which benches append their functional coverage, a line of JSON each."""
 
 
 def run_bench(
@@ -33,16 +33,16 @@ def run_bench(
 ) -> dict[str, Any]:
     """Run the cocotb tests of the module ``bench`` and return what they reported.
 
-    The environment variables :data:`WAVES` and :data:`COVERAGE` say what is kept of a run; cocotb's own ``WAVES=1`` is
-    ``always``. Waveforms lie in ``work``: ``waves.fst`` of Icarus, ``waves.vcd`` of Verilator.
+    The environment variables :data:`WAVES` and :data:`COVERAGE` say what is kept of a run; cocotb's own ``WAVES=1``
+    means ``always``. Waveforms are in ``work``: ``waves.fst`` from Icarus, ``waves.vcd`` from Verilator.
 
     Args:
         design: to simulate.
         simulator: ``icarus`` or ``verilator``.
-        bench: a Python file; what stands beside it can be imported.
+        bench: a Python file, which can import modules beside it.
         work: folder for logs and results.
-        case: the only test of the module to run.
-        seed: of Python's random numbers in the bench.
+        case: run only this test of the module.
+        seed: random seed of Python's generator in the bench.
         settings: what :func:`settings` returns there; JSON.
 
     Raises:
@@ -119,13 +119,13 @@ def _cover(name: str, points: Mapping[str, Any]) -> None:
 
 
 def settings() -> dict[str, Any]:
-    """What :func:`run_bench` was given; for use in a bench."""
+    """Settings that :func:`run_bench` was given; for use in a bench."""
     found: dict[str, Any] = json.loads(os.environ.get("OFFRAMP_BENCH_SETTINGS", "{}"))
     return found
 
 
 def report(**found: Any) -> None:
-    """Add to what :func:`run_bench` returns; for use in a bench."""
+    """Add to the results of :func:`run_bench`; for use in a bench."""
     path = Path(os.environ["OFFRAMP_BENCH_REPORT"])
     before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(before | found))

@@ -23,7 +23,7 @@ from offramp_sim.rtl.overlay import USUAL, write_kernels, write_overlay
 
 DRAM_BYTES: Final = 16 << 20
 END_S: Final = 10.0
-"""How long a simulator may take to end."""
+"""Seconds that a simulator may take to end."""
 _RUN: Final = """
 import json, sys
 from pathlib import Path
@@ -36,12 +36,12 @@ run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"
 
 
 class Board:
-    """Runs from its creation until :meth:`close`.
+    """A simulated board, which exists until :meth:`close`.
 
     Attributes:
-        socket: path on which the first who listens is connected to the bus.
+        socket: path of a Unix socket; the board connects its bus to whoever listens there.
         dram: file with the board's memory.
-        xclbin: what a stand-in of XRT knows of the board's kernels, where it has these.
+        xclbin: description of the board's kernels for XRT's stand-in, if it has kernels.
     """
 
     def __init__(self, simulator: str = "verilator", engines: Sequence[str] = USUAL, *, kernels: bool = False) -> None:
@@ -49,8 +49,8 @@ class Board:
 
         Args:
             simulator: ``icarus`` or ``verilator``.
-            engines: that the board has.
-            kernels: whether they are behind XRT's shells, as on an Alveo card, in place of DMA engines.
+            engines: engines of the board.
+            kernels: whether the engines are behind XRT's shells, as on an Alveo card, in place of DMA engines.
 
         Raises:
             OfframpError: the simulator is missing, or the RTL does not build.
@@ -101,12 +101,12 @@ class Board:
         return self._process is not None and self._process.poll() is None
 
     def log(self) -> str:
-        """The last lines of what the simulator said."""
+        """The last lines of the simulator's output."""
         path = Path(self._folder.name) / "simulation.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-20:]) if path.exists() else ""
 
     def close(self) -> None:
-        """Power off; twice does no harm."""
+        """Power off; further calls do nothing."""
         if self._process is not None:
             _end(self._process)
             self._process = None
@@ -118,13 +118,13 @@ def _write_alone(engines: Sequence[str], folder: Path) -> list[Path]:
 
 
 def _metadata(engines: Sequence[str]) -> str:
-    """For each kernel, what Vitis's own metadata say of its arguments, as JSON."""
+    """Arguments of each kernel as in Vitis's metadata, as JSON."""
     kernels = {f"{name}_kernel": [one._asdict() for one in arguments(interface_of(name, {}))] for name in engines}
     return json.dumps({"kernels": kernels})
 
 
 def _end(leader: subprocess.Popen[bytes]) -> None:
-    """End a group of processes, all of it: nothing is written to its folder any more."""
+    """End a whole group of processes, so that nothing is written to its folder any more."""
     for kind in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(leader.pid, kind)

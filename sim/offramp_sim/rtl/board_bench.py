@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A board in simulation: the engines, DRAM, a DMA engine or XRT's shell for each, and a bus behind a Unix socket.
 
-The cocotb module of :mod:`offramp_sim.rtl.board`. Simulated time passes while something is under way, and stands still
-while the bus is silent.
+The cocotb module of :mod:`offramp_sim.rtl.board`. Simulated time passes while something is in progress, and stands
+still while the bus is silent.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from offramp_sim.rtl.models.memory import AxiMemory
 from offramp_sim.rtl.models.streams import registers, sink, source
 
 REQUEST: Final = struct.Struct("<BQI")
-"""``R`` or ``W``, address, value; answered with 4 bytes."""
+"""A request: ``R`` or ``W``, address, value; the answer has 4 bytes."""
 
 ROUTER_PORTS: Final = ("ep0", "ep1", "acc", "nic")
 STEP: Final = 16
 """Cycles between looks at the bus while a transfer runs."""
 
 DRAM_LATENCY: Final = 40
-"""Cycles; DDR4 behind an interconnect at 250 MHz."""
+"""Latency of DRAM in cycles: DDR4 behind an interconnect at 250 MHz."""
 
 _HALTED, _IDLE, _INTERNAL, _DECODE = 1, 2, 1 << 4, 1 << 6
 _CHANNELS: Final = {"to_engine": 0x00, "from_engine": 0x30}
@@ -50,11 +50,11 @@ class Dma:
         self.running = 0
 
     def read(self, offset: int) -> int:
-        """A register."""
+        """Read a register."""
         return self._registers.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:
-        """A register; LENGTH starts a transfer, RESET ends all."""
+        """Write a register; LENGTH starts a transfer, RESET ends all."""
         if offset in {0x00, 0x30}:
             if value & 4:
                 self._reset()
@@ -75,7 +75,7 @@ class Dma:
         self._source.clear()
 
     def _place(self, channel: int, length: int) -> int | None:
-        """Where in DRAM; None if it does not lie there."""
+        """Offset in DRAM; None if it is outside."""
         at = self._registers.get(channel + 0x18, 0) | self._registers.get(channel + 0x1C, 0) << 32
         at -= DRAM_BASE
         return at if at >= 0 and at + length <= len(self._dram) else None
@@ -110,7 +110,7 @@ class Dma:
 
 
 class Run:
-    """Whether a kernel is at work: from the write that starts it until it is read that it has ended (UG1393)."""
+    """Tracks whether a kernel runs: from the write that starts it until a read shows that it has ended (UG1393)."""
 
     CONTROL, START, DONE = 0, 1, 2
 
@@ -118,18 +118,18 @@ class Run:
         self.running = 0
 
     def write(self, offset: int, value: int) -> None:
-        """Look at what is written to the kernel."""
+        """Note a write to the kernel."""
         if offset == self.CONTROL and value & self.START:
             self.running = 1
 
     def read(self, offset: int, value: int) -> None:
-        """Look at what was read from it."""
+        """Note a value that was read from the kernel."""
         if offset == self.CONTROL and value & self.DONE:
             self.running = 0
 
 
 class Bus:
-    """What a processor reads and writes, by address."""
+    """The bus: registers that a processor reads and writes, by address."""
 
     def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str], *, kernels: bool) -> None:
         self._dut = dut
@@ -149,13 +149,13 @@ class Bus:
         return any(dma.running for dma in self._dmas.values()) or any(run.running for run in self._runs.values())
 
     async def count(self) -> None:
-        """Count cycles from now on; the board's timer."""
+        """Count cycles from now on, for the board's timer."""
         while True:
             await RisingEdge(self._dut.clk)
             self.cycles += 1
 
     async def access(self, operation: int, address: int, value: int) -> int:
-        """The value read, or 0 after a write; unmapped addresses read as all ones."""
+        """Read or write a word; returns the value read, or 0 after a write; unmapped addresses read as all ones."""
         page, offset = address & ~(PAGE - 1), address & (PAGE - 1)
         if page in self._engines:
             if operation == ord("R"):

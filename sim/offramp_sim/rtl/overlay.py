@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engines of an overlay side by side, as one module: what stands between them and memory is the board's."""
+"""The engines of an overlay side by side, as one module; the board supplies what is between them and memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USUAL: Final = ("kvs_lookup", "reduce", "ebs_lookup")
 
 
 def engines_of(text: str) -> tuple[str, ...]:
-    """Engines whose names are separated by commas or ``+``; the usual ones where there are none.
+    """Engines whose names are separated by commas or ``+``; the usual ones if the text is empty.
 
     Raises:
         OfframpError: there is no such engine, or one is named twice.
@@ -41,7 +41,7 @@ def engines_of(text: str) -> tuple[str, ...]:
 
 
 def write_overlay(engines: Sequence[str], folder: Path) -> Path:
-    """Write ``engines.sv``: every port of every engine, its name behind the engine's; clock and reset are shared."""
+    """Write ``engines.sv`` with all ports of all engines, prefixed by the engine's name; they share clock and reset."""
     return _beside({name: (name, interface_of(name, PARAMETERS[name])) for name in engines}, folder)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verilator's own C++ files are compiled once, not for each design: they are half of a build."""
+"""Verilator's own C++ files, compiled once rather than for each design: they take half of a build."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 OBJECTS: Final = ("verilated.o", "verilated_dpi.o", "verilated_threads.o", "verilated_vpi.o")
-"""What the same options make of the same files, whatever the design.
+"""Objects that the same options make from the same files, whatever the design.
 
-cocotb's main program is not one of them: it makes the design's object, whose size follows from its ports.
+cocotb's main program is not among them: it creates the design's object, whose size depends on its ports.
 """
 
 
 @contextmanager
 def verilator_runtime(kept: Path, folder: Path) -> Iterator[None]:
-    """Make finds the objects that are ``kept`` in a build's ``folder``; those that a build had to compile are kept."""
+    """Let make find the ``kept`` objects in a build's ``folder``; keep those that a build had to compile."""
     for name in OBJECTS:
         if (kept / name).exists():
             shutil.copyfile(kept / name, folder / name)  # a new file, which make takes for newer than its source

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slice of all vertices before the next, so that graphs of any width stay whole (specification section 3.2)."""
+"""Exchange one slice of all vertices after the other, so that wide features need no more blocks (specification 3.2)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from offramp_sim.slot.result import ExchangeResult
 
 
 def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int | None = None) -> list[int]:
-    """Packets of a vertex in each slice: as few slices as let all vertices fit at once, as equal as they can be.
+    """Packets of a vertex in each slice: as few slices as let all vertices fit at once, as equal as possible.
 
-    Where not even one packet of each vertex fits, slices are one packet wide and are cut into blocks. ``widest``
+    If not even one packet of each vertex fits, slices are one packet wide and are cut into blocks. ``widest``
     limits the width.
 
     Raises:
@@ -31,7 +31,7 @@ def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int
 def chunk_major(
     boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric, seed: int = 0, widest: int | None = None
 ) -> ExchangeResult:
-    """Slice after slice, a barrier after each block of each; ``widest`` 1 is the specification's, None the widest."""
+    """Exchange slice after slice, a barrier after each block; ``widest`` 1 is the specification's, None the widest."""
     widths = slice_widths(boundary, chunks, memory_bytes, widest)
     made = {width: make_plan(boundary, width, memory_bytes, "gamr", seed) for width in set(widths)}
     return planned([made[width] for width in widths], fabric, "chunk-major" if widest == 1 else "wide-slices")

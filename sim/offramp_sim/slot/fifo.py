@@ -12,7 +12,7 @@ Ports = npt.NDArray[np.int32] | IntArray
 
 
 def departures(ready: IntArray, port: Ports) -> IntArray:
-    """``(n,)`` slot in which each packet leaves its port, at the earliest when it is ``ready``; ties by index."""
+    """``(n,)`` slot in which each packet leaves its port, not before it is ``ready``; ties by index."""
     fifo = np.lexsort((ready, port))
     ports = port[fifo]
     place = np.arange(len(fifo)) - np.searchsorted(ports, ports)
@@ -29,6 +29,6 @@ def histogram(slots: IntArray, port: Ports, length: int, workers: int) -> IntArr
 
 
 def backlog(ready: IntArray, left: IntArray) -> IntArray:
-    """``(T,)`` packets that are ready and have not left after each slot."""
+    """``(T,)`` packets that are ready but have not left after each slot."""
     length = int(left.max(initial=-1)) + 1
     return np.cumsum(np.bincount(ready, minlength=length) - np.bincount(left, minlength=length))

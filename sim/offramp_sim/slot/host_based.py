@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges without help of the switch: BNS-GCN at p = 1 and G3 (specification section 10)."""
+"""Exchanges without help from the switch: BNS-GCN at p = 1 and G3 (specification section 10)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp_sim.slot.ports import Fabric
 from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 HOST_PACKET_BYTES = HOST_PAYLOAD_BYTES + HOST_OVERHEAD_BYTES
-"""A full packet of a host-based exchange on the wire."""
+"""Bytes of a full packet of a host-based exchange on the wire."""
 
 
 def stream_packets(boundary: Boundary, features: int) -> IntArray:
@@ -26,7 +26,7 @@ def stream_packets(boundary: Boundary, features: int) -> IntArray:
 
 
 def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
-    """All-to-all: every worker sends to all others at once, a packet to each in turn, beginning with its successor."""
+    """An all-to-all: every worker sends to all others, a packet to each in turn, beginning with its successor."""
     packets = stream_packets(boundary, features)
     ready, port = _round_robin(packets)
     ready += _delay(fabric)
@@ -37,7 +37,7 @@ def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult
 
 
 def g3(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
-    """G3: partitions balance communication but do not reduce it, so the volume is that of BNS-GCN with equal loads."""
+    """G3: partitions balance communication but do not reduce it, so the volume is BNS-GCN's with equal loads."""
     packets = int(stream_packets(boundary, features).sum())
     each = -(-packets // boundary.workers)
     slots = each + 2 * _delay(fabric) if each else 0
@@ -45,7 +45,7 @@ def g3(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
 
 
 def epoch_seconds(scheme: str, exchange_s: float, exchanges: int, compute_s: float = 0.0, bins: int = 8) -> float:
-    """An epoch: communication and then computation; G3 overlaps all but one of its ``bins`` (section 10)."""
+    """Seconds of an epoch: communication, then computation; G3 overlaps all but one of its ``bins`` (section 10)."""
     communication = exchange_s * exchanges
     if scheme == "g3":
         return max(communication, compute_s) + min(communication, compute_s) / bins
@@ -53,7 +53,7 @@ def epoch_seconds(scheme: str, exchange_s: float, exchanges: int, compute_s: flo
 
 
 def slot_seconds(fabric: Fabric) -> float:
-    """Time of a full host-based packet on a link."""
+    """Seconds that a full host-based packet takes on a link."""
     return HOST_PACKET_BYTES * 8 / fabric.link_bps
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks through the switch while that saves bytes, the other edges between hosts (specification section 8.5)."""
+"""Send blocks through the switch as long as that saves bytes, the other edges between hosts (specification 8.5)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from offramp_sim.slot.result import ExchangeResult
 
 
 def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: Fabric) -> ExchangeResult:
-    """The leading blocks of ``plan`` through the switch and the other edges host-based, where bytes are fewest.
+    """Send the leading blocks of ``plan`` through the switch and the other edges host-based, with the fewest bytes.
 
-    The stop is chosen between levels by bytes on the wire, so that it never sends more than host-based
-    (specification section 8.5).
+    The split lies between two levels, where bytes on the wire are fewest, so that it never sends more than a
+    host-based exchange (specification section 8.5).
     """
     kept, rest = hybrid_split(boundary, features, plan)
     part = Plan(plan.workers, plan.chunks, plan.aggregators, plan.blocks[:kept], plan.R, plan.B, plan.C)

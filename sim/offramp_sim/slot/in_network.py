@@ -15,7 +15,7 @@ from offramp_sim.slot.ports import PACKET_WIRE_BYTES, BlockTrace, Fabric, block_
 from offramp_sim.slot.result import ExchangeResult, Series
 
 ACK_WIRE_BYTES = wire_bytes(SHORT_FRAME_BYTES)
-"""An ACK on a link."""
+"""Bytes of an ACK on a link."""
 
 
 def planned(

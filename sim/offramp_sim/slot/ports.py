@@ -17,7 +17,7 @@ from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import departures, histogram
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
-"""A DATA or RESULT packet on a link; a slot is its time."""
+"""Bytes of a DATA or RESULT packet on a link; a slot is the time that they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Fabric:
 
 @dataclass(frozen=True, eq=False)
 class BlockTrace:
-    """One block; times in slots since every worker got GO.
+    """Trace of one block; times in slots since every worker received GO.
 
     Attributes:
-        slots: until GO of the next block has arrived.
+        slots: slots until GO of the next block has arrived.
         queue: ``(T, workers)`` results waiting at each output port after each slot.
         open: ``(T,)`` aggregators that hold a partial sum after each slot.
         added: ``(T,)`` contributions that the switch adds in each slot.
@@ -98,7 +98,7 @@ class ExchangeTrace:
 
     @property
     def barrier_slots(self) -> int:
-        """Slots in which the switch stands empty between blocks: four propagation delays each."""
+        """Slots in which the switch is idle between blocks: four propagation delays each."""
         return 4 * self.fabric.delay_slots * len(self.blocks)
 
     @property
@@ -113,7 +113,7 @@ class ExchangeTrace:
 
 
 def require_paper_packets(plans: Sequence[Plan]) -> None:
-    """Refuse plans of wider packets: a slot is the time of a packet as the paper has it.
+    """Refuse plans of wider packets: a slot is the time of one of the paper's packets.
 
     Raises:
         OfframpError: a plan's packets have more than 32 lanes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated exchange costs, in the same terms for every scheme (specification section 11)."""
+"""Cost of a simulated exchange, in the same terms for every scheme (specification section 11)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NONE: IntArray = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """An exchange over time, a value for each slot.
+    """An exchange over time, with a value for each slot.
 
     Attributes:
         queue: packets that wait at the switch's output ports.
@@ -31,21 +31,21 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeResult:
-    """One exchange of one layer, all workers together. Bytes are bytes of link time: headers and gaps count.
+    """One exchange of one layer, for all workers together. Bytes are bytes of link time: headers and gaps count.
 
     Attributes:
         scheme: one of :data:`offramp_sim.slot.schemes.SCHEMES`.
-        seconds: until every worker may go on.
+        seconds: seconds until every worker may proceed.
         slot_s: seconds of a slot.
         packet_bytes: link bytes of a packet of features.
         up_bytes, down_bytes: from and to the workers.
-        ack_bytes: acknowledgements, both directions, where they are charged.
+        ack_bytes: acknowledgements in both directions, if they are charged.
         recirculated_bytes: of passes through the switch's pipeline beyond a packet's first.
         down_vectors: feature vectors delivered: the volume of the paper's figures 2(d) and 18.
-        blocks, levels: of the plan; 0 where there is none.
-        barrier_s: time in which the switch stands empty between blocks.
+        blocks, levels: of the plan; 0 without a plan.
+        barrier_s: time for which the switch is idle between blocks.
         imbalance: packets of the busiest worker over the mean.
-        aggregators: aggregators of 128 bytes that the scheme may use; None: as many as it needs.
+        aggregators: number of 128-byte aggregators that the scheme may use; None: as many as it needs.
         series: over time.
     """
 
@@ -67,7 +67,7 @@ class ExchangeResult:
 
     @property
     def wire_bytes(self) -> int:
-        """Both directions and acknowledgements."""
+        """Bytes in both directions, acknowledgements included."""
         return self.up_bytes + self.down_bytes + self.ack_bytes
 
     @property
@@ -91,7 +91,7 @@ class ExchangeResult:
         return self.down_bytes * 8 / self.seconds if self.seconds else 0.0
 
     def numbers(self) -> dict[str, float | int | str | None]:
-        """What JSON holds of it."""
+        """The result as JSON has it."""
         names = (
             "scheme", "seconds", "up_bytes", "down_bytes", "ack_bytes", "recirculated_bytes", "down_vectors",
             "wire_bytes", "blocks", "levels", "barrier_s", "imbalance", "aggregators", "peak_queue_bytes",

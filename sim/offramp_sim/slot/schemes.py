@@ -23,7 +23,7 @@ from offramp_sim.slot.windows import pairwise, windows
 
 @dataclass(eq=False)
 class Setting:
-    """What all schemes share.
+    """Parameters that all schemes share.
 
     Attributes:
         boundary: the partitioned graph.
@@ -31,8 +31,8 @@ class Setting:
         memory_bytes: of the switch's aggregators.
         fabric: the links.
         acks: whether acknowledgements are charged.
-        values: quantised values that share a lane on their way through the switch (1, 2 or 4).
-        seed: moves what is random.
+        values: quantised values that share a lane in the switch (1, 2 or 4).
+        seed: random seed.
     """
 
     boundary: Boundary
@@ -76,7 +76,7 @@ SCHEMES: dict[str, Callable[[Setting], ExchangeResult]] = {
 
 
 def simulate(setting: Setting, scheme: str) -> ExchangeResult:
-    """One exchange under ``scheme``.
+    """Simulate one exchange under ``scheme``.
 
     Raises:
         OfframpError: unknown scheme, or memory too small for a plan.

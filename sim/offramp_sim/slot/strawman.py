@@ -22,13 +22,13 @@ _OFFSET, _GOLDEN = np.uint64(1), np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Which uploads got an aggregator.
+    """Decisions on which uploads get an aggregator.
 
     Attributes:
         aggregated: ``(B,)`` whether each vertex is summed in the switch.
-        done: ``(B,)`` place in the order of the upload that brings each vertex's last contribution.
-        first: ``(B,)`` place of the upload that brings its first.
-        raw: ``(p, 2)`` pairs (rank, worker): features delivered as they are, once to each worker that needs them.
+        done: ``(B,)`` position of the upload that brings each vertex's last contribution.
+        first: ``(B,)`` position of the upload that brings its first contribution.
+        raw: ``(p, 2)`` pairs (rank, worker): features delivered unchanged, once to each worker that needs them.
         peak_open: most aggregators (in vertices) in use after an upload.
     """
 
@@ -42,8 +42,8 @@ class Decisions:
 def decide(boundary: Boundary, order: IntArray, limit: int | None, *, fixed: bool = False) -> Decisions:
     """Uploads arrive in ``order`` (ranks); each passes its neighbours by ascending id; ``limit`` vertices fit.
 
-    A vertex keeps what its first contribution found: an aggregator until its sum is complete, or none. With ``fixed``
-    aggregators belong to the ``limit`` vertices of the least hashes for the whole exchange, whatever comes when.
+    A vertex's first contribution decides: it gets an aggregator until its sum is complete, or none. With ``fixed``,
+    aggregators belong to the ``limit`` vertices of least hash for the whole exchange, whatever arrives when.
     """
     n = boundary.B
     place = np.empty(n, np.int64)
@@ -64,7 +64,7 @@ def decide(boundary: Boundary, order: IntArray, limit: int | None, *, fixed: boo
 
 
 def _allocate(first: IntArray, done: IntArray, limit: int) -> npt.NDArray[np.bool_]:
-    """Walk first and last contributions in time; a vertex with a single one comes and goes in one pass."""
+    """Go through first and last contributions in order; a vertex with a single one opens and closes in one pass."""
     n = len(first)
     vertices = np.arange(n)
     times = np.concatenate([first, done])
@@ -99,10 +99,10 @@ def strawman(
     *,
     fixed: bool = False,
 ) -> ExchangeResult:
-    """An exchange without blocks; ``memory_bytes`` None: an aggregator for everyone.
+    """Simulate an exchange without blocks; with ``memory_bytes`` None, every vertex gets an aggregator.
 
-    ``order`` ``random`` is the paper's; ``gamr`` shows what the order alone is worth. ``fixed``: as :func:`decide`. A
-    refused contribution takes a pass as well, and leaves in it, once for each worker.
+    ``order`` ``random`` is the paper's; ``gamr`` shows the effect of the order alone. ``fixed``: see :func:`decide`. A
+    refused contribution takes a pass too, in which it leaves, once for each worker.
     """
     limit = None if memory_bytes is None else memory_bytes // (128 * chunks)
     owner = boundary.owner[boundary.vertices].astype(np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Destinations window by window, so that all workers are busy in each: whole vertices or partial sums are sent."""
+"""Exchanges in windows of destinations, which keep all workers busy: whole vertices or partial sums are sent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from offramp_sim.slot.result import ExchangeResult, Series
 
 
 def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
-    """A vertex is uploaded in each window that holds some neighbour of it, high degrees first: B down.
+    """Upload a vertex in each window that holds a neighbour of it, high degrees first: B packets down.
 
-    Blocks of both ends of an edge keep a graph's locality, and so the vertices of few workers; windows give up the
-    one for the other (specification section 8.4).
+    Blocks of both ends of an edge keep a graph's locality, and therefore hold vertices of few workers; windows trade
+    locality for balance (specification section 8.4).
     """
     order = np.empty(boundary.B, np.int64)
     order[np.argsort(-boundary.need, kind="stable")] = np.arange(boundary.B)
@@ -40,7 +40,7 @@ def _run(
 ) -> ExchangeResult:
     """Contributions ``(to, upload)``: ranks of destinations, and worker times B plus what a worker sorts by.
 
-    As many destinations as fit make a window, taken from the workers in turn; a window ends with a barrier.
+    A window has as many destinations as fit, taken from the workers in turn, and ends with a barrier.
     """
     limit = memory_bytes // (128 * chunks)
     if limit < 1:
@@ -97,7 +97,7 @@ def _run(
 
 
 def _turn(boundary: Boundary) -> IntArray:
-    """``(B,)`` place of each vertex where the workers put down one each, again and again."""
+    """``(B,)`` position of each vertex if the workers take turns in placing one each."""
     owner = boundary.owner[boundary.vertices]
     by_owner = np.argsort(owner, kind="stable")
     place = np.empty(len(owner), np.int64)

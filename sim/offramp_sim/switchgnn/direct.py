@@ -32,7 +32,7 @@ def load(
     """Load a plan, as ``SwitchGnnControl.load`` does.
 
     Raises:
-        OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
+        OfframpError: plans or ports that do not match, or a plan larger than the program's tables.
     """
     parts, groups = entries_for(switch.tables, plans, ports, target_of(switch.tables), acks=acks)
     if capacity is not None:
@@ -79,7 +79,7 @@ def strangers(switch: AnySwitch) -> dict[int, int]:
 
 
 def occupancy(switch: AnySwitch) -> tuple[int, int] | None:
-    """Aggregators open now and at most, as ``SwitchGnnControl.occupancy`` reads them."""
+    """Open aggregators, now and at most, as ``SwitchGnnControl.occupancy`` reads them."""
     target = target_of(switch.tables)
     if not target.occupancy:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One SwitchGNN frame at a time, for the reference model: plain bytes, nothing vectorised."""
+"""Single SwitchGNN frames for the reference model, as plain bytes without vectorised code."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def classify(frame: bytes, most_segments: int) -> Header | Disposition:
 
 
 def payload_end(header: Header) -> int:
-    """Where the payload of a packet that has one ends."""
+    """End of the payload of a packet that has one."""
     return frame_bytes(1 + header["more"])
 
 
 def kind_of(header: Header) -> int:
-    """A value of :class:`~offramp.switchgnn.wire.Kind`, or of no member for flags without a meaning."""
+    """A value of :class:`~offramp.switchgnn.wire.Kind`; no member's for meaningless flags."""
     return kind_of_flags(header["is_ack"], header["is_fetch"], header["resend"])
 
 

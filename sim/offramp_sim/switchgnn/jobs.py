@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole jobs, graph to plans, with the sums that they must give: examples, experiments and tests."""
+"""Whole jobs, from graph to plans, with the expected sums: for examples, experiments and tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Job:
 
     Attributes:
         boundary: the cut graph.
-        plans: side by side on the switch.
+        plans: loaded side by side on the switch.
         ports: switch port of each worker.
     """
 

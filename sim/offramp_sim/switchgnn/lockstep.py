@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All workers and one switch in one process, in turns: for tests and for fast simulation."""
+"""All workers and one switch in one process, taking turns: for tests and for fast simulation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stalls = Callable[[int, int], bool]
 
 
 def perfect(batch: PacketBatch) -> PacketBatch:
-    """A channel that hands everything over as it is."""
+    """A channel that delivers everything unchanged."""
     return batch
 
 
@@ -33,17 +33,17 @@ class Lockstep:
     """Workers joined to a switch that is a function from what arrives to what leaves.
 
     Args:
-        plans: those that the switch has.
+        plans: those loaded on the switch.
         ports: switch port of each worker.
         process: the switch, such as ``Switch.process`` or ``ReferenceSwitch.process``.
         window: frames that each worker sends in one turn.
-        up: what becomes of frames on their way to the switch; may keep some for a later turn.
+        up: transforms frames on their way to the switch; may keep some for a later turn.
         down: the same on the way to the workers.
-        recovery: what workers do about loss, a second being a turn; None where nothing is lost.
-        stalls: which workers do nothing in a turn; what comes meanwhile waits for them.
-        racks: the leaf of each worker; empty where there is one switch.
-        busy: whether frames are on their way inside ``process``, which then is called without any too.
-        patience: turns in which nobody learns anything until a run with recovery fails.
+        recovery: recovery from loss, with a turn as a second; None if nothing is lost.
+        stalls: which workers do nothing in a turn; arrivals wait for them.
+        racks: the leaf of each worker; empty with a single switch.
+        busy: whether frames are in flight inside ``process``, which is then also called without arrivals.
+        patience: turns without any progress after which a run with recovery fails.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Lockstep:
         self._waiting: list[list[PacketBatch]] = [[] for _ in ports]
 
     def start(self) -> None:
-        """The start barrier.
+        """Pass the start barrier.
 
         Raises:
             OfframpError: the switch never says GO.
@@ -86,10 +86,10 @@ class Lockstep:
         self._run(lambda e: not e.waiting)
 
     def exchange(self, plan_index: int, values: Sequence[npt.NDArray[np.int32]]) -> list[npt.NDArray[np.int64]]:
-        """Each worker's sums, as ``Worker.exchange``.
+        """Run an exchange; returns each worker's sums, as ``Worker.exchange``.
 
         Raises:
-            OfframpError: something is missing, and nothing moves (with recovery: for too long).
+            OfframpError: something is missing and there is no progress (with recovery: for too long).
         """
         for endpoint, value in zip(self.endpoints, values, strict=True):
             endpoint.begin(plan_index, value)
@@ -113,7 +113,7 @@ class Lockstep:
                 raise OfframpError(f"worker {stuck.index}: nothing moves in {stuck.state()}")
 
     def _skip_silence(self) -> None:
-        """Go on to the turn before the next time-out, if all workers wait for one and nothing is under way."""
+        """Skip to the turn before the next timeout, if all workers wait for one and nothing is in flight."""
         dues = [e.due_s for e in self.endpoints if not self._waiting[e.index] and self._is_awake(e)]
         if len(dues) == len(self.endpoints) and None not in dues:
             self.turn = max(self.turn, math.ceil(min(due for due in dues if due is not None)) - 1)
@@ -122,7 +122,7 @@ class Lockstep:
         return self._stalls is None or not self._stalls(endpoint.index, self.turn)
 
     def _turn(self) -> bool:
-        """One turn; whether anything was on its way."""
+        """Take one turn; returns whether anything was in flight."""
         self.turn += 1
         awake = [e for e in self.endpoints if self._is_awake(e)]
         batches = []

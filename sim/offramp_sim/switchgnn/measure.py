@@ -32,14 +32,14 @@ Process = Callable[[PacketBatch], PacketBatch]
 
 @dataclass(frozen=True)
 class Measured:
-    """What one exchange did.
+    """Results of one exchange.
 
     Attributes:
         sums: ``(vertices, F)`` sums, zero for vertices without remote neighbours.
         traffic: of all workers; DONE and GO are counted.
         data_up, data_down: packets with a payload to and from the switch.
-        seconds: of the processor, for switch and workers: other work on the machine is not counted.
-        switch_seconds: of these in the switch.
+        seconds: processor time of switch and workers; other work on the machine does not count.
+        switch_seconds: the switch's part of it.
     """
 
     sums: npt.NDArray[np.generic]
@@ -51,7 +51,7 @@ class Measured:
 
 
 def make_switch_for(made: SchemePlan, engine: str = "auto") -> PlainSwitch:
-    """An embedded switch with the program and just the room for ``made``, loaded."""
+    """An embedded switch whose program has just enough room for ``made``, which is loaded."""
     from offramp.p4src import p4_source
     from offramp_p4 import make_switch
     from offramp_p4.frontend import load
@@ -68,7 +68,7 @@ def ports_of(made: SchemePlan) -> list[int]:
 
 
 def check_exchange(made: SchemePlan, process: Process, seed: int = 0) -> Measured:
-    """:func:`run_exchange` of random values, whose sums must be those of the cut edges where the scheme is exact.
+    """:func:`run_exchange` of random values; if the scheme is exact, the sums must be those of the cut edges.
 
     Raises:
         OfframpError: they are not.
@@ -101,8 +101,8 @@ def run_exchange(
 ) -> Measured:
     """Exchange ``(vertices, F)`` values through the switch ``process``, on which ``made`` is loaded.
 
-    Integers are added as they are (none of their sums may leave int32); with a scheme of fewer than 32 bits floats are
-    quantised with ``seed``.
+    Integers are added unchanged (their sums must fit int32); with a scheme of fewer than 32 bits, floats are quantised
+    with ``seed``.
     """
     boundary = made.boundary
     spent = 0.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch of SwitchGNN in plain Python (specification section 5): the oracle for the P4 programs.
 
-It shares the wire format with the host library and nothing with the P4 programs but the specification.
+It shares the wire format with the host library, and only the specification with the P4 programs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEAD = 0x8000
 
 @dataclass
 class Aggregator:
-    """A sum in the making."""
+    """A partial sum."""
 
     round: int
     left: int
@@ -38,7 +38,7 @@ class Aggregator:
 
     @property
     def open(self) -> bool:
-        """Whether contributions are awaited."""
+        """Whether it waits for contributions."""
         return 0 < self.left < DEAD
 
 
@@ -52,8 +52,8 @@ class ReferenceSwitch:
 
     Attributes:
         round: the current round.
-        outcomes: how many passes came to each outcome.
-        strangers: packets of strangers by the port that they came in by.
+        outcomes: number of passes by outcome.
+        strangers: packets of strangers by ingress port.
         occupancy: open aggregators after each packet.
         open: aggregators with contributions missing.
         peak: most aggregators that were open at once.
@@ -70,10 +70,10 @@ class ReferenceSwitch:
         replicates: bool = False,
         extra_harvest: bool = False,
     ) -> None:
-        """What the target does in its own way (:class:`~offramp.switchgnn.target.Target`).
+        """Make a switch with a target's peculiarities (:class:`~offramp.switchgnn.target.Target`).
 
-        ``replicates``: copies, in the order of their ports, take the place of further passes; ``extra_harvest``: a sum
-        of more than one segment makes a pass more.
+        ``replicates``: copies, in the order of their ports, replace further passes; ``extra_harvest``: a sum of more
+        than one segment makes one more pass.
         """
         self.round = 0
         self.outcomes: Counter[int] = Counter()
@@ -111,11 +111,11 @@ class ReferenceSwitch:
         return totals(self.outcomes, self.uploads, self.recirculations)
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """What leaves for what arrives."""
+        """Process arrivals; returns the packets that leave."""
         return PacketBatch.of(out for port, frame in batch for out in self.process_one(port, frame))
 
     def process_one(self, port: int, frame: bytes) -> Output:
-        """``(port, frame)`` pairs that leave for one frame that came in by ``port``."""
+        """``(port, frame)`` pairs that leave for one frame that arrived at ``port``."""
         found = classify(frame, self._segments)
         if isinstance(found, Disposition):
             out = self._drop(found)
@@ -132,7 +132,7 @@ class ReferenceSwitch:
         return self._port in self._ports
 
     def _is_workers(self, worker: int) -> bool:
-        """Whether the port is the one by which what ``worker`` sends comes in."""
+        """Whether packets of ``worker`` arrive at this port."""
         return self._port == self._ports[worker]
 
     def _refuse(self) -> Output:
@@ -183,7 +183,7 @@ class ReferenceSwitch:
         return (block, chunks, rank) if header["chunk_id"] < chunks else Disposition.MALFORMED
 
     def _known(self, block: BlockPlan, rank: int) -> bool:  # noqa: ARG002 - a leaf knows some
-        """Whether the switch was told of a vertex."""
+        """Whether the switch knows a vertex."""
         return True
 
     def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
@@ -200,7 +200,7 @@ class ReferenceSwitch:
         return out
 
     def _contribute(self, index: int, need: int, lanes: Sum, ecn: int, weight: int = 1) -> tuple[Sum, int] | None:
-        """Add what stands for ``weight`` contributions to an aggregator; the sum and its mark if that completes it."""
+        """Add a value for ``weight`` contributions to an aggregator; returns the sum and its mark if complete."""
         if need == weight:
             self.outcomes[Disposition.DELIVERED] += 1
             return lanes, ecn

@@ -13,10 +13,10 @@ from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
 
 
 class ReferenceStrawman(ReferenceSwitch):
-    """Aggregators allocated at a vertex's first contribution; a decision that holds for the round.
+    """The strawman: it allocates an aggregator at a vertex's first contribution, or decides against one for the round.
 
     Args:
-        plans: blocks here need not fit the memory.
+        plans: their blocks need not fit the memory.
         ports: switch port of each worker.
         capacity: aggregators that may be open at once.
     """

@@ -58,13 +58,13 @@ class ThreadGroup(Group):
         return None if self.rank else items
 
     def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
+        """Exchange rows: takes those for each worker in rank order, returns those from each worker in rank order."""
         received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
         assert [len(part) for part in received] == list(receive)
         return torch.cat(received)
 
     def introduce(self, row: bytes) -> list[bytes]:
-        """What every worker says, in rank order."""
+        """Every worker's announcement, in rank order."""
         return self._all(row)
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
@@ -80,7 +80,7 @@ class ThreadGroup(Group):
 
 
 def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:
-    """``work`` of every rank, in threads; results in rank order, or the fault that came first: others follow of it."""
+    """Run ``work`` of every rank in threads; returns results in rank order, or raises the fault that came first."""
     slots: list[Any] = [None] * size
     barrier = threading.Barrier(size)
     faults: list[BaseException] = []
@@ -105,7 +105,7 @@ class Threads(Launcher):
     """Ranks as threads of this process."""
 
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
-        """``work`` of every rank; what that of rank 0 returns."""
+        """Run ``work`` of every rank; returns rank 0's result."""
         assert jobs is not None
         return run_group(len(jobs), lambda group: work(group, jobs[group.rank], report))[0]
 
@@ -118,7 +118,7 @@ def open_threads(ranks: int, **_: Any) -> Iterator[Threads]:
 
 
 class SharedLockstep:
-    """One lockstep for workers that are threads: an exchange runs when all have come to it."""
+    """One lockstep for workers that are threads: an exchange runs when all have arrived at it."""
 
     def __init__(self, lockstep: Lockstep) -> None:
         self._lockstep = lockstep
@@ -135,7 +135,7 @@ class SharedLockstep:
         return ThreadExchanger(self, worker)
 
     def stats(self, worker: int) -> WorkerStats:
-        """What ``worker`` sent and received so far."""
+        """Counts of what ``worker`` has sent and received so far."""
         return self._lockstep.endpoints[worker].stats
 
     def exchange(self, worker: int, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
@@ -165,12 +165,12 @@ class ThreadExchanger:
 
     @property
     def stats(self) -> WorkerStats:
-        """What was sent and received so far."""
+        """Counts of what the worker has sent and received so far."""
         return self.shared.stats(self.worker)
 
     @property
     def link(self) -> LinkStats:
-        """A link of memory, which loses nothing."""
+        """Description of the link: memory, which loses nothing."""
         return LinkStats()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the P4 switch is measured with: what the workers of a training send to it, and a router's packets."""
+"""Workloads for measuring the P4 switch: packets of training workers, and a router's packets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WORKERS = 4
 _FEATURES = 64
 _NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
-"""How long queues grow depends on a switch's speed: packets are the same on all if nothing is marked."""
+"""Threshold that marks nothing: queue lengths depend on a switch's speed, and without marks packets do not."""
 
 
 def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
@@ -49,7 +49,7 @@ def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Wo
 def switchgnn(
     vertices: int = 800, rounds: int = 16, seed: int = 1, *, features: int = _FEATURES, lanes: int = LANES
 ) -> Workload:
-    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with this many lanes."""
+    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with ``lanes`` lanes."""
     from offramp_sim.switchgnn import direct
     from offramp_sim.switchgnn.jobs import random_job
     from offramp_sim.switchgnn.lockstep import Lockstep

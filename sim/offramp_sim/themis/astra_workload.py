@@ -4,7 +4,7 @@
 The first line is the parallelism with its parameters, the second the number of layers, then a line for each layer:
 name, a reserved number, and for the forward pass, the gradients of inputs and those of weights each a time in
 nanoseconds, a collective and its bytes; at last an update time, which is not used, and in ``HYBRID_CUSTOMIZED`` the
-layer's own parallelism. Who takes part follows from the parallelism:
+layer's own parallelism. The parallelism decides who takes part:
 
 ====================================================  =====================  ==================
 parallelism                                           forward, input         weight
@@ -17,10 +17,10 @@ HYBRID_TRANSFORMER, …_FWD_IN_BCKWD                    the model's group      i
 ====================================================  =====================  ==================
 
 SimAI adds ``ep``, ``pp``, ``vpp``, ``ga`` and ``all_gpus`` to the first line, and ``_EP`` and ``_DP_EP`` to the name of
-a collective: among the ranks that hold different experts, and among those that hold the same ones. One of its files is
-what one stage of the pipeline does in an iteration.
+a collective: among ranks with different experts, and among ranks with the same ones. One of its files describes one
+stage of the pipeline in an iteration.
 
-The bytes of an all-gather are those that each NPU has before in ASTRA-sim, and those that all have after in SimAI.
+The bytes of an all-gather are those of each NPU before it in ASTRA-sim, and those of each NPU after it in SimAI.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COLLECTIVES: Final = {
 }
 _GROUPS: Final = {"_DP_EP": Scope.EXPERT_DATA, "_EP": Scope.EXPERT}
 _Scopes = tuple[Scope | None, Scope | None]
-"""Who communicates in the forward and input-gradient passes, and who in the weight-gradient pass; None: nobody."""
+"""Scopes of communication in the forward and input-gradient passes, and in the weight-gradient pass; None: none."""
 _SCOPES: Final[dict[str, _Scopes]] = {
     "DATA": (None, Scope.ALL),
     "MICRO": (None, Scope.ALL),
@@ -93,7 +93,7 @@ class _Header:
 
     @property
     def is_simai(self) -> bool:
-        """Whether it says what only SimAI knows."""
+        """Whether it has fields that only SimAI writes."""
         return any(name in self.numbers for name in _SIMAI)
 
 
@@ -104,7 +104,7 @@ def is_workload(text: str) -> bool:
 
 
 def read_workload(text: str, name: str, network: Network) -> Workload:
-    """The workload of such a text, for the NPUs of a network.
+    """Read the workload of such a text, for the NPUs of a network.
 
     Raises:
         OfframpError: names the line, and the layer.
@@ -221,7 +221,7 @@ def _exchanges(words: list[str], scope: Scope | None, where: str, *, blocking: b
 
 
 def _named_apart(layers: Iterable[Layer]) -> list[Layer]:
-    """SimAI calls each layer of a kind the same; the second is ``NAME#2``."""
+    """Give layers unique names, as SimAI uses one name for each kind: the second is ``NAME#2``."""
     seen: dict[str, int] = {}
     made = []
     for layer in layers:
@@ -231,7 +231,7 @@ def _named_apart(layers: Iterable[Layer]) -> list[Layer]:
 
 
 def _recomputed(layers: list[Layer], header: _Header) -> list[Layer]:
-    """Before the backward pass of an initiating layer, the forward pass runs again from the last checkpoint on."""
+    """Mark layers whose forward pass, from the last checkpoint on, runs again before an initiating layer's backward."""
     starts = _counted(header, "checkpoints", len(layers))
     again: set[int] = set()
     for end in _counted(header, "checkpoint_initiates", len(layers)):
@@ -243,10 +243,10 @@ def _recomputed(layers: list[Layer], header: _Header) -> list[Layer]:
 
 
 def _counted(header: _Header, name: str, layers: int) -> tuple[int, ...]:
-    """Numbers of layers behind how many there are."""
+    """Read a count, then that many numbers of layers."""
     found = header.numbers.get(name, (0,))
     if not found or found[0] != len(found) - 1:
-        raise OfframpError(f"line 1: {name}: expected how many, and as many layers")
+        raise OfframpError(f"line 1: {name}: expected a count, and that many layers")
     for number in found[1:]:
         if number >= layers:
             raise OfframpError(f"line 1: {name}: {number}: there are {layers} layers")
@@ -254,10 +254,10 @@ def _counted(header: _Header, name: str, layers: int) -> tuple[int, ...]:
 
 
 def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
-    """A DLRM's top layers need the embeddings' exchange; its gradients go back where the bottom layers begin."""
+    """Link a DLRM's top layers to the embeddings' exchange; its gradients go back where the bottom layers begin."""
     found = header.numbers.get("DLRM_LAST_BOTTOM_LAYER", header.numbers.get("", ()))
     if len(found) != 1:
-        raise OfframpError(f"{header.kind}: expected a number behind it")
+        raise OfframpError(f"{header.kind}: expected a number after it")
     (last,) = found
     if not last + 1 < len(layers):
         raise OfframpError(f"{header.kind} {last}: expected the number of the last bottom layer")

@@ -31,9 +31,9 @@ class Breakdown:
     """Picoseconds of training.
 
     Attributes:
-        forward, backward: computation; a forward pass that is done again counts as forward.
-        exposed: waiting for communication, by whom it joins.
-        pending: when communication was under way, waited for or not, and on which dimensions.
+        forward, backward: computation; a repeated forward pass counts as forward.
+        exposed: time spent waiting for communication, by scope.
+        pending: intervals in which communication was pending, waited for or not, and its dimensions.
         sent: bytes of an NPU on each dimension.
     """
 
@@ -45,17 +45,17 @@ class Breakdown:
 
     @property
     def compute(self) -> int:
-        """Computation in all."""
+        """Total computation."""
         return self.forward + self.backward
 
     @property
     def waiting(self) -> int:
-        """Exposed communication in all."""
+        """Total exposed communication."""
         return sum(self.exposed.values())
 
     @property
     def total(self) -> int:
-        """The whole time."""
+        """Total time."""
         return self.compute + self.waiting
 
     def utilisation(self, network: Network) -> float:
@@ -64,7 +64,7 @@ class Breakdown:
         return sum(self.sent) * 8e12 / (time * network.bandwidth_bps) if time else 0.0
 
     def utilisation_of_participants(self, network: Network) -> float:
-        """Utilisation in which a dimension counts only while a collective that uses it was pending."""
+        """Utilisation that counts a dimension only while a collective that uses it was pending."""
         possible = 0.0
         for k, d in enumerate(network.dimensions):
             mine = union(interval for interval, dims in self.pending if k in dims)
@@ -73,7 +73,7 @@ class Breakdown:
 
 
 class IdealNetwork:
-    """All bandwidth used, no latency: collectives one after the other (table 3)."""
+    """A network whose bandwidth is fully used, without latency: collectives run one after the other (table 3)."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -93,7 +93,7 @@ class IdealNetwork:
         return self._free
 
     def finish(self, number: int) -> int:
-        """When a collective is over."""
+        """Picosecond at which a collective ends."""
         return number
 
 
@@ -103,14 +103,14 @@ _Planned = tuple[Plan, list[list[Stage]], list[float]]
 
 @lru_cache(maxsize=256)
 def _planned(network: Network, demand: Demand, scheduler: str, chunks: int) -> _Planned:
-    """Saved and used again in later iterations (section 4.6.2)."""
+    """A plan, which later iterations use again (section 4.6.2)."""
     plan = make_plan(network, [demand], scheduler, chunks)
     stages = plan.stages()
     return plan, stages, sent_bytes(network, stages)
 
 
 class SimulatedNetwork:
-    """Collectives that share the dimensions' queues, each planned when it is asked for and then as before."""
+    """A network whose collectives share the dimensions' queues; each is planned when issued first, and then reused."""
 
     def __init__(self, network: Network, scheduler: str, chunks: int = CHUNKS) -> None:
         self.network, self.scheduler, self.chunks = network, scheduler, chunks
@@ -138,7 +138,7 @@ class SimulatedNetwork:
         return self._count
 
     def _enter(self, timeless: Demand, start: int) -> None:
-        """The latest collective joins those under way."""
+        """Let the latest collective join the running ones."""
         if self._live and all(number in self._finish for number, _, _ in self._live):
             idle_at = max(self._finish[number] for number, _, _ in self._live)
             if idle_at <= start:
@@ -148,7 +148,7 @@ class SimulatedNetwork:
         self._live.append((self._count, start, timeless))
 
     def finish(self, number: int) -> int:
-        """When a collective is over, if nothing more is asked for before."""
+        """Picosecond at which a collective ends, if none is issued before."""
         if number not in self._finish:
             self._run()
         return self._finish[number]
@@ -174,7 +174,7 @@ class SimulatedNetwork:
 
 
 class SerialNetwork(SimulatedNetwork):
-    """Collectives one after the other: an NPU of ASTRA-sim communicates in one node of its trace at a time."""
+    """A network that runs collectives in sequence: an ASTRA-sim NPU communicates in one node of its trace at a time."""
 
     _free = 0
 
@@ -201,7 +201,7 @@ class _Iteration:
             self.found.backward += ps
 
     def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> set[int]:
-        """Ask for exchanges, wait for those that block; their numbers."""
+        """Issue exchanges and wait for those that block; returns their numbers."""
         numbers = set()
         for exchange in exchanges:
             dims = self.dims[exchange.scope]
@@ -215,7 +215,7 @@ class _Iteration:
         return numbers
 
     def wait(self, wanted: set[int] | None = None) -> None:
-        """Stand still until some collectives, by default all, are over."""
+        """Wait until some collectives, by default all, have ended."""
         for number, scope, start, dims in [item for item in self.open if wanted is None or item[0] in wanted]:
             end = self.wires.finish(number)
             self.found.pending.append(((start, end), dims))
@@ -250,7 +250,7 @@ class _Iteration:
 
 
 def _fused(exchanges: list[Exchange]) -> Iterator[Exchange]:
-    """One exchange for each kind and scope."""
+    """Fuse exchanges into one for each kind and scope."""
     sizes: dict[tuple[object, Scope], int] = {}
     for exchange in exchanges:
         key = exchange.collective, exchange.scope

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timeline says about the network (paper sections 3, 6.1)."""
+"""Metrics of the network from a timeline (paper sections 3, 6.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Interval = tuple[int, int]
 """``[start, end)`` in picoseconds."""
 
 WINDOW_PS = 100_000_000
-"""100 microseconds, figure 9."""
+"""Window of figure 9: 100 microseconds."""
 
 
 def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps: int) -> float:
@@ -26,13 +26,13 @@ def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps:
         pending_ps: time in which communication was pending.
 
     Raises:
-        OfframpError: bytes were sent in no time.
+        OfframpError: bytes were sent, but ``pending_ps`` is 0.
     """
     total = sum(sent_bytes(network, stages))
     if not total:
         return 0.0
     if pending_ps <= 0:
-        raise OfframpError("utilisation: bytes were sent in no time: expected at least a picosecond")
+        raise OfframpError("utilisation: bytes were sent in 0 ps: expected at least 1 ps")
     return total * 8e12 / (pending_ps * network.bandwidth_bps)
 
 
@@ -54,20 +54,20 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def busy(timeline: Timeline, dim: int) -> list[Interval]:
-    """When a dimension transfers."""
+    """Intervals in which a dimension transfers."""
     return union((op.start, op.end) for op in timeline.operations if op.dim == dim)
 
 
 def present(timeline: Timeline, dim: int) -> list[Interval]:
-    """When at least one chunk is in a dimension, waiting or in transfer (frontend activity, section 6.1)."""
+    """Intervals in which a dimension has a chunk, waiting or in transfer (frontend activity, section 6.1)."""
     return union((op.ready, op.done) for op in timeline.operations if op.dim == dim)
 
 
 def share_by_window(intervals: Sequence[Interval], end_ps: int, window_ps: int = WINDOW_PS) -> list[float]:
-    """The part of every window that the intervals cover; the last window ends at ``end_ps``.
+    """Share of every window that the intervals cover; the last window ends at ``end_ps``.
 
     Raises:
-        OfframpError: a window of no length.
+        OfframpError: an empty window.
     """
     if window_ps < 1:
         raise OfframpError(f"window of {window_ps} ps: expected at least 1")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paper's four workloads (section 5.2), built from their architectures.
 
-The text gives mini-batches, parallelism and FP16 gradients; it gives no layer tables, sequence lengths or peak rates.
-What is chosen here says so in each workload's facts. Computation is a roofline of an accelerator of the A100's class.
+The paper gives mini-batches, parallelism and FP16 gradients, but no layer tables, sequence lengths or peak rates.
+Each workload's facts state what is chosen here. Computation is a roofline of an accelerator of the A100's class.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Accelerator:
     memory_bps: float = 1555e9 * 8
 
     def time_ps(self, flops: float, moved: float) -> int:
-        """Picoseconds for operations that move bytes."""
+        """Picoseconds that operations take which move this many bytes."""
         return round(max(flops / self.flops, moved * 8 / self.memory_bps) * 1e12)
 
 
 A100 = Accelerator()
-"""312 TFLOPS dense FP16 and 1,555 GB/s."""
+"""An A100: 312 TFLOPS dense FP16 and 1,555 GB/s."""
 
 
 def _dense(name: str, npu: Accelerator, macs: float, weights: float, moved: float) -> Layer:
-    """A data-parallel layer: multiply-adds and activation values of a mini-batch, and how many weights."""
+    """A data-parallel layer, from multiply-adds and activation values of a mini-batch, and the number of weights."""
     time = npu.time_ps(2 * macs, _FP16 * (weights + moved))
     return Layer(name, time, time, time, weight=_gradient(weights))
 
@@ -105,7 +105,7 @@ def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload
 
 
 def dlrm(npu: Accelerator = A100, batch: int = 512) -> Workload:
-    """DLRM: MLPs data-parallel, embedding tables dealt out; all-to-alls pass in the shadow of the bottom MLP."""
+    """DLRM: data-parallel MLPs, distributed embedding tables; all-to-alls overlap with the bottom MLP."""
     tables, width = 64, 128
     bottom = (13, 4096, 4096, 2048, width)
     pairs = (tables + 1) * tables // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dimensions that change speed at run time, and plans that follow (beyond the paper)."""
+"""Dimensions that change speed at run time, and plans that adapt (beyond the paper)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of speed: from ``at_ps`` on each dimension runs at a factor of its nominal bandwidth."""
+    """A change of speed: from ``at_ps`` on, each dimension runs at a factor of its nominal bandwidth."""
 
     at_ps: int
     factors: tuple[float, ...]
@@ -38,7 +38,7 @@ class SpeedProfile:
         self._factors = [(1.0,) * dims, *(change.factors for change in changes)]
 
     def finish(self, dim: int, start: int, work_ps: int) -> int:
-        """When a transfer of nominal duration ``work_ps`` that starts at ``start`` ends."""
+        """End of a transfer of nominal duration ``work_ps`` that starts at ``start``."""
         at, left = bisect_right(self._times, start), float(work_ps)
         now = float(start)
         while at < len(self._times):
@@ -52,15 +52,15 @@ class SpeedProfile:
 
 
 def run_static(schedule: Schedule, profile: SpeedProfile, policy: Policy = Policy.SCF) -> Timeline:
-    """The schedule as it was planned, at the speeds that there are."""
+    """Run the schedule as planned, at the actual speeds."""
     return execute(schedule.stages(), len(schedule.network.dimensions), policy, finish=profile.finish)
 
 
 def run_adaptive(schedule: Schedule, profile: SpeedProfile, policy: Policy = Policy.SCF) -> Timeline:
-    """At every change Themis plans again what has not begun: whole chunks, and the gathering half of others.
+    """Let Themis replan at every change what has not begun: whole chunks, and the gathering half of others.
 
-    All NPUs learn of a change at the same moment; stages that have begun, and what follows them in the same half,
-    stay.
+    All NPUs learn of a change at the same moment; stages that have begun, and those after them in the same half, stay
+    as they are.
     """
     current, release = schedule, [0] * len(schedule.chunks)
     for change in profile.changes:
@@ -76,7 +76,7 @@ def _run(schedule: Schedule, release: Sequence[int], finish: Finish, policy: Pol
 
 
 def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Change) -> tuple[Schedule, list[int]]:
-    """The schedule with new orders for what has not begun when the speed changes."""
+    """The schedule with new orders for stages that have not begun when the speed changes."""
     network = schedule.network.at_speed(change.factors)
     begun: dict[int, list[Operation]] = {}
     for op in ran.operations:
@@ -101,7 +101,7 @@ def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Ch
 
 
 def _gathers(schedule: Schedule, chunk: int, index: int, done: int) -> bool:
-    """Whether a stage belongs to a gathering half that can still be planned again."""
+    """Whether a stage belongs to a gathering half that can still be replanned."""
     if schedule.collective is not Collective.ALL_REDUCE:
         return False
     reduces = len(schedule.chunks[chunk].reduce)

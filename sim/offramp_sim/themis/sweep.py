@@ -15,14 +15,14 @@ from offramp_base.progress import counted
 from offramp_sim.themis.metrics import utilisation
 
 SIZES_MB = (100, 250, 500, 750, 1000)
-"""Sizes from 100 MB to 1 GB; the paper's text gives the ends only. A megabyte is 10^6 bytes."""
+"""Sizes from 100 MB to 1 GB; the paper gives only the ends. A megabyte is 10^6 bytes."""
 
 METHODS = tuple(scheduler.value for scheduler in Scheduler)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One all-reduce: seconds and average utilisation of every scheduler, with the least time and the ideal."""
+    """One all-reduce: seconds and average utilisation of every scheduler, with the lower bound and the ideal."""
 
     network: str
     megabytes: int
@@ -35,7 +35,7 @@ class Point:
 def measure(
     network: Network, size: int, schedulers: Sequence[Scheduler] = tuple(Scheduler), chunks: int = CHUNKS
 ) -> Point:
-    """All schedulers on one all-reduce of ``size`` bytes."""
+    """Measure all schedulers on one all-reduce of ``size`` bytes."""
     demand = [Demand(Collective.ALL_REDUCE, size)]
     plans = {s.value: make_plan(network, demand, s, chunks) for s in schedulers}
     return Point(
@@ -51,7 +51,7 @@ def measure(
 def sweep(
     networks: Sequence[Network] = tuple(PAPER.values()), factor: float = 1.0, chunks: int = CHUNKS
 ) -> list[Point]:
-    """All topologies and sizes, ``factor`` times as large, one after the other."""
+    """Measure all topologies and sizes, which are ``factor`` times as large, one after the other."""
     cases = [(network, mb) for network in networks for mb in SIZES_MB]
     schedulers = tuple(Scheduler)
     return [

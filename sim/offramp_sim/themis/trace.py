@@ -2,8 +2,8 @@
 """An iteration from Chakra traces, node by node: computation and collectives in messages, as in ASTRA-sim.
 
 An NPU computes one node at a time and communicates in one node at a time, and its CPU works on one; a receive only
-waits. Of the nodes that have what they wait for, the one with the lowest id goes first. Computation takes what the
-trace says, or what a roofline makes of its operations.
+waits. Of the nodes that are ready, the one with the lowest id goes first. Computation takes the time in the trace, or
+the time that a roofline gives for its operations.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TracedIteration:
     """Picoseconds by NPU.
 
     Attributes:
-        ended: when its last node was over.
-        computed: of computation.
+        ended: end of its last node.
+        computed: time of computation.
     """
 
     ended: tuple[int, ...]
@@ -55,12 +55,12 @@ class TracedIteration:
 
     @property
     def total(self) -> int:
-        """The whole time."""
+        """Total time."""
         return max(self.ended)
 
     @property
     def compute(self) -> int:
-        """Computation of an NPU that ends last; the rest of the time it waits for communication."""
+        """Computation of the NPU that ends last; it spends the rest of the time waiting for communication."""
         return self.computed[self.ended.index(self.total)]
 
 
@@ -78,7 +78,7 @@ class _Npu:
 
 @dataclass(slots=True)
 class _Meeting:
-    """A collective as its ranks join it."""
+    """A collective that ranks are joining."""
 
     members: tuple[int, ...]
     dims: tuple[int, ...] | None
@@ -93,12 +93,12 @@ class _Transfer:
 
 
 def run_traces(place: Path, network: Network, system: System, scheduler: str, chunks: int) -> TracedIteration:
-    """One iteration of the traces in a folder, or of ``FOLDER/PREFIX``, a rank for each NPU.
+    """Run one iteration of the traces in a folder, or of ``FOLDER/PREFIX``, with a rank for each NPU.
 
     Args:
         place: of the traces.
         network: with the system's messages on it.
-        system: which says how computation takes its time.
+        system: gives the times of computation.
         scheduler: of the collectives of all NPUs, or of all along some dimensions (``involved_dim``).
         chunks: of a collective.
 
@@ -124,7 +124,7 @@ class _Run:
             self._match(traces, groups)
 
     def _match(self, traces: Sequence[Trace], groups: Groups) -> None:
-        """What belongs together on several ranks."""
+        """Match nodes that belong together on several ranks."""
         named = [{**groups_of(trace, len(traces)), **groups} for trace in traces]
         matcher = Matcher(named, cpu=False, ours="workers" in traces[0].attributes)
         used: dict[Key, list[int]] = {}
@@ -192,7 +192,7 @@ class _Run:
         heapq.heappush(self.events, (at, next(self.turn), rank, number))
 
     def _begin(self, rank: int, node: Node, now: int) -> bool:
-        """Whether a node takes time; else it is over already."""
+        """Begin a node; returns whether it takes time, else it has ended already."""
         engine, kind = _engine(node), node.kind
         recorded_ns = node.duration_us * 1000
         if engine is None and kind != schema.RECEIVE:
@@ -225,7 +225,7 @@ class _Run:
             self._end(at, member, number)
 
     def _ends(self, meeting: _Meeting, node: Node) -> list[int]:
-        """When a collective is over on each of its ranks."""
+        """Time at which a collective ends on each of its ranks."""
         a, members = node.attributes, meeting.members
         starts = [meeting.joined[member][0] for member in members]
         number = whole(a, "comm_type", -1)
@@ -277,7 +277,7 @@ def _npu(rank: int, trace: Trace) -> _Npu:
 
 
 def _engine(node: Node) -> _Engine | None:
-    """What a node has for itself; nothing where it only waits, or takes no time."""
+    """Engine that a node occupies; None if it only waits, or takes no time."""
     if node.kind in (schema.INVALID, schema.METADATA, schema.MEMORY_LOAD, schema.MEMORY_STORE):
         return None
     if node.attributes.get("is_cpu_op", False):
@@ -288,7 +288,7 @@ def _engine(node: Node) -> _Engine | None:
 
 
 def _dims(node: Node, count: int) -> tuple[int, ...] | None:
-    """The dimensions that a collective names, unless these are all."""
+    """The dimensions that a collective names; None if it uses all."""
     flags = node.attributes.get("involved_dim")
     if not isinstance(flags, list) or all(flags[:count]):
         return None

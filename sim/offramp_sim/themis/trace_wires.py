@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the communication of a trace takes, message by message, where NPUs join a collective one after the other."""
+"""Time of a trace's communication, message by message, where NPUs join a collective at different times."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from offramp_base.errors import OfframpError
 
 Times = npt.NDArray[np.int64]
 _Step = tuple[list[tuple[Times, Times]], int]
-"""Senders by a rank's place with the picoseconds of their messages, and what follows the last of these."""
+"""Senders by a rank's position with the picoseconds of their messages, and the time that follows the last of these."""
 
 
 class TraceWires:
     """A network whose dimensions carry messages (:meth:`offramp.themis.system_file.System.on`).
 
-    What all NPUs do together, or all along some dimensions, is planned by the scheduler. Any other group runs the
-    algorithm of the only dimension among its ranks, as in ASTRA-sim; on several dimensions it is a ring of them in the
-    order in which it names them, and each message of a ring waits for the one before.
+    The scheduler plans collectives of all NPUs, or of all along some dimensions. Any other group runs the algorithm
+    of the only dimension among its ranks, as in ASTRA-sim; on several dimensions, it is a ring of them in the order
+    in which it names them, and each message of a ring waits for the one before.
 
     Raises:
         OfframpError: a dimension has no messages.
@@ -62,7 +62,7 @@ class TraceWires:
         return () if dims is None else tuple(c for k, c in enumerate(places) if k not in dims)
 
     def together_ps(self, kind: Collective, size: int, dims: tuple[int, ...] | None) -> int:
-        """Picoseconds of a collective of all NPUs along some dimensions, by default all, that each bring so much."""
+        """Picoseconds of a collective of all NPUs along some dimensions, by default all, each with this many bytes."""
         key = kind, size, dims
         if key not in self._planned:
             count, chunk = self._pieces(kind, size)
@@ -74,9 +74,9 @@ class TraceWires:
         return self._planned[key]
 
     def _pieces(self, kind: Collective, size: int) -> tuple[int, int]:
-        """Chunks, and the bytes of each, as ASTRA-sim cuts: whole ones, one more of which has the rest.
+        """Number of chunks, and the bytes of each, as ASTRA-sim cuts them: equal ones, plus one with the rest.
 
-        What is not gathered has at least a byte for each NPU in a chunk.
+        Unless it is gathered, a chunk has at least one byte for each NPU.
         """
         chunk, npus = size // self.chunks, self.network.npus
         if size and kind is not Collective.ALL_GATHER and chunk < npus:
@@ -84,13 +84,13 @@ class TraceWires:
         return (-(-size // chunk), chunk) if chunk else (min(size, 1), size)
 
     def group_ps(self, kind: Collective, size: int, ring: Sequence[int], starts: Sequence[int]) -> list[int]:
-        """When each rank of a group is done.
+        """Picoseconds at which each rank of a group is done.
 
         Args:
             kind: which collective.
             size: bytes that a rank brings.
             ring: the ranks, each of which sends to the next if they are a ring.
-            starts: when each begins, in picoseconds.
+            starts: time at which each begins, in picoseconds.
         """
         first = next((m for m in self._messages if m is not None), None)
         if len(ring) == 1 or first is None:
@@ -109,7 +109,7 @@ class TraceWires:
         return [int(each) for each in now]
 
     def _steps(self, ring: Sequence[int], made: Messages, kind: Collective, chunk: int) -> Iterator[_Step]:
-        """For each step, what a rank waits for, by its place: whose messages, and how long these take."""
+        """For each step and position, the messages that a rank waits for: their senders, and the time they take."""
         places, name = np.arange(len(ring)), made.algorithm(kind)
         for distance, sent, added in made.steps(kind, chunk, len(ring)):
             if name == Algorithm.RING:
@@ -131,7 +131,7 @@ class TraceWires:
 
 
 def _through(steps: Sequence[_Step], starts: Times, endpoint_ps: int) -> Times:
-    """When each rank has the last message of a chunk."""
+    """Time at which each rank has the last message of a chunk."""
     now = starts + endpoint_ps
     for heard, after in steps:
         now = np.max([now, *(now[sender] + took for sender, took in heard)], axis=0) + after

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training workloads layer by layer: computation, and what each pass communicates (paper sections 5.2, 6.2)."""
+"""Training workloads layer by layer: computation and communication of each pass (paper sections 5.2, 6.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 
 
 class Scope(StrEnum):
-    """Who takes part in a layer's communication."""
+    """NPUs that take part in a layer's communication."""
 
     ALL = "all"
     MODEL = "model"
@@ -38,7 +38,7 @@ class Exchange:
         collective: which.
         size: bytes, as :class:`~offramp.themis.demand.Demand` counts them.
         scope: who takes part.
-        blocking: whether training waits for it at once; else where its result is needed.
+        blocking: whether training waits for it at once, rather than where its result is needed.
     """
 
     collective: Collective
@@ -54,10 +54,10 @@ class Layer:
     Attributes:
         name: for messages.
         forward_ps, input_ps, weight_ps: forward pass, gradients of inputs and of weights.
-        forward, input, weight: what these passes communicate.
-        recompute: the forward pass, with what it communicates, runs again in the backward pass.
-        awaits: the layer whose forward exchange must be over before this one begins (DLRM's top MLP).
-        await_input: the exchange of the inputs' gradients must be over before the next layer's backward pass begins.
+        forward, input, weight: communication of these passes.
+        recompute: whether the forward pass, with its communication, runs again in the backward pass.
+        awaits: the layer whose forward exchange must end before this one begins (DLRM's top MLP).
+        await_input: whether the exchange of input gradients must end before the next layer's backward pass begins.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Workload:
         name: of the workload.
         layers: from input to output.
         model_parallel: NPUs that share one copy of the model.
-        expert_parallel: of its copies, those that share one set of experts.
+        expert_parallel: copies that share one set of experts.
         pipeline: stages, each on as many NPUs; the layers are those of one.
-        fuse_gradients: gradients of all layers go in one collective at the end of the backward pass, as in the
-            paper; else each layer's as soon as it is there.
+        fuse_gradients: whether gradients of all layers go in one collective at the end of the backward pass, as in the
+            paper, rather than each layer's as soon as it is ready.
         facts: where the numbers come from.
     """
 
@@ -131,7 +131,7 @@ class Workload:
         """The network with dimensions divided where a group ends inside one.
 
         Raises:
-            OfframpError: a group that divides no dimension.
+            OfframpError: a group whose size divides no dimension.
         """
         for group in self._groups(network):
             network = network.divided(group)
@@ -141,7 +141,7 @@ class Workload:
         """The dimensions of a fitted network along which each scope communicates.
 
         Raises:
-            OfframpError: no number of first dimensions holds a copy of the model, its experts, or a stage.
+            OfframpError: a copy of the model, its experts, or a stage do not fill a number of first dimensions.
         """
         model, experts, stage = map(network.up_to, self._groups(network))
         everything = tuple(range(len(network.dimensions)))
@@ -177,5 +177,5 @@ class Workload:
 
     @property
     def gradient_bytes(self) -> int:
-        """What the weights' gradients put into collectives in one iteration."""
+        """Bytes of weight gradients in collectives in one iteration."""
         return sum(exchange.size for layer in self.layers for exchange in layer.weight)

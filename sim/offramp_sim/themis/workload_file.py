@@ -39,7 +39,7 @@ def load_workload(name: str, network: Network) -> Workload:
     """One of the paper's workloads by its name, or one from a file.
 
     Raises:
-        OfframpError: no such workload, or a fault in the file, with the layer and field that is wrong.
+        OfframpError: no such workload, or a fault in the file; names the layer and field.
     """
     path = Path(name)
     if name in MODELS or not (path.suffix or path.exists()):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("dense", "biased", "topology", "shuffled", "blocks")
 _CLUSTER: Final = 128
-"""Vertices of a community of the measured graphs: its size does not grow with the sequence."""
+"""Vertices in a community of the measured graphs, whatever the length of the sequence."""
 _WARM: Final = 64
 _INSIDE: Final = 0.9
 """Share of edges inside a community."""
@@ -39,7 +39,7 @@ class Case:
         tokens, degree: of the graph, self-loops apart.
         heads, width: of the attention; ``width`` of all heads together.
         block: side of the blocks.
-        repeat: the fastest of this many counts.
+        repeat: number of measurements, of which the fastest counts.
     """
 
     kind: str
@@ -57,9 +57,9 @@ class Cost:
     """What was measured.
 
     Attributes:
-        forward_s, backward_s: seconds of the processor.
+        forward_s, backward_s: seconds of processor time.
         peak_bytes: memory beyond that of queries, keys, values and the pattern.
-        pairs: attended.
+        pairs: attended pairs.
     """
 
     forward_s: float
@@ -69,18 +69,18 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Forward and backward."""
+        """Processor seconds, forward and backward."""
         return self.forward_s + self.backward_s
 
 
 def measure(case: Case, threads: int = 1) -> Cost:
-    """Run the case in a fresh process, so that memory is its own."""
+    """Run the case in a fresh process, so that its memory is measured alone."""
     context = fork_server(["torch", __name__])
     return next(cost for _, cost in each_in_process(partial(_run, threads=threads), [case], 1, context))
 
 
 def slope(sizes: npt.ArrayLike, values: npt.ArrayLike) -> float:
-    """Exponent of a power law: the least-squares line through the logarithms."""
+    """Exponent of a power law: slope of the least-squares line through the logarithms."""
     return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(values, float)), 1)[0])
 
 
@@ -121,7 +121,7 @@ def _run(case: Case, threads: int) -> Cost:
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
-    """Largest memory of this process during ``work``, beyond what it had before."""
+    """Peak memory of this process during ``work``, beyond what it had before, in bytes."""
     Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak starts from here
     before = _memory("VmRSS")
     work()
@@ -129,7 +129,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
 
 
 def make_pattern(case: Case) -> Pattern:
-    """The pairs of a case."""
+    """The pattern of attended pairs of a case."""
     from offramp.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
 
     tokens, rng = case.tokens, np.random.default_rng(case.seed)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the transports are: frames over one link, and SwitchGNN's exchange through the embedded switch."""
+"""Speed of the transports: frames over one link, and SwitchGNN's exchange through the embedded switch."""

@@ -32,7 +32,7 @@ _START_S: Final = 60.0
 class ExchangeRate:
     """What was measured: ``exchanges`` of all workers in ``seconds``, with ``frames`` on all links, both ways.
 
-    ``lost`` frames are those that the workers' ends of the links know of; ``median_s`` is the time of one exchange.
+    ``lost`` frames are those that the workers' ends of the links noticed; ``median_s`` is the time of one exchange.
     """
 
     transport: str
@@ -49,7 +49,7 @@ class ExchangeRate:
 
 
 def measure_exchange(transport: str, seconds: float, *, vertices: int = 800, seed: int = 0) -> ExchangeRate:
-    """Exchange 64 features of a random graph's boundary vertices again and again; the sums are compared.
+    """Exchange 64 features of a random graph's boundary vertices repeatedly, and check the sums.
 
     Raises:
         OfframpError: no right to make interfaces, or a wrong sum.
@@ -96,7 +96,7 @@ def _worker(
     features: npt.NDArray[np.int32],
     expected: npt.NDArray[np.int64],
 ) -> None:
-    """One worker: seconds of each step, then frames on its link and frames lost there; or what went wrong."""
+    """Run one worker: it sends the seconds of each step, then frames on its link and frames lost there; or an error."""
     from offramp.switchgnn.worker import Worker
     from offramp_base.transport import open_io
 

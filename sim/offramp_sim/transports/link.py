@@ -24,16 +24,16 @@ from offramp_sim.transports.report import ACKNOWLEDGED, frames, reported
 
 BURST: Final = ACKNOWLEDGED
 WINDOW: Final = 8 * ACKNOWLEDGED
-"""Frames on the way at most, so that a slow reader makes the link slow instead of losing frames."""
+"""Most frames in flight, so that a slow reader slows the link down instead of losing frames."""
 MTU: Final = 1600
-"""Room for a datagram that carries a frame of 1,500 bytes."""
+"""MTU with room for a datagram that carries a frame of 1,500 bytes."""
 _TIMEOUT_S: Final = 5.0
 _HOST, _FAR = "192.0.2.1", "192.0.2.2"  # for documentation, RFC 5737: nobody's
 
 
 @dataclass(frozen=True, slots=True)
 class LinkRate:
-    """What was measured: ``frames`` of ``size`` bytes crossed in ``seconds``; ``lost`` were sent and did not."""
+    """What was measured: ``frames`` of ``size`` bytes crossed in ``seconds``; ``lost`` were sent and did not arrive."""
 
     transport: str
     size: int
@@ -43,12 +43,12 @@ class LinkRate:
 
     @property
     def frames_per_s(self) -> float:
-        """Frames that crossed."""
+        """Frames per second that crossed the link."""
         return self.frames / self.seconds
 
     @property
     def gbit_per_s(self) -> float:
-        """Bits of these frames."""
+        """Gigabits per second of these frames."""
         return 8e-9 * self.size * self.frames_per_s
 
 
@@ -83,7 +83,7 @@ def _measure(transport: str, launcher: list[str], link: str, size: int, seconds:
 
 @contextmanager
 def _far_end(launcher: list[str], *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The far end as a process that listens, and the name of its link."""
+    """Start the far end; yields the process, which listens, and the name of its link."""
     command = [*launcher, sys.executable, "-m", sink.__name__, *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -132,7 +132,7 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
 
 
 def _drain(io: FrameIO, sent: int) -> None:
-    """Wait until all frames have arrived, or nothing more does."""
+    """Wait until all frames have arrived, or no more arrive."""
     arrived = 0
     while arrived < sent and len(batch := io.receive(_TIMEOUT_S)):
         arrived = reported(batch, arrived)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame by which the far end of a measured link says how many have come."""
+"""The frame by which the far end of a measured link reports how many frames have arrived."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BYTES = 60
 
 
 def report(received: int) -> PacketBatch:
-    """One frame that says how many frames have come so far."""
+    """A frame that reports how many frames have arrived so far."""
     return PacketBatch.of([(0, (_HEAD + received.to_bytes(8, "big")).ljust(_BYTES, b"\0"))])
 
 
 def reported(batch: PacketBatch, before: int) -> int:
-    """The highest count in ``batch``, or ``before``."""
+    """The highest reported count in ``batch``, or ``before``."""
     if not len(batch):
         return before
     at = len(_HEAD)

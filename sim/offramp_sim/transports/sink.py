@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The far end of a measured link, a process of its own: counts frames as a switch port does and says how many came.
+"""The far end of a measured link, a process of its own: counts frames as a switch port does, and reports the count.
 
 Run as ``python -m offramp_sim.transports.sink LINK [ADDRESS/LENGTH]``; the address is given to the interface
 ``port1`` first. Writes one line of JSON when it listens, with the link's name, and one with its counts when standard
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _count(port: Port) -> None:
-    """Report at intervals of received frames, and when no more come, until standard input ends."""
+    """Report at intervals of received frames, and when no more arrive, until standard input ends."""
     received = reported = 0
     while True:
         poll = select.poll()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stage's device: the pipeline's operation and a module of the language model, one beside the other at worst."""
+"""A stage's device: it runs an operation of the pipeline and a module of the language model, at worst side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Work:
-    """Seconds of a device that are left; ``done`` is called at the end."""
+    """Remaining seconds of work on a device; ``done`` is called at the end."""
 
     name: str
     left: float
@@ -20,7 +20,7 @@ class Work:
 
 @dataclass(slots=True)
 class Device:
-    """Both progress half as fast while both are there.
+    """A device on which both run at half speed while both are there.
 
     Attributes:
         pipeline, model: what runs, if anything.
@@ -30,7 +30,7 @@ class Device:
     model: Work | None = None
 
     def works(self) -> list[Work]:
-        """What runs now, at its rate."""
+        """Work that runs now, with its rate."""
         both = [work for work in (self.pipeline, self.model) if work is not None]
         for work in both:
             work.rate = 1 / len(both)

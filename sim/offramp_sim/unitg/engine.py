@@ -19,7 +19,7 @@ _NOTHING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a stage did: ``forward 1``, ``backward 2``, ``language model``, or got: ``gradients``."""
+    """Activity of a stage: ``forward 1``, ``backward 2``, ``language model``, or ``gradients`` that it receives."""
 
     stage: int
     name: str
@@ -29,10 +29,10 @@ class Bar:
 
 @dataclass(slots=True)
 class PipelineResult:
-    """What a policy gives.
+    """Result of a policy.
 
     Attributes:
-        makespan_s: until both models are done; pipeline_s, model_s: until each is.
+        makespan_s: time until both models are done; pipeline_s, model_s: time until each is done.
         iteration_s: of each iteration of the pipeline.
         steps_inside: steps of the language model that ended before the pipeline did.
         transfer_s: of each activation and gradient between stages, from start to arrival.
@@ -49,7 +49,7 @@ class PipelineResult:
 
 
 def simulate(scenario: Scenario, policy: str) -> PipelineResult:
-    """Run it under one of :data:`~offramp_sim.unitg.scenario.POLICIES`."""
+    """Simulate a scenario under one of :data:`~offramp_sim.unitg.scenario.POLICIES`."""
     return _Run(scenario, policy).run()
 
 
@@ -163,7 +163,7 @@ class _Run:
             self._average(stage)
 
     def _average(self, stage: int) -> None:
-        """Direct reduce-scatter and all-gather: a part to each rank, its sum back to all."""
+        """Average gradients by direct reduce-scatter and all-gather: a part to each rank, its sum back to all."""
         for rank in self._ranks:
             self._gradients(stage, rank, partial(self._part_arrived, rank))
 

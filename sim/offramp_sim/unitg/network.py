@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers between the stages' network cards as fluids, and the switch's gate."""
+"""Transfers between the stages' network cards as fluid flows, and the switch's gate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Transfer:
-    """Bytes on their way; ``done`` is called when the last has arrived."""
+    """Bytes in flight; ``done`` is called when the last has arrived."""
 
     source: int
     target: int
@@ -31,8 +31,8 @@ class Transfer:
 class Network:
     """A card for each stage, full duplex, behind a switch that is never the bottleneck.
 
-    Transfers of one kind between two stages go one after the other. Without the gate all share max-min; with it urgent
-    ones go first, and others reach a stage only while its gate is open.
+    Transfers of one kind between two stages go one after the other. Without the gate, all share max-min fairly; with
+    it, urgent ones go first, and others reach a stage only while its gate is open.
 
     Attributes:
         closed: stages whose gate is closed, with the gate.
@@ -44,14 +44,14 @@ class Network:
     _queues: dict[tuple[int, int, bool], list[Transfer]] = field(default_factory=dict)
 
     def send(self, transfer: Transfer) -> None:
-        """Put it on the line; what takes no time arrives at once."""
+        """Send a transfer; one that takes no time arrives at once."""
         if self.scenario.link_bps is None or transfer.left <= 0:
             transfer.done()
             return
         self._queues.setdefault((transfer.source, transfer.target, transfer.urgent), []).append(transfer)
 
     def active(self) -> list[Transfer]:
-        """What moves or waits at the head of its queue."""
+        """Transfers that move, or wait at the head of their queues."""
         return [queue[0] for queue in self._queues.values() if queue]
 
     def allocate(self) -> None:
@@ -75,6 +75,6 @@ class Network:
                     room[port] = max(0.0, room[port] - rate)
 
     def finish(self, transfer: Transfer) -> None:
-        """Its last byte has arrived."""
+        """End a transfer, whose last byte has arrived."""
         self._queues[transfer.source, transfer.target, transfer.urgent].remove(transfer)
         transfer.done()

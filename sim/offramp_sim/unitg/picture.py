@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over time: a row for each stage's device, and one for what reaches it of the language model's gradients."""
+"""A run over time: a row for each stage's device, and one for the language model's gradients that reach it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LABELS = ("forward", "backward", "language model", "gradients")
 
 
 def panel(title: str, stages: int, bars: Iterable[Bar], unit: str = "seconds", gap: float = 1e-9) -> Gantt:
-    """Bars as a panel; rows of gradients where there are any. Modules not farther apart than ``gap`` are one bar."""
+    """Bars as a panel, with rows of gradients if there are any. Modules at most ``gap`` apart are one bar."""
     shown = list(bars)
     rows = [f"stage {stage + 1}" for stage in range(stages)]
     with_links = any(bar.name == "gradients" for bar in shown)

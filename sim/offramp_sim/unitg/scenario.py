@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is simulated: the pipeline, the language model and the links (specification, sections 3.6 and 3.10)."""
+"""A scenario to simulate: pipeline, language model and links (specification, sections 3.6 and 3.10)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from offramp_base.settings.units import BITS_PER_SECOND, BYTES
 
 SEQUENTIAL, COLOCATED, INTERLEAVED, GATED = "sequential", "colocated", "interleaved", "interleaved+gate"
 POLICIES: Final = (SEQUENTIAL, COLOCATED, INTERLEAVED, GATED)
-"""The language model before the pipeline; beside it; in its bubbles; in its bubbles, with a switch that serves the
-pipeline's packets first and holds what goes to a stage that computes."""
+"""The language model runs before the pipeline; beside it; in its bubbles; in its bubbles, with a switch that serves the
+pipeline's packets first and holds back packets to a stage that computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Scenario:
 
     @property
     def transfer_s(self) -> float:
-        """What an activation takes on a free link."""
+        """Seconds that an activation takes on a free link."""
         return 8 * self.activation_bytes / self.link_bps if self.link_bps else 0.0
 
     def place(self, stage: int) -> Place:
@@ -73,7 +73,7 @@ class Scenario:
         return timetable([self.forward_s] * p, [self.backward_s] * p, self.microbatches, self.transfer_s)
 
     def predicted_s(self) -> float:
-        """The specification's makespan: the pipeline's, and what of the language model does not fit its bubbles."""
+        """The specification's makespan: the pipeline's, plus language-model work that does not fit its bubbles."""
         table = self.undisturbed()
         idle = min(table.makespan - table.busy(stage) for stage in range(self.stages))
         return self.iterations * table.makespan + max(0.0, self.lm_steps * self.lm_step_s - self.iterations * idle)

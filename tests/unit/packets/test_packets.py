@@ -192,7 +192,7 @@ def test_background_has_the_load_that_it_is_asked_for():
         (lambda: Links(rate_bps=7 * 10**9), "rate_bps 7000000000: expected a divisor of 8 Tbit/s"),
         (lambda: Links(loss=1.0), r"loss 1\.0: expected 0 to below 1"),
         (lambda: star(0, Links()), "hosts 0: expected at least 1"),
-        (lambda: leaf_spine(2, 0, 2, Links()), "leaf-spine 2x0, 2 hosts a leaf: expected at least 1 of each"),
+        (lambda: leaf_spine(2, 0, 2, Links()), "leaf-spine 2x0, 2 hosts per leaf: expected at least 1 of each"),
         (lambda: flows([(1, 1, 5, 0)]), "flows: expected two different hosts"),
         (lambda: background(4, 1.5, 1, 1, 0), r"load 1\.5: expected 0 to below 1"),
         (lambda: simulate(star(2, Links()), flows=flows([(0, 5, 1, 0)])), "flows: expected hosts from 0 to 1"),

@@ -147,7 +147,7 @@ def test_collectives_alone_and_inference():
         ("HYBRID_TRANSFORMER ep: 4 ep: 4", ROW, "line 1: ep for a second time"),
         ("HYBRID_TRANSFORMER ep: 0", ROW, "line 1: ep: expected one number of at least 1"),
         ("HYBRID_TRANSFORMER ep: 4 4", ROW, "line 1: ep: expected one number of at least 1"),
-        ("HYBRID_TRANSFORMER checkpoints: 2 1", ROW, "line 1: checkpoints: expected how many, and as many layers"),
+        ("HYBRID_TRANSFORMER checkpoints: 2 1", ROW, "line 1: checkpoints: expected a count, and that many layers"),
         ("HYBRID_TRANSFORMER checkpoints: 1 1", ROW, "line 1: checkpoints: 1: there are 1 layers"),
         ("HYBRID_TRANSFORMER checkpoint_initiates: 1 0", ROW, "layer 0 has no checkpoint before it"),
         ("DATA", ROW.replace("16384", "1e9"), "line 3: layer conv: 1e9: expected bytes"),

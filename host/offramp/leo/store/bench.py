@@ -36,8 +36,8 @@ PEERS: Final = ("redis-server", "memcached")
 class BenchSettings:
     """Workloads of the benchmark and how often each is measured."""
 
-    workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeat", choices=MIXES, group="Load")] = ("B",)
-    depth: Annotated[tuple[int, ...], Field("Outstanding requests; repeat", least=1, most=65536)] = (1, 16, 64, 256)
+    workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeatable", choices=MIXES, group="Load")] = ("B",)
+    depth: Annotated[tuple[int, ...], Field("Outstanding requests; repeatable", least=1, most=65536)] = (1, 16, 64, 256)
     clients: Annotated[int, Field("Connections; the depth is shared among them", least=1, most=1000)] = 1
     records: Annotated[int, Field("Keys", least=1000, most=50_000_000)] = 100_000
     value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
@@ -49,7 +49,7 @@ class BenchSettings:
     busy: Annotated[int, Field("Busy processes that run beside it", least=0, most=64)] = 0
     peers: Annotated[bool, Field("Also measure the machine's redis and memcached")] = False
     redis_benchmark: Annotated[bool, Field("Also measure with redis-benchmark: 50 clients, SET and GET")] = False
-    seed: Annotated[int, Field("Seed of everything random", least=0)] = 1
+    seed: Annotated[int, Field("Random seed", least=0)] = 1
 
     def __post_init__(self) -> None:
         check(self)

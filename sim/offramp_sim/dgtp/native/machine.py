@@ -168,7 +168,7 @@ class FastCluster:
         self._memory[Context.missing][:] = self._missing
         run = _functions()[0 if policy == "oes" else 1]
         if run(self._memory.address) != at.DONE_ALL:
-            raise OfframpError("simulation: nothing moves and work is unfinished: the task graph stands still")
+            raise OfframpError("simulation: nothing runs but work is unfinished: the task graph is stuck")
         return float(self._memory[Context.now][0])
 
     def times(self, machine: IntArray, policy: str = "oes") -> Times:

@@ -51,7 +51,7 @@ class Fabric:
         if self.routing not in ROUTINGS:
             raise OfframpError(f"routing {self.routing}: expected {' or '.join(ROUTINGS)}")
         if self.leaf < 1 or not self.bytes_per_s > 0:
-            raise OfframpError("fabric: expected a positive rate and at least one NIC a leaf")
+            raise OfframpError("fabric: expected a positive rate and at least one NIC per leaf")
 
     @classmethod
     def of(cls, placement: Placement, nic_gbps: float, routing: str = "spray", leaf: int = 16, seed: int = 0) -> Fabric:

@@ -78,7 +78,7 @@ def simulate(
     while True:
         state = run(kept.address, _SLICE)
         if state == 2:
-            raise OfframpError("the DAG cannot go on: a cycle, or a flow without capacity")
+            raise OfframpError("the DAG cannot proceed: a cycle, or a flow without capacity")
         if progress is not None:
             progress(context.done / max(1, context.tasks))
         if state == 1:

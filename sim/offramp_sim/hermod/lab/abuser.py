@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that floods the ranks at a DSCP of the job: from addresses of the ranks, in bursts and many flows."""
+"""A process that floods the ranks at a DSCP of the job, from addresses of the ranks, in bursts and many flows."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _STARTS_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Files by which an experiment says that the coflows begin, and that they have ended."""
+    """Files by which an experiment signals the start and the end of the coflows."""
 
     begun: Path
     ended: Path
 
 
 class Abuser:
-    """A process that abuses the network while it is entered; a context manager.
+    """A process that abuses the network while its block runs; a context manager.
 
     Args:
         scenario: ranks and rate.
         abuse: what it does.
-        signals: when.
+        signals: when it starts and ends.
     """
 
     def __init__(self, scenario: Scenario, abuse: Abuse, signals: Signals) -> None:
@@ -63,7 +63,7 @@ class Abuser:
             self._process.join()
 
     def start(self, thread: int | None) -> int:
-        """Start the process; the thread whose namespace it is in.
+        """Start the process; returns the thread whose namespace it is in.
 
         Args:
             thread: whose namespace it shares; None: one of its own.
@@ -86,7 +86,7 @@ class Abuser:
         """Frames that it sent, once the end has been signalled.
 
         Raises:
-            OfframpError: it failed meanwhile.
+            OfframpError: the process failed meanwhile.
         """
         return self._heard()
 
@@ -102,7 +102,7 @@ class Abuser:
 
 
 def frames(scenario: Scenario, abuse: Abuse, target: int) -> list[bytes]:
-    """A frame of each flow to a rank; their sources are the other ranks' addresses."""
+    """One frame of each flow to a rank; their sources are the other ranks' addresses."""
     others = [rank for rank in range(scenario.ranks) if rank != target]
     return [_frame(others[flow % len(others)], target, 1024 + flow, abuse.dscp) for flow in range(abuse.flows)]
 
@@ -134,7 +134,7 @@ def _run(scenario: Scenario, abuse: Abuse, signals: Signals, thread: int | None,
 
 
 def _flood(scenario: Scenario, abuse: Abuse, signals: Signals) -> int:
-    """Frames sent until the coflows have ended, or the time is over."""
+    """Send frames until the coflows have ended or the time is over; returns their number."""
     flows = [frames(scenario, abuse, target) for target in range(scenario.ranks) if target not in abuse.spared]
     gap = abuse.burst * len(flows[0][0]) * 8 / (scenario.rate_bps * abuse.load)
     while not signals.begun.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of the ranks, in a network that nothing else is in."""
+"""Addresses of the ranks, in a network of their own."""
 
 from __future__ import annotations
 

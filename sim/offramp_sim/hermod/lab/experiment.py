@@ -21,7 +21,7 @@ from offramp_sim.hermod.lab.scenario import KINDS, Abuse, Scenario
 from offramp_sim.hermod.lab.switch import LabSwitch
 
 _TIMES: Final = 3
-"""Duration of the abuse of a job's DSCPs, in times of the job alone."""
+"""Duration of the abuse of a job's DSCPs, as a multiple of the duration of the job alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class LabResult:
         sent: packets and bytes by port and queue, as the P4 program counts them.
         queues: rows of the traffic manager's own counts.
         host_bytes: by DSCP, as the endpoints of all ranks count what they hand to the kernel.
-        abused: frames that somebody else sent meanwhile.
-        demoted: of them and of the job's, as best effort: they came in by others' ports, or were more than allowed.
+        abused: frames that the abuser sent.
+        demoted: frames of both that became best effort: they arrived at others' ports, or exceeded a limit.
     """
 
     scenario: Scenario
@@ -92,10 +92,10 @@ class LabResult:
 
 
 def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
-    """Abuses of a job that has been measured alone, each without protection and with it.
+    """Kinds of abuse of a job that has been measured alone, each without protection and with it.
 
-    He sends at the highest DSCP and at control's from a port of his own, and at control's from one of the job's. There
-    the highest DSCP is the job's own to use: what a host sends is not policed unless the plan says how much.
+    The abuser sends at the highest DSCP and at control's from its own port, and at control's from a port of the job.
+    From there, the job may use the highest DSCP itself: a host is not policed unless the plan sets a limit.
     """
     made = partial(Abuse, lasts_s=_TIMES * alone.end, lowest_percent=lowest_percent)
     kinds = ((CODES - 1, False), (max(CONTROL), False), (max(CONTROL), True))
@@ -103,7 +103,7 @@ def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
 
 
 def measure(scenario: Scenario) -> LabResult:
-    """Run a scenario in namespaces on this machine.
+    """Run a scenario in network namespaces on this machine.
 
     Raises:
         OfframpError: no right to make namespaces, no PyTorch, something failed, or bytes arrived wrong.
@@ -137,7 +137,7 @@ def measure(scenario: Scenario) -> LabResult:
         sent, queues, demoted = switch.counters(), switch.queues(), switch.demoted()
     wrong = [fault for rank in ranks for fault in rank.wrong]
     if wrong:
-        raise OfframpError(f"coflows arrived with other contents: {', '.join(wrong)}")
+        raise OfframpError(f"coflows arrived with wrong contents: {', '.join(wrong)}")
     dscp = {kind: marks.mark(scenario.factors(kind)).dscp for kind in KINDS}
     plan = marks.plan
     host_bytes: dict[int, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces of threads: made by the thread, gone with its process; nothing to clean up."""
+"""Network namespaces of threads: made by the thread and gone with its process, so that nothing needs cleaning up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def require() -> None:
 
 
 def enter_new() -> None:
-    """Put the calling thread, and the threads that it starts from now on, into a namespace of their own.
+    """Put the calling thread, and threads that it starts from now on, into a new namespace.
 
     Raises:
         OfframpError: the kernel refuses.
@@ -44,7 +44,7 @@ def enter_new() -> None:
 
 
 def enter_of(thread: int) -> None:
-    """Put the calling thread into the namespace of another, which may be of another process.
+    """Put the calling thread into the namespace of another thread, which may belong to another process.
 
     Raises:
         OfframpError: the thread is gone, or the kernel refuses.
@@ -70,7 +70,7 @@ def ip(*words: str) -> None:
 
 
 def veth(name: str, peer: str, thread: int) -> None:
-    """An interface here whose other end is in the namespace of another thread.
+    """Make a veth interface here whose other end is in the namespace of another thread.
 
     Raises:
         OfframpError: the names are taken, or the thread is gone.
@@ -80,7 +80,7 @@ def veth(name: str, peer: str, thread: int) -> None:
 
 
 def bring_up(name: str, mac: int, address: str) -> None:
-    """Give an interface, once it has appeared, its addresses, and have it send frames as a line carries them.
+    """Give an interface, once it has appeared, its addresses, and make it send frames as a wire would carry them.
 
     Raises:
         OfframpError: it does not appear in time.

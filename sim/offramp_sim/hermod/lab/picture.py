@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When each coflow was on its way, with priorities and without."""
+"""Each coflow over time, with priorities and without."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one rank does: its namespace, its endpoint, the coflows, and when each of them ended here."""
+"""One rank: its namespace, its endpoint, its coflows, and the time at which each of them ended here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def priorities(scenario: Scenario) -> Priorities:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a rank is told: what to run, and the files that say that the switch works and that the coflows begin."""
+    """Instructions for a rank: what to run, and the files that signal a working switch and the start of the coflows."""
 
     scenario: Scenario
     ready: str
@@ -49,11 +49,11 @@ class Place:
 @sendable
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one rank saw.
+    """Observations of one rank.
 
     Attributes:
         spans: begin and end of each coflow, in seconds.
-        wrong: what arrived otherwise than it was sent.
+        wrong: coflows whose contents arrived changed.
         sent: bytes by DSCP.
     """
 
@@ -63,7 +63,7 @@ class Observation:
 
 
 def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list[Observation] | None:
-    """Run the scenario; on rank 0 what each rank saw."""
+    """Run the scenario; returns each rank's observation on rank 0."""
     import torch
 
     from offramp.hermod.endhost.group import endpoint_of
@@ -150,14 +150,14 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario, begins: Path) -> 
 
 
 def _begin(rank: int, begins: Path) -> float:
-    """Now, when rank 0 also says so."""
+    """Present time in seconds; rank 0 also signals that the coflows begin."""
     if rank == 0:
         begins.touch()
     return time.monotonic()
 
 
 def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:
-    """What a rank sends each expert: popular ones hear more, the busiest port a quarter of a unit."""
+    """Bytes that a rank sends to each expert: popular ones get more, the busiest port a quarter of a unit."""
     import torch
 
     draw = torch.Generator().manual_seed(scenario.seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coflows of one moment in training: gradients on their way when activations and tokens come."""
+"""Coflows of one moment in training: activations and tokens that start while gradients are in flight."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ KINDS: Final = ("EP", "PP", "DP-0", "DP-1")
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """A sender that pretends to be the job.
+    """A sender that pretends to belong to the job.
 
     Attributes:
-        dscp: of his frames.
+        dscp: of its frames.
         lasts_s: how long, unless the coflows end before.
-        member: whether he is behind the port of rank 0, one of the job's, and not behind one of his own.
+        member: whether it is behind the port of rank 0, one of the job's, rather than behind a port of its own.
         guarded: whether the switch knows the job's ports, polices control traffic and keeps the lowest queue's share.
-        load: bits that he sends to each rank, in units of a port's rate.
-        burst: frames to each rank that he sends at once.
-        flows: UDP ports and sources that he pretends, for each rank.
-        lowest_percent: of a port, what everybody but the job keeps where it is guarded.
+        load: bit rate to each rank, as a multiple of a port's rate.
+        burst: frames to each rank that it sends at once.
+        flows: UDP ports and sources that it pretends, for each rank.
+        lowest_percent: percent of a guarded port that is reserved for traffic outside the job.
     """
 
     dscp: int
@@ -45,26 +45,26 @@ class Abuse:
 
     @property
     def title(self) -> str:
-        """What a run with it is called."""
+        """Title of a run with it."""
         where = "a port of the job" if self.member else "another port"
         return f"DSCP {self.dscp} from {where}, {'protected' if self.guarded else 'unprotected'}"
 
     @property
     def spared(self) -> tuple[int, ...]:
-        """Ranks that he does not send to: nothing goes back to the port that it came in by."""
+        """Ranks that it does not send to: a switch never sends a frame back to its ingress port."""
         return (0,) if self.member else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Four coflows among some ranks, each started while those before it are on their way.
+    """Four coflows among some ranks, each started while those before it are in flight.
 
     Two buckets of gradients (DP, all ranks) come first, then activations from each rank of the lower half to one of
     the upper half (PP), then an uneven all-to-all (EP).
 
-    The tokens keep a port busy a quarter of ``busy_s``, each bucket two fifths. With ``priorities`` hosts and switch
-    keep to them; else it is first come, first served, in one queue. ``apart`` leaves the lowest queue to others, one of
-    whom may be ``abuse``.
+    The tokens keep a port busy a quarter of ``busy_s``, each bucket two fifths. With ``priorities``, hosts and switch
+    obey them; else one queue serves first come, first served. ``apart`` leaves the lowest queue to others, one of
+    which may be ``abuse``.
     """
 
     ranks: Annotated[
@@ -85,7 +85,7 @@ class Scenario:
     congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
     apart: bool = False
     abuse: Abuse | None = None
-    seed: Annotated[int, Field("Seed of everything random: the sizes of the all-to-all", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the sizes of the all-to-all", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -94,12 +94,12 @@ class Scenario:
 
     @property
     def unit(self) -> int:
-        """Bytes that a port carries in ``busy_s``, headers aside."""
+        """Bytes that a port carries in ``busy_s``, without headers."""
         return int(self.rate_bps * self.busy_s / 8 * 0.93)
 
     @property
     def title(self) -> str:
-        """What a run is called."""
+        """Title of a run."""
         if self.abuse is not None:
             return self.abuse.title
         if self.apart:
@@ -107,7 +107,7 @@ class Scenario:
         return "by priority" if self.priorities else "one queue"
 
     def factors(self, kind: str) -> Factors:
-        """What the priorities are made of; the gradients are those of the last microbatch."""
+        """Factors of the priorities; the gradients are those of the last microbatch."""
         return {
             "EP": Factors(1, CType.EP, 4),
             "PP": Factors(2, CType.PP, 4),
@@ -116,5 +116,5 @@ class Scenario:
         }[kind]
 
     def start_s(self, kind: str) -> float:
-        """When a coflow starts; the gradients of the last layers come first."""
+        """Seconds at which a coflow starts; the gradients of the last layers come first."""
         return {"DP-1": 0.0, "DP-0": 0.1, "PP": 0.2, "EP": 0.3}[kind] * self.busy_s

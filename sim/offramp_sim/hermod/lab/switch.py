@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of an experiment: a thread in a namespace of its own, with the plan written over P4Runtime."""
+"""The switch of an experiment: a thread in its own namespace, with the plan written over P4Runtime."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PORTS: Final = logging.getLogger("offramp_p4.ports.interface")
 
 
 def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
-    """The queues of the job's plan as they are deployed, or one queue for all; where each rank is."""
+    """The queues of the job's plan as deployed, or one queue for all; and the ports of the ranks."""
     hosts, ports = {mac(rank): rank for rank in range(scenario.ranks)}, range(ports_of(scenario))
     plan, codec = priorities.plan, priorities.codec
     if plan is None or codec is None:
@@ -60,7 +60,7 @@ class LabSwitch:
 
     Args:
         scenario: gives rates and queues.
-        priorities: what the plan is made of.
+        priorities: priorities of the plan.
         folder: for the socket of its P4Runtime server.
     """
 
@@ -91,7 +91,7 @@ class LabSwitch:
         _PORTS.setLevel(logging.NOTSET)
 
     def connect(self, rank: int, thread: int) -> bool:
-        """A rank's namespace is that of a thread; with the last one the switch starts, and works on return.
+        """Connect a rank, whose namespace is that of a thread; the last one starts the switch, which works on return.
 
         Raises:
             OfframpError: the switch does not start.
@@ -108,7 +108,7 @@ class LabSwitch:
         return True
 
     def counters(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Packets and bytes that have left, by port and queue, as the program counts them, when nothing more leaves."""
+        """Packets and bytes that have left, by port and queue, as the program counts them, once nothing more leaves."""
         assert self._control is not None
         ports = range(self._ports)
         last, found = None, self._control.sent(ports)
@@ -124,7 +124,7 @@ class LabSwitch:
         return sum(packets for packets, _ in [*self._control.strangers().values(), *policed])
 
     def queues(self) -> list[dict[str, int]]:
-        """What the queues of the traffic manager have seen."""
+        """Counts of the traffic manager's queues."""
         pipeline = self._running.result().device.pipeline
         assert pipeline is not None
         switch: Any = pipeline.switch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sentence of a document, the number that it rests on, and what the referee's rows say of it."""
+"""A sentence of a document, the number that it rests on, and the judgement by the referee's rows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from offramp_sim.reproduce.referee.verdict import Ruling, verdicts
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a document says.
+    """A claim of a document.
 
     Attributes:
         item: that gives the number.
         number: what the item compares.
-        document: where it is said, from the root of the repository.
-        says: the words there, whatever their line ends and columns.
-        least, most: between which the number lies wherever the claim holds; None: it has no such end.
-        where: values of options, by their names, for which it is claimed; others are judged apart.
+        document: path of the document from the root of the repository.
+        says: its words there, regardless of line ends and columns.
+        least, most: bounds of the number wherever the claim holds; None: no such bound.
+        where: values of options, by name, for which it is claimed; others are judged separately.
         sizes: scales for which it is claimed, from and to.
         headline: whether the paper's summary rests on the number.
     """
@@ -45,14 +45,14 @@ class Claim:
 
     @property
     def bounds(self) -> str:
-        """Between what it lies, for people."""
+        """The bounds, as text for people."""
         if self.least is not None and self.most is not None:
             return f"{self.least:g} to {self.most:g}"
         return f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
 
     @property
     def conditions(self) -> str:
-        """Where it is claimed, for people; empty: everywhere."""
+        """The conditions under which it is claimed, as text for people; empty: everywhere."""
         said = [f"{name} {' or '.join(map(str, values))}" for name, values in self.where.items()]
         low, high = self.sizes
         if low > 0:
@@ -74,18 +74,18 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the referee says of a claim.
+    """The referee's judgement of a claim.
 
     Attributes:
         claim: that was judged.
         published: the paper's number, as text.
         evidence: what kind of number ours is.
-        here: ours in the first setting.
+        here: our number in the first setting.
         low, middle, high: over the settings for which it is claimed; None without numbers.
-        settings, failed: how many these are, and how many of them failed.
+        settings, failed: number of these settings, and of those that failed.
         ruling: whether the number is as claimed in all of them.
         turns: those in which it is not.
-        elsewhere: settings for which it is not claimed and would not hold.
+        elsewhere: settings for which it is not claimed, and would not hold.
         nearest, distance: as in :class:`~offramp_sim.reproduce.referee.verdict.Verdict`, over all settings.
     """
 
@@ -106,7 +106,7 @@ class Judgement:
 
 
 def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
-    """The judgement on a claim by the rows of its item."""
+    """Judge a claim by the rows of its item."""
     inside = [row for row in rows if claim.covers(row.case, item)]
     outside = [row for row in rows if row not in inside]
     found = {each.what: each for each in verdicts(rows)}.get(claim.number)
@@ -127,6 +127,6 @@ def judge(claim: Claim, item: Item, rows: Sequence[Row]) -> Judgement:
 
 
 def _numbers(claim: Claim, rows: Sequence[Row]) -> dict[str, float]:
-    """The claim's number by the names of the cases that gave one."""
+    """The claim's number in each case that has one, by the case's name."""
     values = {row.case.name: row.values[claim.number].number for row in rows if claim.number in row.values}
     return {name: number for name, number in values.items() if number is not None}

@@ -22,5 +22,5 @@ CLAIMS: Final[tuple[Claim, ...]] = (
 
 
 def claims_of(item: str) -> tuple[Claim, ...]:
-    """Those that rest on an item."""
+    """The claims that rest on an item."""
     return tuple(claim for claim in CLAIMS if claim.item == item)

@@ -51,12 +51,12 @@ def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
 
 
 def claimed(claim: Claim) -> str:
-    """Between what a number lies, and where."""
+    """The bounds of a claimed number, and where they hold."""
     return f"{claim.bounds}; {claim.conditions}" if claim.conditions else claim.bounds
 
 
 def settings_of(each: Judgement) -> str:
-    """Settings for which it is not claimed and would not hold."""
+    """Settings for which it is not claimed, and would not hold."""
     return _first(each.elsewhere)
 
 
@@ -66,7 +66,7 @@ def number(value: float | None) -> str:
 
 
 def panel(judged: Sequence[Judgement]) -> Intervals | None:
-    """Ours over the published number, where both are on one side of 0; None where there are none."""
+    """A panel of ours over the published number, where both are on one side of 0; None if there are none."""
     spans: dict[str, tuple[float, float, float]] = {}
     for each in judged:
         published = range_in(each.published)

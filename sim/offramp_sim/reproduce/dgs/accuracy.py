@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DGS's accuracy: figure 3.2, table 3.4 and figure 3.10, on a task in which few columns matter."""
+"""DGS's accuracy: figure 3.2, table 3.4 and figure 3.10, on a task in which only a few columns matter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 
 SEEDS: Final = 2
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"partition": ("random", "metis"), "workers": (4, 2)}
-"""What the thesis's tables do not vary, for a referee."""
+"""Parameters that the thesis's tables do not vary, for a referee."""
 RATE: Final = 0.3
 _NOTE: Final = (
     "A planted task (four classes, 95 % of the edges inside one, 4 of 60 columns informative, workers own random "

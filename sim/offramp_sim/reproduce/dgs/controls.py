@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether DGS's masks are more than what stands in their place: shuffled, constant, degrees; and a smaller fan-out."""
+"""Controls of DGS's masks: shuffled, constant and degree-based ones in their place; and a smaller fan-out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAYS: Final[dict[str, dict[str, Any]]] = {
     sizes=(0.3, 0.5),
 )
 def controls(scale: float, seed: int, *, fanout: tuple[int, int] = (3, 3)) -> Reproduction:
-    """Bytes and accuracy by node masks alone, where neighbours are alike and where a few carry what matters."""
+    """Bytes and accuracy with node masks alone, if neighbours are alike and if a few carry what matters."""
     graphs = {
         "communities": planted(seed, n=max(240, round(800 * scale)))[0],
         "hubs": hubs(seed, n=max(240, round(900 * scale)))[0],

@@ -14,7 +14,7 @@ Flags = npt.NDArray[np.bool_]
 def planted(
     seed: int = 0, n: int = 500, k: int = 4, columns: int = 40, informative: int = 8, homophily: float = 0.85
 ) -> tuple[Graph, Flags]:
-    """A graph whose neighbours mostly share a class, and which columns tell about it."""
+    """A graph whose neighbours mostly share a class, and the columns that tell it."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, k, n)
     order, u = np.argsort(labels, kind="stable"), rng.integers(0, n, 6 * n)
@@ -32,9 +32,9 @@ def planted(
 def hubs(
     seed: int = 0, n: int = 900, k: int = 4, columns: int = 40, informative: int = 10
 ) -> tuple[Graph, Flags, Flags]:
-    """A fifth of the vertices carry their class's features, three of them beside every other vertex of the class.
+    """A graph whose hubs, a fifth of its vertices, carry their class's features; all others have three of them beside.
 
-    All other edges join vertices at random, and their ends have noise alone.
+    All other edges join random vertices, which have only noise as features.
     """
     rng = np.random.default_rng(seed)
     labels, hub = rng.integers(0, k, n), rng.random(n) < 0.2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DGS's runs for tables and figures: real messages between workers that are threads of this process."""
+"""DGS's runs for tables and figures, with real messages between workers that are threads of this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRAPHS: Final = {
     "Amazon": "degree=50,features=200,k=16",
     "Ogbn-papers": "degree=30,features=128,k=16",
 }
-"""Stand-ins: the real graphs' numbers of features, and degrees in their order."""
+"""Stand-ins with the real graphs' numbers of features, and with degrees in the same order."""
 
 METHODS: Final[dict[str, dict[str, Any]]] = {
     "random": {"sampler": "random"},
@@ -32,7 +32,7 @@ METHODS: Final[dict[str, dict[str, Any]]] = {
     "FS-only": {"node_mask": False},
     "DGS": {},
 }
-"""What each method of the thesis changes of a run of DGS."""
+"""Settings that each method of the thesis changes in a run of DGS."""
 
 
 def stand_in(name: str, scale: float, seed: int) -> Graph:
@@ -62,14 +62,14 @@ def traffic(graph: Graph, **changes: Any) -> DgsResult:
 
 
 def run(graph: Graph, settings: DgsSettings) -> DgsResult:
-    """One run."""
+    """Run one training."""
     result = train_dgs(graph, settings, launch=open_threads)
     assert result is not None
     return result
 
 
 def steady_bytes(result: DgsResult) -> int:
-    """Bytes of the last epoch, by which masks are there."""
+    """Bytes of the last epoch, when masks are in use."""
     return result.epochs[-1].reported.ledger.total
 
 

@@ -26,7 +26,7 @@ _SAMPLERS: Final[dict[str, dict[str, Any]]] = {
 _MATRICES: Final = {"sage": 2, "gcn": 1, "gat": 2}
 """Weight matrices of the first layer; attention's two vectors count as one more."""
 _ATTENTION: Final = 1.5
-"""Time of a sampled vertex under attention over that of a mean: an assumption."""
+"""Time of a sampled vertex with attention over that with a mean; an assumption."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Rates:
 
     Attributes:
         link_gbps: of a worker's network card (the thesis's 10).
-        vertex_us: to sample and load a vertex, microseconds.
+        vertex_us: time to sample and load a vertex, in microseconds.
         flops: operations per second of a GPU on these layers.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DGS's traffic: table 3.3, figures 3.8 and 3.9, and what explanations cost (table 3.5)."""
+"""DGS's traffic: table 3.3, figures 3.8 and 3.9, and the cost of explanations (table 3.5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "fanout": ((10, 10), (5, 5)),
     "partition": ("metis", "random"),
 }
-"""Controls of the masks, and what else moves the traffic, for a referee."""
+"""Controls of the masks, and other settings that affect the traffic, for a referee."""
 PUBLISHED: Final = {
     "Reddit": (11.030, 9.312, 10.026, 8.377),
     "Ogbn-products": (15.168, 12.962, 14.119, 11.445),

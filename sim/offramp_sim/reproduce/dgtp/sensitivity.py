@@ -42,7 +42,7 @@ class _Case:
 
 @reproduces("dgtp/sensitivity", "What the search's settings are worth", seconds=30, evidence=Evidence.SIMULATED)
 def sensitivity(scale: float, seed: int) -> Reproduction:
-    """Time of the testbed's PS job on the placement that one walk finds, with one setting moved at a time."""
+    """Time of the testbed's PS job on the placement that one walk finds, with one setting changed at a time."""
     usual = Exploration(steps=max(50, round(_STEPS * scale)))
     moved: dict[str, dict[Any, tuple[Exploration, bool, int]]] = {
         "beta": {v: (replace(usual, beta=v), False, _CORES[0]) for v in _BETAS},
@@ -78,7 +78,7 @@ def sensitivity(scale: float, seed: int) -> Reproduction:
 
 
 def _reached(case: _Case) -> float:
-    """Seconds that training takes on the placement that a walk has found, on volumes that it has not seen."""
+    """Seconds of training on the placement that a walk has found, with volumes that it has not seen."""
     servers = tuple(replace(m, capacity={**m.capacity, "cpu": case.cores}) for m in homogeneous_testbed().machines)
     problem = Problem(make_job("products", 6, 2, "ps").graph(len(servers)), Cluster(servers))
     start = (max_colocated if case.colocated else initial_feasible)(problem, case.seed)

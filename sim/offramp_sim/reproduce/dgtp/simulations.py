@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DGTP's simulation studies: figures 10 and 11, and how far its bounds are from what happens (sections IV-B, VI-B)."""
+"""DGTP's simulation studies: figures 10 and 11, and the gap between bounds and results (sections IV-B, VI-B)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RATIOS: Final = (1.05, 1.5, 3.0)
 _SCHEMES: Final = ("DGTP", "DistDGL", "OMCoflow", "MRTF", "MRTF, exclusive", "MRTF, shortest at both")
 _ITERATIONS: Final = 20
 _OPTIONS: Final = {"compute": (1.0, 0.5, 2.0)}
-"""Times of computation over those that are assumed: the same as volumes and rates that change by as much."""
+"""Computation times over the assumed ones; the same as changing volumes and rates by as much."""
 
 
 def _clusters(scale: float) -> int:
@@ -38,7 +38,7 @@ def _clusters(scale: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A random cluster with the job of a data set, and where schemes put its tasks."""
+    """A random cluster with the job of a data set, and the schemes' placements."""
 
     dataset: str
     seed: int
@@ -50,7 +50,7 @@ class _Placed:
 
 @cache
 def _placed(clusters: int, seed: int, compute: float) -> tuple[_Placed, ...]:
-    """Both figures judge the same placements."""
+    """Placements, which both figures evaluate."""
     drawn = []
     for dataset, i in product(_DATASETS, range(clusters)):
         job, machines = simulated_job(dataset, compute=compute)
@@ -94,7 +94,7 @@ def _from_stores(problem: Problem) -> Any:
 
 
 def _all(scale: float, seed: int, *, ratios: bool, compute: float) -> tuple[dict[str, FloatArray], dict[str, int]]:
-    """By data set: clusters by values by schemes; and how many clusters could not host the job."""
+    """By data set: clusters by values by schemes; and the number of clusters that could not host the job."""
     clusters = _clusters(scale)
     placed = _placed(clusters, seed, compute)
     values = _RATIOS if ratios else _BATCHES
@@ -156,7 +156,7 @@ def figure10(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
 
 @reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35, evidence=Evidence.SIMULATED, options=_OPTIONS)
 def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
-    """Time against the peak-to-mean ratio of what stores send."""
+    """Training time against the peak-to-mean ratio of the stores' traffic."""
     times, refused = _all(scale, seed, ratios=True, compute=compute)
     steady = {name: t[:, :, 0].max(axis=1) / t[:, :, 0].min(axis=1) - 1 for name, t in times.items()}
     comparisons = _compare(times, {})
@@ -172,7 +172,7 @@ def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
 
 @reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=7, evidence=Evidence.SIMULATED)
 def theorems(scale: float, seed: int) -> Reproduction:
-    """How far the competitive ratio and the critical path are from what happens, on random placements: an extension."""
+    """Gap between results and the competitive ratio and critical path, on random placements: an extension."""
     rng = np.random.default_rng(seed)
     count = max(5, round(40 * scale))
     comparisons, data = [], {}

@@ -28,9 +28,9 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "compute": (1.0, 0.5, 2.0),
     "link": (1.0, 0.3, 3.0),
 }
-"""Bytes that a sampler gathers, times of computation and rates of cards over those that are assumed, for a referee."""
+"""Gathered bytes, computation times and card rates, as multiples of the assumed ones, for a referee."""
 TIES: Final = 8
-"""DistDGL's rule leaves choices open: machines in this many random orders."""
+"""Number of random orders of machines, because DistDGL's rule leaves choices open."""
 PROFILE: Final = (
     "The paper prints neither execution times nor volumes: these are assumed (offramp_sim.dgtp.setups), time stands "
     "for time to converge, and placements are judged on volumes that the search has not seen."
@@ -43,12 +43,12 @@ def _iterations(scale: float) -> int:
 
 
 def plan(problem: Problem, seed: int) -> Found:
-    """A portfolio that takes seconds."""
+    """Plan by a portfolio search that takes seconds."""
     return search(problem, FastCluster, Search(walks=2, steps=1500, reliefs=5000, trials=300, seed=seed), processes=1)
 
 
 def assumed(dataset: str, workers: int, samplers: int, sync: str, *, volume: float, compute: float) -> Job:
-    """A job of the paper with multiples of the volumes and times that are assumed."""
+    """A job of the paper, with multiples of the assumed volumes and times."""
     gathered = volume * DATASETS[dataset].gathered
     return make_job(dataset, workers, samplers, sync, gathered=gathered, compute=compute)
 
@@ -73,7 +73,7 @@ class _Bench:
         self.seconds = self.judge.makespan(self.ours)
 
     def saves(self, policy: str, *, pipelined: bool = True) -> FloatArray:
-        """What DGTP saves against DistDGL's placement under a policy, for each order of machines."""
+        """Savings of DGTP over DistDGL's placement under a policy, for each order of machines."""
         judge = self.judge if pipelined else self.unpipelined
         return 1 - self.seconds / np.array([judge.makespan(at, policy) for at in self.colocated])
 
@@ -158,7 +158,7 @@ def _throughput(bench: _Bench, at: IntArray, policy: str) -> tuple[tuple[list[fl
     options={name: OPTIONS[name] for name in ("compute", "link")},
 )
 def figure8(scale: float, seed: int, *, compute: float = 1.0, link: float = 1.0) -> Reproduction:
-    """The heterogeneous testbed, 8 workers, ring; against volumes, on which the gain depends."""
+    """The heterogeneous testbed with 8 workers and a ring, against volumes, on which the gain depends."""
     megabytes = (12.5, 25, 50, 100, 200)
     kinds: dict[str, list[float]] = {"mean": [], "most": [], "no pipelining: mean": [], "no pipelining: most": []}
     for size in counted("volumes", megabytes):

@@ -23,14 +23,14 @@ HIDDEN: Final = 16
 BINS: Final = 24
 """Bins of each worker: initial bins of 1,000 and 5,000 vertices give more."""
 _TUNED: Final = (1, 4, BINS)
-"""Numbers of bins of which every system gets its best."""
+"""Numbers of bins, of which every system gets its best."""
 _BATCHES: Final = 32
 """Batches of each worker that are sampled and represent all others."""
 
 FAN_OUT: Final = {2: (25, 10), 3: (25, 15, 10), 4: (25, 20, 15, 10)}
 BATCH: Final = 1000
 SAMPLE_S: Final = 30e-9
-"""To draw an edge on a host's cores, an assumption."""
+"""Seconds to draw an edge on a host's core; an assumption."""
 
 NOTE: Final = (
     "Simulated: generated graphs of the data sets' mean degrees, with communities and a power law, but far smaller; "
@@ -43,13 +43,13 @@ NOTE: Final = (
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the thesis leaves open, or baselines may ask for.
+    """Parameters that the thesis leaves open, or that favour baselines.
 
     Attributes:
         link_gbps: of a worker's card.
         overlapped: whether the stages of mini-batches overlap; else they follow each other.
-        sampling_cores: that draw a worker's mini-batches.
-        tuned: whether every system has its best number of bins; else G3 has :data:`BINS`, and others one.
+        sampling_cores: cores that draw a worker's mini-batches.
+        tuned: whether every system gets its best number of bins; else G3 gets :data:`BINS`, and others one.
     """
 
     link_gbps: float = 10.0
@@ -67,12 +67,12 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
 }
 """Values of :class:`Conditions` for a referee."""
 SIZES: Final = (0.2, 0.1, 0.8)
-"""At which a referee runs what is simulated."""
+"""Scales at which a referee runs simulated items."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Table 4.2: vertices, mean degree, features, classes."""
+    """A data set of table 4.2: vertices, mean degree, features, classes."""
 
     vertices: float
     degree: float
@@ -91,7 +91,7 @@ SMALL: Final = ("products", "amazon")
 
 @dataclass(frozen=True)
 class Bed:
-    """A data set at a size that fits here.
+    """A data set at a size that fits this machine.
 
     Attributes:
         name: of the data set.
@@ -107,12 +107,12 @@ class Bed:
 
     @property
     def data(self) -> DataSet:
-        """The real graph's data."""
+        """Properties of the real graph."""
         return DATA[self.name]
 
     @property
     def ratio(self) -> float:
-        """Vertices over those of the real graph."""
+        """Number of vertices over that of the real graph."""
         return self.graph.vertices / self.data.vertices
 
     def widths(self, layers: int = 2, features: int | None = None) -> list[int]:
@@ -120,7 +120,7 @@ class Bed:
         return [features or self.data.features, *[HIDDEN] * (layers - 1), self.data.classes]
 
     def costs(self, model: str = "sage") -> Costs:
-        """Costs of bins, at this size."""
+        """Costs of a bin at this size."""
         base = Costs()
         heavy = 3.0 if model == "gat" else 1.0
         return replace(
@@ -146,7 +146,7 @@ class Bed:
         widths: list[int] | None = None,
         bins: int = BINS,
     ) -> Pipelined:
-        """A pass in one direction with this many bins, or the best number where systems are tuned; an epoch has two."""
+        """A pass in one direction with ``bins`` bins, or the best number if systems are tuned; an epoch has two."""
         owner = self.owner(workers, method)
         passes = [
             simulate(
@@ -166,7 +166,7 @@ class Bed:
         return 2 * self.epoch(workers, **how).seconds
 
     def dgl_s(self, workers: int = WORKERS, layers: int = 2, model: str = "sage", features: int | None = None) -> float:
-        """Time of an epoch of sampled mini-batches on METIS's partition: the mean of the workers, who draw alike."""
+        """Time of an epoch of sampled mini-batches on METIS's partition: the mean of the workers, which draw alike."""
         works = _batches(self.name, self.graph.vertices, self.seed, workers, layers)
         return sum(self._seconds(work, model, features, drawn=True) for work in works) / len(works)
 

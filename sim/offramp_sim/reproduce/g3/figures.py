@@ -19,7 +19,7 @@ _BATCHES: Final = (
     "a share of labelled vertices would divide the factors here."
 )
 _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "NeutronStar": ("chunk", "intra", 1)}
-"""Partition, pipeline, and bins where they are not tuned."""
+"""Partition and pipeline of each system, and its bins unless they are tuned."""
 
 
 @reproduces(
@@ -31,7 +31,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
     sizes=SIZES,
 )
 def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
-    """Scalability where workers replicate what their neighbourhoods need."""
+    """Scalability if workers replicate what their neighbourhoods need."""
     made = bed("products", scale, seed, Conditions(**conditions))
     counts = (1, *_COUNTS)
     full = {w: made.replicated_s(w) for w in counted("workers", counts)}
@@ -58,7 +58,7 @@ def figure42(scale: float, seed: int, **conditions: Any) -> Reproduction:
     sizes=SIZES,
 )
 def figure47(scale: float, seed: int, **conditions: Any) -> Reproduction:
-    """Throughput against workers beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
+    """Throughput against the number of workers, beside sampled mini-batches, four data sets (figures 4.7 to 4.10)."""
     published = {
         "products": ("3.66", "2.04"),
         "amazon": ("2.48", "1.51"),
@@ -144,7 +144,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
     sizes=SIZES,
 )
 def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
-    """How busy devices are."""
+    """Utilisation of the devices."""
     made = bed("products", scale, seed, Conditions(**conditions))
     found = {
         system: made.epoch(method=method, mode=mode, bins=bins)
@@ -171,7 +171,7 @@ def figure413(scale: float, seed: int, **conditions: Any) -> Reproduction:
     sizes=SIZES,
 )
 def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
-    """Layers: 2 to 4, beside sampled mini-batches."""
+    """Throughput with 2 to 4 layers, beside sampled mini-batches."""
     published = {"products": "25.9", "amazon": "9.6", "papers": "7.8", "twitter": "22.0"}
     lines, comparisons = {}, []
     for name in counted("data sets", list(DATA)):
@@ -198,7 +198,7 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
     sizes=SIZES,
 )
 def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
-    """Width of the input features."""
+    """Throughput against the width of the input features."""
     made = bed("amazon", scale, seed, Conditions(**conditions))
     widths = [16, 32, 64, 128, 256]
     per_s = made.graph.vertices / made.ratio / 1e6

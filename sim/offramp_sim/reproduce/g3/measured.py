@@ -46,7 +46,7 @@ def here(
 
 
 def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
-    """Costs of bins on one core of this machine, of half a forward and a backward pass together, by least squares."""
+    """Costs of bins on one core of this machine, as half of a forward and a backward pass, by least squares."""
     owner = np.zeros(graph.vertices, np.int32)
     wide = [settings.hidden] * (settings.layers + 1)
     model = make_model(settings, wide)
@@ -86,7 +86,7 @@ def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
     sizes=(0.2, 0.1, 0.8),
 )
 def figure417(scale: float, seed: int, **open_: Any) -> Reproduction:
-    """The pipelines: measured on four workers here, the same simulated, and at the thesis's size."""
+    """The pipelines, measured on four workers here, simulated alike, and simulated at the thesis's size."""
     settings = here(scale, seed, **open_)
     graph = generate(settings.graph, None, seed)
     measured = {
@@ -156,7 +156,7 @@ def _shown(settings: TrainSettings) -> dict[str, Any]:
     options={"homophily": (0.6, 0.8), "partition": ("hash", "metis")},
 )
 def figure412(scale: float, seed: int, *, homophily: float = 0.6, partition: str = "hash") -> Reproduction:
-    """Time to accuracy: accuracies by training here, times of epochs by simulation."""
+    """Time to accuracy: accuracies from training here, times of epochs from simulation."""
     graph_of = f"sbm:n={max(400, round(2000 * scale))},k=8,degree=10,features=32,homophily={homophily:g}"
     how = {"propagator": "p2p", "workers": 4, "partition": partition, "layers": 2, "hidden": 16, "epochs": 60}
     settings = TrainSettings(graph_of, seed=seed, schedule="g3", **how)  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which effect gives which share of Hermod's gain: one change at a time."""
+"""The contribution of each effect to Hermod's gain, one change at a time."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ STEPS: Final = {
     "EP > PP > DP": "ep-pp-dp",
     "by microbatch: Hermod": "hermod",
 }
-"""From Megatron to Hermod, each undoing one thing."""
+"""Steps from Megatron to Hermod, each of which removes one effect."""
 _BASES: Final = ("fifo", "fair", "lina-fifo")
 _AT_MOST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from the default, of the job and of the set-up.
+    """Differences from the default in the job and the set-up.
 
     Attributes:
-        payload: bytes of a packet whose headers count; None: headers do not.
+        payload: bytes of a packet's payload if headers count; None: they do not.
     """
 
     what: str

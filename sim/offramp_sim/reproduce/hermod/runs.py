@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by Hermod's figures: jobs as the thesis ran them, policies under their names there, and ratios."""
+"""Shared code of Hermod's figures: jobs as the thesis ran them, policies under its names, and ratios."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "gpu_tflops": (312.0, 156.0, 936.0),
     "routing": ("ecmp", "spray"),
 }
-"""Microbatches, the peak of a GPU and the routing, which the thesis does not give, for a referee."""
+"""Microbatches, peak rate of a GPU and routing, which the thesis does not give, for a referee."""
 RATES: Final[dict[str, tuple[Any, ...]]] = {**OPTIONS, "nic_gbps": (100.0, 40.0, 400.0)}
 ONE_LINK: Final = "The thesis's simulated servers have 100 Gb/s links: one of them for 8 GPUs here. "
 Times = dict[str, float]
 
 
 def network(routing: str) -> str:
-    """What every note begins with."""
+    """Beginning of every note: a description of the network."""
     return (
         f"Fluid flows with strict priority on a full-bisection fat tree, {routing}. 'FIFO' serves what a job submits "
         "in its order at every hop, as one queue does; 'fair' shares every link by flows. Lina holds DP back at "
@@ -74,6 +74,6 @@ def text(factor: float) -> str:
 
 
 def best(rows: dict[str, Times], over: str) -> str:
-    """The largest gain among some runs, and whose it is."""
+    """The largest gain among some runs, and its run."""
     name = max(rows, key=lambda each: gain(rows[each], over))
     return f"{text(gain(rows[name], over))} ({name})"

@@ -29,14 +29,14 @@ ROUTINGS: Final = ("spray", "ecmp")
 RATES_GBPS: Final = (40.0, 100.0, 200.0, 400.0)
 SIZES: Final = (1024, 8192)
 _AT_MOST: Final = 2
-"""Jobs at a time: one of 8,192 GPUs takes about a gigabyte."""
+"""Most jobs at a time: one of 8,192 GPUs takes about a gigabyte."""
 _LARGER: Final[dict[str, dict[str, Any]]] = {name: {"tp": 8} for name in ("qwen-moe-12l", "mixtral-8x7b")}
-"""What the testbed ran without TP has it inside a server here, as jobs of this size do."""
+"""Models that the testbed ran without TP have it inside a server here, as jobs of this size do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One DAG, which is simulated on every network at every rate."""
+    """One DAG, simulated on every network at every rate."""
 
     model: str
     gpus: int

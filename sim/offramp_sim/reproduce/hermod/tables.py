@@ -22,7 +22,7 @@ from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, RATES, simulate
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
-"""Degrees for 1,024 GPUs, as table 5.5 has them for the larger Mixtral."""
+"""Degrees of parallelism for 1,024 GPUs, as in table 5.5 for the larger Mixtral."""
 
 
 @reproduces(
@@ -34,7 +34,7 @@ _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
     sizes=(1.0,),
 )
 def table52(scale: float, seed: int, **job_is: Any) -> Reproduction:
-    """One type strictly above the rest."""
+    """Table 5.2: one type of coflow strictly above the rest."""
     del scale
     published = {"dp-first": 0.81, "pp-first": 1.29, "ep-first": 1.51}
     job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
@@ -63,7 +63,7 @@ def table52(scale: float, seed: int, **job_is: Any) -> Reproduction:
 
 @reproduces("hermod/table5.5", "Models and what they send", seconds=1, evidence=Evidence.RESTATED)
 def table55(scale: float, seed: int) -> Reproduction:
-    """The models, and what follows from them."""
+    """Table 5.5: the models, and figures that follow from them."""
     del scale, seed
     comparisons = []
     rows = {name: sizes(named_job(name)) for name in PRESETS}
@@ -99,7 +99,7 @@ def table55(scale: float, seed: int) -> Reproduction:
     sizes=(1.0,),
 )
 def figure53(scale: float, seed: int, **job_is: Any) -> Reproduction:
-    """Coflows at one core switch at a time, with ECMP and with packet spraying."""
+    """Concurrent coflows at one core switch, with ECMP and with packet spraying."""
     job = simulated_job("mixtral-8x7b", **_MIXTRAL, **job_is)
     panels, means, data = {}, {}, {}
     for routing in ("ecmp", "spray"):
@@ -154,7 +154,7 @@ def figure56(scale: float, seed: int) -> Reproduction:
 
 
 def line_rate_example(granularity: str) -> tuple[float, ...]:
-    """When EP, PP and DP end (specification section 6)."""
+    """Ends of EP, PP and DP (specification section 6)."""
 
     def flows(*rows: tuple[int, int, float]) -> Flows:
         source, sink, size = zip(*rows, strict=True)

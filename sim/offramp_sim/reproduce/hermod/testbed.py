@@ -147,7 +147,7 @@ def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
 def figure511(
     scale: float, seed: int, *, routing: str = "ecmp", imbalance: float = _SKEW, **job_is: Any
 ) -> Reproduction:
-    """What the order between coflows gives, and what the matchings within them add."""
+    """Gain by the order between coflows, and what matchings within them add."""
     del scale
     published = {"qwen-moe-12l": (1.20, 1.33), "mixtral-8x7b": (1.12, 1.24), "gpt3-13b": (1.40, 1.40)}
     comparisons, inter, both, data = [], [], [], {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LEO's four applications (figures 6.10 to 6.13) on the queue model, from the configurations that ship with Offramp."""
+"""LEO's four applications (figures 6.10 to 6.13) on the queue model, with the configurations that ship with Offramp."""
 
 from __future__ import annotations
 

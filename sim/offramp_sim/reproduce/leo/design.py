@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LEO: what two resources can give (figure 6.3), rules against each other (6.14), overheads (section 6.4.3)."""
+"""LEO: the gain of two resources (figure 6.3), rules compared (6.14), overheads (section 6.4.3)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _RULES = (
     options={"window": (2000, 500, 4000), "spread": (0.0, 1.0)},
 )
 def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0) -> Reproduction:
-    """16 cores, 24 cores of a smartNIC, and both, with each request drawn or chosen."""
+    """16 cores, 24 cores of a smartNIC, and both, with paths drawn at random or chosen."""
     table = Table.disjoint([2000, 2000], [1000 / 23.0, 1000 / 71.8], paths=("CPU", "smartNIC"))
     routes = Routes.of(table)
     load = Load(max(20_000, round(60_000 * scale)), window=window, spread=spread)
@@ -133,7 +133,7 @@ def figure614(
 
 @reproduces("leo/overheads", "Time of a decision, headers", seconds=10, evidence=Evidence.MEASURED)
 def overheads(scale: float, _seed: int) -> Reproduction:
-    """Time of a decision, of the program, and the header's part of a message."""
+    """Processor time of a decision and of the program, and the header's share of a message."""
     table = Table.disjoint([2000, 2500, 3000, 3500], [200, 300, 250, 400])
     selector = Selector(table)
     fresh = selector.memory.copy()
@@ -183,7 +183,7 @@ def overheads(scale: float, _seed: int) -> Reproduction:
 
 
 def _best(work: Callable[[], object], tries: int) -> float:
-    """Least processor time of several runs, s."""
+    """Least processor time of several runs, in seconds."""
     times = []
     for _ in range(tries):
         begun = time.process_time()

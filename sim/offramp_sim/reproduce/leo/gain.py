@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two paths of one function gain over the better one, on this machine's cores, beside the greedy rules."""
+"""Gain of two paths of one function over the better one, on this machine's cores, beside the greedy rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDS = 5
     "leo/gain", "Two comparable paths against the better one, measured", seconds=180, evidence=Evidence.MEASURED
 )
 def gain(scale: float, seed: int) -> Reproduction:
-    """Each path alone, both under the greedy rules, and both under LEO's, in turn in one run."""
+    """Each path alone, both under the greedy rules, and both under LEO's, alternating in one run."""
     seconds = max(0.1, _SECONDS * scale)
     comparisons: list[Comparison] = []
     lines: dict[str, tuple[list[str], list[float]]] = {}
@@ -59,5 +59,5 @@ def _name(row: Row) -> str:
 
 
 def _over_better(row: Row, alone: list[Row]) -> float:
-    """The rate over that of the path that was better in the whole run, the median of the rounds."""
+    """The rate over that of the path that was better over the whole run; median of the rounds."""
     return row.over(max(alone, key=lambda one: one.rate))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 6.3, 6.10 and 6.12 to 6.14 on the real runtime: requester and responder are processes of this machine.
 
-Accelerators are the models of :mod:`offramp.leo.devices.model`, whose answers are right and whose times are chosen to
-be comparable with a core's; what limits both paths together is often the requester's own core.
+Accelerators are the models of :mod:`offramp.leo.devices.model`, whose answers are correct and whose times are chosen to
+be comparable with a core's; the requester's own core often limits both paths together.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _figure(applications: dict[str, Application], published: str | None, scale: 
 
 @reproduces("leo/fig6.3-measured", "The same on two cores, measured", seconds=60, evidence=Evidence.MEASURED)
 def figure63_measured(scale: float, seed: int) -> Reproduction:
-    """A digest on the CPU's thread and on a device's, alone and both by weighted random choice."""
+    """A digest on the CPU's thread and on a device's, each alone, and on both by weighted random choice."""
     with pair(_PAIR, seed=seed) as made:
         return _figure({"digest": replace(made, rivals=(Policy.WEIGHTED,))}, "1.32", scale, seed)
 
@@ -150,12 +150,12 @@ def _systems(application: Application) -> dict[str, tuple[str, ...]]:
 
 
 def _measured(rates: dict[str, float]) -> dict[str, float]:
-    """Nanoseconds of a request on each path."""
+    """Nanoseconds that a request takes on each path."""
     return {name: 1e9 / max(rate, 1.0) for name, rate in rates.items() if name != "LEO"}
 
 
 def _sustained(run: Run, seed: int, seconds: float) -> tuple[dict[str, float], int]:
-    """Requests per second of each path and of all, the median of rounds in turn; wrong answers."""
+    """Requests per second of each path and of all, medians of alternating rounds; and the number of wrong answers."""
     found: dict[str, list[float]] = {name: [] for name in _systems(run.application)}
     wrong = 0
     for number in range(_ROUNDS):

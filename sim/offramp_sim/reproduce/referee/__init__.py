@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what an item finds holds at other sizes, seeds and settings: a sweep, and a verdict on each number."""
+"""Checks whether an item's results hold at other sizes, seeds and settings: a sweep, and a verdict on each number."""

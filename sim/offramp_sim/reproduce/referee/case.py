@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of an item under settings of the referee's, and what it found."""
+"""One run of an item under the referee's settings, and its results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SEEDS_OF_OPTIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Where an item is run.
+    """The settings of one run of an item.
 
     Attributes:
         item: its name.
-        scale, seed: as ``offramp reproduce`` has them.
-        options: of the item, those that differ from its own.
+        scale, seed: as in ``offramp reproduce``.
+        options: options of the item that differ from its defaults.
     """
 
     item: str
@@ -32,7 +32,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The settings, for people and as a key."""
+        """The settings as text, for people and as a key."""
         return ", ".join([f"scale {self.scale:g}", f"seed {self.seed}", *(f"{n} {v}" for n, v in self.options)])
 
 
@@ -43,7 +43,7 @@ class Value:
     Attributes:
         published, ours, evidence, source: as in :class:`~offramp_sim.reproduce.item.Comparison`.
         number: the first of ours.
-        turn: on whose other side the claim is the opposite.
+        turn: value beyond which the claim is the opposite.
     """
 
     published: str | None
@@ -56,10 +56,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one case gave.
+    """The results of one case.
 
     Attributes:
-        values: by what is compared; empty where ``error`` says why.
+        values: by what is compared; empty if there is an ``error``.
         seconds: that it took.
     """
 
@@ -69,7 +69,7 @@ class Row:
     seconds: float = 0.0
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The row as JSON."""
         return asdict(self)
 
     @classmethod
@@ -77,7 +77,7 @@ class Row:
         """The row that :meth:`to_plain` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is not such a row.
+            KeyError, TypeError, ValueError: it is not a row.
         """
         about = plain["case"]
         options = tuple((str(n), tuple(v) if isinstance(v, list) else v) for n, v in about["options"])
@@ -100,7 +100,7 @@ def cases_of(item: Item, scales: Sequence[float], seeds: Sequence[int]) -> list[
 
 
 def run_case(work: tuple[Case, Path | None]) -> Row:
-    """Run a case, with a folder of data sets or None; one that fails is a row with the reason."""
+    """Run a case, with a folder of data sets or None; if it fails, the row has the reason."""
     from offramp_sim.reproduce.catalogue import find
 
     case, folder = work

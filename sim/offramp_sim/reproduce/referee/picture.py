@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far from the paper an item is, over all settings of the referee's."""
+"""Distance of an item from the paper, over all settings of the referee."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp_sim.reproduce.referee.verdict import Verdict
 
 
 def panel(verdicts: Sequence[Verdict]) -> Intervals | None:
-    """Ours over the published number, for those where both are greater than 0; None where there are none."""
+    """A panel of ours over the published number, where both are greater than 0; None if there are none."""
     spans = {}
     for each in verdicts:
         published = number_in(each.published)

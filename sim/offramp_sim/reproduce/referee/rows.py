@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a sweep in a file, a line of JSON each, so that one that is cut off resumes."""
+"""The rows of a sweep in a file, a line of JSON each, from which an interrupted sweep resumes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SCHEMA: Final = "offramp.referee-rows/1"
 
 
 class RowFile:
-    """Rows that are kept; a line that a crash has left unfinished is not one.
+    """A file of rows; a line that a crash has left unfinished is ignored.
 
     Args:
         path: of the file, made with the first row.
-        program: what the rows depend on beside their cases; rows of another program are refused.
+        program: identifies what rows depend on besides their cases; rows of another program are refused.
 
     Raises:
-        OfframpError: the file is of something else, or of another program.
+        OfframpError: the file holds something else, or rows of another program.
     """
 
     def __init__(self, path: Path, program: str) -> None:
@@ -36,9 +36,11 @@ class RowFile:
         except (OSError, ValueError, TypeError, KeyError):
             known = False
         if not known:
-            raise OfframpError(f"{path}: expected rows of a referee, or no such file")
+            raise OfframpError(f"{path}: expected a referee's rows, or no file")
         if head["program"] != program:
-            raise OfframpError(f"{path}: of another version ({head['program']}, this is {program}): name another file")
+            raise OfframpError(
+                f"{path}: written by another version ({head['program']}, this is {program}): name another file"
+            )
         for line in lines[1:]:
             try:
                 row = Row.from_plain(json.loads(line))
@@ -47,12 +49,12 @@ class RowFile:
             self._rows[row.case] = row
 
     def get(self, case: Case) -> Row | None:
-        """The row of a case that was run; one that failed is run again."""
+        """The row of a case that has been run; None if it failed, so that it runs again."""
         row = self._rows.get(case)
         return None if row is None or row.error else row
 
     def put(self, row: Row) -> None:
-        """Keep a row, at once.
+        """Write a row to the file at once.
 
         Raises:
             OfframpError: the file cannot be written.

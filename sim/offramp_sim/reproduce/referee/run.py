@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee: an item at all sizes, seeds and options, in processes or on Dask, resumed where it was cut off."""
+"""The referee: an item at all sizes, seeds and options, in processes or on Dask, resumed where it was interrupted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP: Final = "Referee"
 
 @dataclass(frozen=True)
 class RefereeSettings:
-    """How an item is examined, with ``--referee``."""
+    """How ``--referee`` examines an item."""
 
     referee: Annotated[
         bool, Field("Run each item at all sizes, seeds and options, and say which numbers hold", group=GROUP)
@@ -43,7 +43,7 @@ class RefereeSettings:
     search: Annotated[
         int,
         Field(
-            "With --claims: runs that search for the settings nearest to each paper's headline number",
+            "With --claims: runs by which to look for the settings nearest to each paper's headline number",
             least=0,
             group=GROUP,
         ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The setting that comes nearest to a published number: options moved one after the other, each to its best value."""
+"""The setting nearest to a published number: options are changed one after the other, each to its best value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_sim.reproduce.referee.verdict import apart, distance
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Where an item comes nearest to a published number.
+    """The setting in which an item is nearest to a published number.
 
     Attributes:
         item, what: the number.
@@ -36,17 +36,17 @@ class Nearest:
 def search(
     item: Item, what: str, rows: Sequence[Row], tries: int, run: Callable[[Sequence[Case]], Sequence[Row]]
 ) -> Nearest | None:
-    """The nearest setting, from the best of ``rows`` on, by coordinate descent over the options of the item.
+    """Search for the nearest setting, from the best of ``rows`` on, by coordinate descent over the item's options.
 
     Args:
         item: that gives the number.
         what: is compared.
         rows: of a referee.
-        tries: runs at most.
-        run: gives the rows of cases.
+        tries: most runs.
+        run: returns the rows of cases.
 
     Returns:
-        None where the paper or all rows have no number.
+        The nearest setting; None if the paper or all rows have no number.
     """
     known = {row.case: row for row in rows}
     scored = {case: far for case, row in known.items() if (far := _apart(row, what)) is not None}

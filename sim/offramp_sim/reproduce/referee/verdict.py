@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a sweep say of each number: its interval, whether and where its sign turns, the nearest setting."""
+"""Verdicts on the numbers of a sweep: interval, whether and where the sign turns, and the nearest setting."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ class Ruling(StrEnum):
     """What a number may be used for."""
 
     HOLDS = "holds"
-    """The number stays on one side of where the claim would turn, in every setting."""
+    """In every setting, the number stays on one side of the value at which the claim would turn."""
     TURNS = "turns"
     """In some settings the opposite is true."""
     VARIES = "no sign"
-    """The number has an interval, but nothing says on which side of what it should lie."""
+    """The number has an interval, but there is no value on one side of which it should lie."""
     NO_CLAIM = "no claim"
     """The number is fitted, assumed, restated or context."""
     MISSING = "no number"
-    """No setting gave one."""
+    """No setting gave a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """On one number of an item.
+    """The verdict on one number of an item.
 
     Attributes:
         what: is compared.
-        published: as the paper has it.
+        published: the paper's number as text.
         here: ours in the first case.
         evidence, source: what kind of number it is, and what it is fitted to or taken from.
         low, middle, high: over the settings; None without numbers.
         ruling: what it may be used for.
-        turns: the settings on the other side of where it turns than most are.
+        turns: settings on the other side of the turning point than most.
         nearest: the setting that comes closest to the published number, where both have numbers.
         distance: ours over the published number there, or less it, where a change in percent is compared.
     """
@@ -59,7 +59,7 @@ class Verdict:
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    """One for each number that any row has, in the order of the first that has it."""
+    """A verdict for each number that any row has, in order of first appearance."""
     compared = dict.fromkeys(what for row in rows for what in row.values)
     return [_verdict(what, [(row.case, row.values[what]) for row in rows if what in row.values]) for what in compared]
 
@@ -102,6 +102,6 @@ def apart(number: float, published: tuple[float, float], *, as_factor: bool) -> 
 
 
 def distance(number: float, published: tuple[float, float], *, as_factor: bool) -> float:
-    """A number over the nearer end of a published range, or less it; 1, or 0, within the range."""
+    """A number over the nearer end of a published range (1 within it), or the difference from it (0 within it)."""
     nearer = min(max(number, published[0]), published[1])
     return number / nearer if as_factor else number - nearer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SwitchGNN's epochs in a star at slot level: figure 15, and what each improvement on the paper is worth."""
+"""SwitchGNN's epochs in a star at slot level: figure 15, and the effect of each improvement on the paper."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _traffic(bed: Testbed, scheme: str) -> str:
 
 
 def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], str]:
-    """Experiments on the raw features: what keeps the published design from the published time."""
+    """Experiments on the raw features that explain why the published design misses the published time."""
     plan, host, ours = bed.setting().plan, bed.exchange("bns-gcn"), bed.exchange("switchgnn")
     even = planned(_dealt(plan, seed), bed.setting().fabric)
     anywhere = Testbed(without_locality(scale, seed, bed.conditions.copies), 128, seed, bed.conditions)
@@ -121,7 +121,7 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
 
 
 def _dealt(plan: Plan, seed: int) -> Plan:
-    """The blocks with their vertices dealt to workers at random and evenly: an experiment, not a partition."""
+    """The blocks with their vertices assigned to workers at random and evenly: an experiment, not a partition."""
     rng = np.random.default_rng(seed)
     blocks = [
         replace(block, owner=(rng.permutation(len(block.owner)) % plan.workers).astype(np.int32))
@@ -159,7 +159,7 @@ _ALTERNATIVES: Final = (
     options=OPTIONS,
 )
 def improvements(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
-    """What each step beyond the paper saves, Reddit at 128 workers and 100 MB."""
+    """Savings of each step beyond the paper, for Reddit with 128 workers and 100 MB."""
     conditions = Conditions(**open_)
     bed = bed_of("reddit", 128, scale, seed, folder, conditions)
     found = {label: bed.exchanges(scheme, values=values) for label, scheme, values in (*_STEPS, *_ALTERNATIVES)}
@@ -191,5 +191,5 @@ def improvements(scale: float, seed: int, folder: Path | None = None, **open_: A
 
 
 def _room(bits: int, contributions: int) -> int:
-    """Bits of a value so that the sum of all contributions fits ``bits``."""
+    """Bits of a value with which the sum of all contributions fits ``bits``."""
     return max(0, bits - max(0, contributions - 1).bit_length())

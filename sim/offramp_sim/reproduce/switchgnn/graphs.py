@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SwitchGNN, what graphs look like: table 1 and figures 1, 7 and 9."""
+"""SwitchGNN's graphs: table 1 and figures 1, 7 and 9."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORKERS = (8, 16, 32, 64, 128)
 
 @reproduces("switchgnn/table1", "Data sets", seconds=8, evidence=Evidence.CONTEXT, files=True)
 def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
-    """Data sets: the table's numbers and those of the graphs that stand for them."""
+    """Table 1: numbers of the data sets, and of the graphs that stand for them."""
     comparisons, data = [], {}
     for name, published in DATASETS.items():
         made = bed_of(name, scale=scale, seed=seed, folder=folder)

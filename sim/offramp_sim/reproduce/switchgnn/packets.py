@@ -19,11 +19,11 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
-"""Scale relative to the slot-level graphs: simulating a packet costs more than a slot."""
+"""Scale relative to the slot-level graphs: simulating a packet costs more than simulating a slot."""
 
 
 _DRAWS = 3
-"""Draws of background traffic over which figure 19 averages."""
+"""Samples of background traffic over which figure 19 averages."""
 
 
 def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
@@ -35,7 +35,7 @@ def _rate_bps(bed: Testbed) -> int:
 
 
 def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) -> float:
-    """An exchange at full size."""
+    """Seconds of an exchange at full size."""
     if scheme in ("bns-gcn", "g3"):
         streams = all_to_all(bed.boundary, features)
         return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
@@ -50,7 +50,7 @@ def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) ->
 
 
 def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, control: bool) -> float:
-    """An exchange at full size while background flows cross the same star: the mean of some draws of them."""
+    """Seconds of an exchange at full size while background flows cross the same star; mean over samples of them."""
     draws = range(_DRAWS if load else 1)
     return sum(_drawn_s(bed, plan, load, buffer_mb, bed.seed + i, control=control) for i in draws) / len(draws)
 
@@ -124,7 +124,7 @@ def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 def figure19(
     scale: float, seed: int, folder: Path | None = None, *, buffer_mb: float = 4.0, **open_: Any
 ) -> Reproduction:
-    """Epoch time under background traffic, with congestion control and without; ``buffer_mb`` of each port."""
+    """Epoch time under background traffic, with and without congestion control; ``buffer_mb`` is that of each port."""
     conditions = Conditions(**open_)
     loads = (0.0, 0.2, 0.4, 0.6)
     panels, comparisons, data = [], [], {}

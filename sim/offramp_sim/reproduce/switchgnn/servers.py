@@ -41,12 +41,12 @@ _PUBLISHED: Final = {"bns-gcn": "+54 %", "g3": "+24 %"}
 
 
 def conditions_of(changes: Mapping[str, Any]) -> Conditions:
-    """Those of the testbed, but for ``changes``."""
+    """Conditions of the testbed, with ``changes``."""
     return Conditions(**{"memory_mb": MEMORY_MB, **changes})
 
 
 def compute_s(data: Dataset, layers: int, workers: int, conditions: Conditions | None = None) -> float:
-    """An epoch's computation on one of ``workers`` GPUs."""
+    """Seconds of an epoch's computation on one of ``workers`` GPUs."""
     chosen = conditions or Conditions()
     widths = [data.features, *([chosen.hidden] * (layers - 1)), data.classes]
     gpu = replace(RTX3090, efficiency=chosen.efficiency)
@@ -54,7 +54,7 @@ def compute_s(data: Dataset, layers: int, workers: int, conditions: Conditions |
 
 
 def epoch_s(bed: Testbed, label: str, layers: int) -> float:
-    """Forward exchanges of all layers and backward ones of all but the first, and the computation."""
+    """Seconds of an epoch: forward exchanges of all layers, backward ones of all but the first, and computation."""
     data = bed.sample.data
     scheme, memory_mb, values = _SCHEMES[label]
     hidden = bed.conditions.hidden

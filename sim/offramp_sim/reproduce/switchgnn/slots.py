@@ -29,7 +29,7 @@ from offramp_sim.slot.strawman import decide
     options=options("link_gbps", "memory_mb", "copies"),
 )
 def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
-    """The strawman with 100 MB and without limit beside SwitchGNN: throughput, occupancy, queue, traffic."""
+    """The strawman, with 100 MB and unlimited, beside SwitchGNN: throughput, occupancy, queue, traffic."""
     made = bed_of("reddit", scale=scale, seed=seed, folder=folder, conditions=Conditions(**open_))
     names = ("strawman", "strawman-unlimited", "switchgnn", "bns-gcn")
     found = {name: made.exchange(name) for name in names}
@@ -78,7 +78,7 @@ def figure2(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
 
 
 def _after_1ms(outcome: ExchangeResult, ratio: float) -> float:
-    """Megabytes that wait then, at full size."""
+    """Megabytes queued after 1 ms, at full size."""
     slot = round(1e-3 * ratio / outcome.slot_s)
     queue = outcome.series.queue
     return float(queue[slot]) * outcome.packet_bytes / ratio / 1e6 if slot < len(queue) else 0.0
@@ -87,7 +87,7 @@ def _after_1ms(outcome: ExchangeResult, ratio: float) -> float:
 def _binned(
     series: IntArray, summary: Callable[[IntArray], float], slot_ms: float, unit: float
 ) -> tuple[list[float], list[float]]:
-    """At most 200 points: milliseconds, and what ``summary`` makes of each stretch, in units."""
+    """At most 200 points of a series: milliseconds, and the ``summary`` of each stretch in units."""
     parts = [part for part in np.array_split(series, 200) if len(part)]
     ends = np.cumsum([len(part) for part in parts])
     return (ends * slot_ms).tolist(), [float(summary(part)) * unit for part in parts]

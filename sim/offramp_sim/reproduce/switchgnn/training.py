@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SwitchGNN's eight servers over time: figure 13's loss, and how much of an epoch a GPU computes (figure 14)."""
+"""SwitchGNN's eight servers over time: loss (figure 13), and a GPU's share of computation in an epoch (figure 14)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EPOCHS: Final = 100
     sizes=(0.25, 0.125, 1.0),
 )
 def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
-    """Loss by training here, in float32 and in the switch's integers; times of epochs by simulation."""
+    """Loss from training here, in float32 and in the switch's integers; times of epochs from simulation."""
     conditions = conditions_of(open_)
     spec = f"sbm:n={max(200, round(1000 * scale))},k=8,degree=12,features=32,homophily=0.6"
     settings = TrainSettings(
@@ -92,7 +92,7 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     sizes=(0.25, 0.125, 1.0),
 )
 def figure14(scale: float, seed: int, folder: Path | None = None, **open_: Any) -> Reproduction:
-    """Computation over the time of an epoch, by scheme."""
+    """Share of computation in the time of an epoch, by scheme."""
     conditions = conditions_of(open_)
     shares: dict[str, tuple[list[Any], list[float]]] = {scheme: ([], []) for scheme in _SCHEMES}
     comparisons = []

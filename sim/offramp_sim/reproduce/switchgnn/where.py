@@ -22,15 +22,15 @@ from offramp_sim.slot.schemes import Setting, simulate
 
 WORKERS: Final = (8, 32, 128, 512)
 DEGREES: Final = (1, 2, 4, 8, 16)
-"""Remote neighbours of a vertex; among many workers hardly two of them share one, so that it has as many copies."""
+"""Remote neighbours of a vertex; with many workers, hardly two are on the same one, so it has as many copies."""
 _EACH: Final = 256
-"""Vertices of a worker, at scale 1."""
+"""Vertices per worker, at scale 1."""
 _FORMULA: Final = "formula"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an exchange lies on the map.
+    """Position of an exchange on the map.
 
     Attributes:
         workers: number of workers.
@@ -51,14 +51,14 @@ class Place:
 
     @property
     def turn(self) -> float:
-        """Copies from which on links are relieved: a vertex goes up once, and a sum comes down once."""
+        """Number of copies above which links are relieved: a vertex goes up once, and a sum comes down once."""
         return chunks_for(self.features) * PACKET_WIRE_BYTES / self.vector_bytes
 
     def most_workers(self, link_bps: float, passes_pps: float) -> float:
-        """Workers whose copies the pipeline removes as fast as links would carry them.
+        """Number of workers up to which the pipeline removes copies as fast as links would carry them.
 
-        A pass of a packet removes at most one copy, and takes as long for any number of workers; links are as many as
-        workers.
+        A pass of a packet removes at most one copy, and takes equally long for any number of workers; there are as
+        many links as workers.
         """
         passes = chunks_for(self.features) * self.degree
         return self.copies * self.vector_bytes * 8 / link_bps * passes_pps / passes
@@ -92,7 +92,7 @@ def boundary_of(workers: int, each: int, degree: int, seed: int) -> Boundary:
     sizes=(1.0, 0.5, 2.0),
 )
 def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 128) -> Reproduction:
-    """Exchanges over the map of workers and copies, with free passes and with those of one and of four pipes."""
+    """Exchanges over the map of workers and copies, with free passes and with one or four pipes."""
     pipes = {"free passes": None, "one pipe": PIPE_PPS, "four pipes": 4 * PIPE_PPS}
     each = max(32, round(_EACH * scale))
     points: dict[str, dict[str, tuple[list[float], list[float]]]] = {name: {} for name in pipes}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie, what few bits cost in accuracy: table 3.3 and the adaptive widths beside it."""
+"""Sylvie: the accuracy that few bits cost (table 3.3), and adaptive widths beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PUBLISHED: Final = {  # table 3.3, 4-GraphSAGE and 4-GCN on Amazon, 8-JKNet on 
 
 
 def task(scale: float, seed: int) -> TrainSettings:
-    """Four layers over a graph whose neighbours tell more than features, three quarters of them at other workers."""
+    """Four layers over a graph whose neighbours tell more than features, three quarters of them on other workers."""
     graph = f"sbm:n={max(200, round(3000 * scale))},k=5,degree=12,homophily=0.6,features=16"
     how = {"propagator": "p2p", "workers": 4, "partition": "hash", "schedule": "sequential"}
     return TrainSettings(graph, layers=4, hidden=16, epochs=80, seed=seed, **how)  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie's servers of eight GPUs at the size of its data sets: an epoch of each system by rates and a roofline."""
+"""Sylvie's servers of eight GPUs at the size of its data sets: an epoch of each system, from rates and a roofline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offramp.graph.partition import partition
 from offramp_sim.reproduce.gpu import A100, RTX3090, Gpu
 
 GPUS: Final = 8
-"""GPUs of a server."""
+"""GPUs per server."""
 _VERTICES: Final = 8000
 
 
@@ -43,13 +43,13 @@ DATA: Final = {
 
 @dataclass(frozen=True)
 class Server:
-    """Servers of one type.
+    """A type of server.
 
     Attributes:
-        gpu: each of the eight.
-        inside_bps: bytes per second that a GPU sends to others of its server, and receives.
+        gpu: each of the eight GPUs.
+        inside_bps: bytes per second that a GPU sends to others in its server, and receives.
         between_bps: bytes per second of the server's network card, which its GPUs share.
-        latency_s: of an exchange.
+        latency_s: latency of an exchange.
     """
 
     gpu: Gpu
@@ -69,10 +69,10 @@ class System:
     """How a system treats messages.
 
     Attributes:
-        share: of rows that travel (BNS-GCN).
-        bits: of a value.
-        bounds: bytes that each row has besides, for its quantiser.
-        stale: messages are an epoch old and travel beside computation (PipeGCN).
+        share: share of rows that travel (BNS-GCN).
+        bits: bits of a value.
+        bounds: extra bytes of each row, for its quantiser.
+        stale: whether messages are an epoch old and overlap with computation (PipeGCN).
     """
 
     share: float = 1.0
@@ -88,11 +88,11 @@ SYSTEMS: Final = {
     "Sylvie in step": System(bits=3.75, bounds=4),
     "Sylvie, stale": System(bits=3.75, bounds=4, stale=True),
 }
-"""Sylvie at base 1, whose percentiles make 3.75 bits; its controller changes between both modes and moves the base."""
+"""The systems; Sylvie has base 1, whose percentiles give 3.75 bits; its controller changes mode and base."""
 
 
 class Spent(NamedTuple):
-    """Seconds of an epoch: communication and computation as they would be alone, and both together."""
+    """Seconds of an epoch: communication alone, computation alone, and both together."""
 
     communication: float
     computation: float
@@ -106,8 +106,8 @@ class Bed:
 
     Attributes:
         data: the real graph's numbers.
-        servers: how many.
-        server: of which type.
+        servers: number of servers.
+        server: their type.
         inside, between: largest number of rows that a GPU sends within its server, and that a server sends to others,
             over the real graph's vertices, by a generated graph.
         copies: rows that travel in an exchange over vertices, likewise.
@@ -141,11 +141,11 @@ class Bed:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the thesis leaves open.
+    """Parameters that the thesis leaves open.
 
     Attributes:
-        homophily: of generated graphs: METIS finds the communities.
-        bits: of a value of Sylvie's, in the mean: 3.75 by percentiles, 1.45 by the bytes of table 3.11, 8 at most.
+        homophily: homophily of generated graphs, whose communities METIS finds.
+        bits: mean bits of a value in Sylvie: 3.75 by percentiles, 1.45 by the bytes of table 3.11, at most 8.
         sample: BNS-GCN's share.
         efficiency: of the GPU's peaks.
     """
@@ -203,5 +203,5 @@ def _cut(name: str, servers: int, n: int, seed: int, homophily: float) -> tuple[
 
 
 def _busiest(rows: npt.NDArray[np.float64]) -> float:
-    """What the busiest end sends or receives."""
+    """Rows that the busiest end sends or receives."""
     return float(max(rows.sum(0).max(), rows.sum(1).max()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why Sylvie's controller does what it does, and what it costs: figures 3.5 and 3.10 to 3.12."""
+"""Behaviour and cost of Sylvie's controller: figures 3.5 and 3.10 to 3.12."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLOCK: Final = (
     "that runs repeat."
 )
 _TRAINING: Final = 200
-"""Epochs over which what is done once is shared out."""
+"""Epochs over which one-off costs are spread."""
 
 
 @reproduces(
@@ -43,7 +43,7 @@ _TRAINING: Final = 200
     options={"model": ("gat", "sage"), "lr": (0.01, 0.003)},
 )
 def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -> Reproduction:
-    """Training loss by width: against epochs, and against what has travelled."""
+    """Training loss by width, against epochs and against bytes sent."""
     settings = replace(task(scale / 3, seed), model=model, lr=lr, bins=1, epochs=60)
     graph = generate(settings.graph, None, seed)
     found = {codec: train_here(graph, replace(settings, codec=codec)) for codec in counted("widths", list(_BITS))}
@@ -87,7 +87,7 @@ def figure35(scale: float, seed: int, *, model: str = "gat", lr: float = 0.01) -
     options={"model": ("gcn", "sage"), "epochs": (120, 60)},
 )
 def figure310(scale: float, seed: int, *, model: str = "gcn", epochs: int = 120) -> Reproduction:
-    """Sylvie with rates of descent compared over 1 to 40 epochs, and two controllers that never change anything."""
+    """Sylvie with rates of descent compared over 1 to 40 epochs, beside two controllers that never change anything."""
     length = max(12, round(epochs * min(1.0, scale)))
     base = replace(task(scale / 3, seed), model=model, epochs=length, bins=1, layers=3)
     graph = generate(base.graph, None, seed)
@@ -137,7 +137,7 @@ def _share(run: Trained) -> str:
     options={"link_mbps": (100.0, 1000.0, 10_000.0), "partition": ("hash", "metis")},
 )
 def figure311(scale: float, seed: int, **network: Any) -> Reproduction:
-    """Seconds of the offline stage, of codes in both directions and of decisions, beside those of epochs."""
+    """Seconds of the offline stage, of coding in both directions and of decisions, beside those of epochs."""
     settings = replace(
         slow_network(scale / 2, seed, **network), model="sage", codec="sylvie", schedule="adaptive", epochs=16, bins=1
     )
@@ -186,7 +186,7 @@ def figure311(scale: float, seed: int, **network: Any) -> Reproduction:
 
 
 def _coding_s(settings: TrainSettings, jobs: list[Any], widths: list[int]) -> dict[str, float]:
-    """Seconds of the busiest worker in an epoch, by direction of the code."""
+    """Seconds that the busiest worker spends on coding in an epoch, by direction."""
     plans = [job.rows for job in jobs]
     codecs = [open_codec(settings, plan, rank) for rank, plan in enumerate(plans)]
     messages = make_model(settings, widths).messages[1:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie on a slow network: tables 3.2, 3.9, 3.10 and 3.11, as far as two cores and emulated cards show them."""
+"""Sylvie on a slow network: tables 3.2, 3.9, 3.10 and 3.11, as far as two cores and emulated cards can show them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LINK_BPS: Final = 1e8
 _BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive"}
 _CONTROLLED: Final = 7
-"""Epochs before the first that Sylvie's controller decides: it compares rates of descent five epochs apart."""
+"""Epochs before the first decision of Sylvie's controller, which compares rates of descent five epochs apart."""
 _DECIDED: Final = 16
 _OPTIONS: Final = {"link_mbps": (100.0, 1000.0, 10_000.0), "partition": ("hash", "metis")}
 _NOTE: Final = (
@@ -36,7 +36,7 @@ _NOTE: Final = (
 
 
 def slow_network(scale: float, seed: int, link_mbps: float = LINK_BPS / 1e6, partition: str = "hash") -> TrainSettings:
-    """A graph in which (by hash) nearly every vertex is needed by all three others, so that messages dominate."""
+    """A graph of which, cut by hash, all three other workers need nearly every vertex, so that messages dominate."""
     graph = f"sbm:n={max(400, round(20_000 * scale))},k=8,degree=16,features=32"
     return TrainSettings(
         graph,
@@ -160,7 +160,7 @@ def table39(scale: float, seed: int, **network: Any) -> Reproduction:
     "sylvie/table3.10", "Epoch time in step and stale", seconds=90, evidence=Evidence.MEASURED, options=_OPTIONS
 )
 def table310(scale: float, seed: int, **network: Any) -> Reproduction:
-    """Epoch time by mode: in step, an epoch stale, and as the controller says."""
+    """Epoch time by mode: in step, an epoch stale, and chosen by the controller."""
     published = {
         ("fp32", "sequential"): "0.90 s", ("fp32", "stale"): "0.75 s", ("fp32", "adaptive"): "0.81 s",
         ("q1", "sequential"): "0.21 s", ("q1", "stale"): "0.12 s", ("q1", "adaptive"): "0.17 s",
@@ -190,7 +190,7 @@ def table310(scale: float, seed: int, **network: Any) -> Reproduction:
 
 @reproduces("sylvie/table3.11", "Codes and bounds", seconds=1, evidence=Evidence.RESTATED)
 def table311(_scale: float, _seed: int) -> Reproduction:
-    """Bytes of an epoch, codes and bounds apart, by the formula of our messages."""
+    """Bytes of an epoch, codes and bounds separately, by the formula of our messages."""
     comparisons = []
     lines: dict[str, tuple[list[Any], list[float]]] = {"codes": ([], []), "bounds": ([], [])}
     published = {"reddit": (256, 2791.7, 126.9, 15.6), "amazon": (128, 5632.6, 254.7, 30.4)}
@@ -230,7 +230,7 @@ def timed_runs(settings: TrainSettings, changes: list[dict[str, Any]]) -> list[T
 
 
 def _run(graph: Graph, settings: TrainSettings) -> Timed:
-    """A run; where the controller decides, long enough for it, and of its own epochs."""
+    """Run one training; with the controller, long enough for it to decide, and timed over the epochs it decides."""
     if "adaptive" not in (settings.schedule, _BITS[settings.codec]):
         return run_timed(graph, settings)
     timed = run_timed(graph, replace(settings, epochs=_CONTROLLED + _DECIDED))

@@ -80,7 +80,7 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
     options=OPTIONS,
 )  # fmt: skip
 def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
-    """GraphSAGE on products, DGL and Sylvie, servers added."""
+    """GraphSAGE on products, with DGL and Sylvie, against the number of servers."""
     conditions, comparisons = Conditions(**open_), []
     gains: dict[str, list[float]] = {system: [] for system in _SYLVIE}
     parts: dict[str, tuple[list[Any], list[float]]] = {part: ([], []) for part in ("communication", "computation")}
@@ -107,7 +107,7 @@ def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
     "sylvie/fig3.13", "Throughput on one to four servers", seconds=30, evidence=Evidence.SIMULATED, options=OPTIONS
 )
 def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
-    """GraphSAGE on Amazon over Ethernet, servers added, over DGL."""
+    """GraphSAGE on Amazon over Ethernet, relative to DGL, against the number of servers."""
     conditions, counts = Conditions(**open_), [1, 2, 3, 4]
     lines: dict[str, tuple[list[Any], list[float]]] = {system: (counts, []) for system in SYSTEMS if system != "DGL"}
     for servers in counted("servers", counts):

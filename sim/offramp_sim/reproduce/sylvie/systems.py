@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie beside other systems, run here: table 3.6 with figure 3.8, and figure 3.9."""
+"""Sylvie beside other systems, all run here: table 3.6 with figure 3.8, and figure 3.9."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEEP: Final = {"gcnii": {"layers": 8}}
 """Models that the thesis makes deeper."""
 _MODELS: Final = ("sage", "gcn", "gcnii", "dagnn", "gat")
 _NO_SAMPLE: Final = frozenset({"gat"})
-"""Models of attention, whose weights a sample of rows would bias: BNS-GCN goes without them."""
+"""Attention models, whose weights a sample of rows would bias: BNS-GCN is not run with them."""
 _FACTORS: Final = {  # table 3.6, over DGL: PipeGCN, BNS-GCN, Sylvie; Reddit
     "sage": ("1.15x", "9.02x", "14.64x"),
     "gcn": ("1.15x", "9.18x", "15.15x"),
@@ -38,7 +38,7 @@ _PUBLISHED: Final = ("PipeGCN", "BNS-GCN", "Sylvie")
 
 
 def systems(sample: float = 0.1) -> dict[str, dict[str, Any]]:
-    """What each system changes of a run in which rows travel layer by layer, in step, as float32."""
+    """Settings that each system changes in a run whose rows travel layer by layer, in step, as float32."""
     return {
         _IN_STEP: {},
         "PipeGCN": {"schedule": "stale"},
@@ -91,7 +91,7 @@ def table36(scale: float, seed: int, *, sample: float = 0.1, **network: Any) -> 
 
 
 def _trained_bytes(timed: Timed, full: Timed, *, sampled: bool) -> float:
-    """Bytes of training over those of ``full``, without the exact forward pass that scores an epoch under a sample."""
+    """Bytes of training over those of ``full``, without the exact forward pass that scores an epoch with a sample."""
     return timed.epoch_bytes / full.epoch_bytes - (0.5 if sampled else 0.0)
 
 

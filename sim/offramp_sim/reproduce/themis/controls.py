@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Themis's orders are more than different orders: beside random ones, all in turn, and the best single one."""
+"""Controls of Themis's orders: random ones, all orders in turn, and the best single one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONTROLS: Final = ("orders at random", "all orders in turn", "the best single o
 def controls(
     _scale: float, seed: int, *, size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0
 ) -> Reproduction:
-    """An all-reduce of 500 MB on the six topologies; all with the smallest chunk first."""
+    """An all-reduce of 500 MB on the six topologies, always with the smallest chunk first."""
     demand = Demand(Collective.ALL_REDUCE, round(size_factor * _BYTES))
     rng = np.random.default_rng(seed)
     gains: dict[str, list[float]] = {name: [] for name in (*_CONTROLS, "the baseline")}
@@ -68,7 +68,7 @@ def controls(
 
 
 def _finish_ps(network: Network, demand: Demand, orders: Sequence[Order]) -> int:
-    """When an all-reduce ends whose chunks have these orders."""
+    """End of an all-reduce whose chunks have these orders, in picoseconds."""
     sizes = split(demand.size, len(orders))
     made = tuple(chunk_for(demand.collective, size, order) for size, order in zip(sizes, orders, strict=True))
     schedule = Schedule(network, demand.collective, made)

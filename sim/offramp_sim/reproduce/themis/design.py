@@ -19,7 +19,7 @@ _MB = 10**6
 
 @reproduces("themis/table1", "Algorithms of a dimension", seconds=1, evidence=Evidence.CONTEXT)
 def table1(_scale: float, _seed: int) -> Reproduction:
-    """Topologies of a dimension, their algorithms, steps and bytes."""
+    """Table 1: topologies of a dimension, with their algorithms, steps and bytes."""
     algorithms = {Kind.RING: "ring", Kind.FULLY_CONNECTED: "direct", Kind.SWITCH: "halving-doubling"}
     comparisons = []
     for kind, algorithm in algorithms.items():
@@ -40,7 +40,7 @@ def table1(_scale: float, _seed: int) -> Reproduction:
 
 @reproduces("themis/table2", "Topologies", seconds=1, evidence=Evidence.CONTEXT)
 def table2(_scale: float, _seed: int) -> Reproduction:
-    """The topologies, and what follows from them: fixed delays and the bandwidth of all dimensions."""
+    """Table 2: the topologies, their fixed delays, and the bandwidth of all dimensions."""
     comparisons, lines = [], {}
     for name, network in PAPER.items():
         rates = ", ".join(f"{d.bandwidth_bps / 1e9:g}" for d in network.dimensions)
@@ -62,7 +62,7 @@ def table2(_scale: float, _seed: int) -> Reproduction:
     seeded=False,
 )
 def table3(_scale: float, _seed: int) -> Reproduction:
-    """The schedulers, on one all-reduce of 100 MB."""
+    """Table 3: the schedulers, on one all-reduce of 100 MB."""
     network = PAPER["3D-SW_SW_SW_homo"]
     demand = [Demand(_AR, 100 * _MB)]
     times = {s.value: make_plan(network, demand, s).finish_ps / 1e9 for s in Scheduler}
@@ -143,7 +143,7 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
     "themis/section6.3", "Provisioning of bandwidth", seconds=2, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
 )
 def provisioning(_scale: float, _seed: int) -> Reproduction:
-    """Section 6.3: what schedulers make of just enough, too much and too little bandwidth outside."""
+    """Section 6.3: schedulers with just enough, too much and too little bandwidth in the outer dimension."""
     ratios = [0.25, 0.5, 1, 2, 4, 8, 16, 32]
     lines: dict[str, tuple[list[float], list[float]]] = {}
     demand = [Demand(_AR, 1000 * _MB)]

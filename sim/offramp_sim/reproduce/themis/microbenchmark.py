@@ -31,11 +31,11 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "chunks": (64, 16, 256),
     "outer_factor": (1.0, 0.3, 3.0),
 }
-"""Sizes, chunks and the bandwidth of the last dimension over the paper's, for a referee."""
+"""Sizes, chunks and bandwidth of the last dimension, as multiples of the paper's, for a referee."""
 
 
 def networks(outer_factor: float) -> tuple[Network, ...]:
-    """The paper's topologies, with another bandwidth of the last dimension."""
+    """The paper's topologies, with a different bandwidth of the last dimension."""
 
     def changed(network: Network) -> Network:
         *inner, last = network.dimensions

@@ -45,7 +45,7 @@ def _sized(name: str, network: Network) -> Workload:
 
 @cache
 def _factor(name: str) -> float:
-    """The factor on computation at which the largest speed-up is the paper's, by bisection."""
+    """Factor for computation times with which the largest speed-up is the paper's, by bisection."""
     _, themis, _, ideal = _PUBLISHED[name]
     wanted, method = (ideal, None) if ideal is not None else (themis, Scheduler.THEMIS_SCF)
     workload = _sized(name, _HOMO)
@@ -74,7 +74,7 @@ def _found(name: str, network: str, method: str) -> Breakdown:
     seeded=False,
 )
 def figure12(_scale: float, _seed: int) -> Reproduction:
-    """Three training iterations of four workloads on six topologies, and what they wait for."""
+    """Three training iterations of four workloads on six topologies, and their waiting times."""
     comparisons, panels, data = [], [], {}
     reduced: dict[str, list[float]] = {"themis+scf": [], "balanced": [], "ideal": []}
     for name in counted("workloads", tuple(MODELS)):
@@ -106,7 +106,7 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
 
 
 def _breakdown(name: str) -> Curves:
-    """Parts of the time, the baseline's whole time being 1."""
+    """Parts of the time, relative to the baseline's total."""
     bars: dict[str, tuple[list[str], list[float]]] = {}
     for network in PAPER:
         whole = _found(name, network, "baseline").total
@@ -136,7 +136,7 @@ def _breakdown(name: str) -> Curves:
     seeded=False,
 )
 def figure4(_scale: float, _seed: int, *, compute_factor: float = 1.0) -> Reproduction:
-    """Time of an iteration against the utilisation of the network; where the baseline lies."""
+    """Time of an iteration against the utilisation of the network, and the baseline's position."""
     shares = [s / 100 for s in range(10, 101, 5)]
     panels, data = [], {}
     used: list[float] = []

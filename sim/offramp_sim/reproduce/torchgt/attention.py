@@ -16,7 +16,7 @@ _NOTE: Final = (
     "10 unless a referee changes it, nine edges of ten inside."
 )
 _PUBLISHED_BACKWARD: Final = {"64K": 76.5, "128K": 62.0, "256K": 49.8, "512K": 33.2}
-"""Backward of topology over that of its dense counterpart, by tokens (quotients of table 4.2)."""
+"""Backward time of topology attention over that of its dense counterpart, by tokens (quotients of table 4.2)."""
 _SECONDS: Final = "seconds of one core"
 
 
@@ -28,7 +28,7 @@ _SECONDS: Final = "seconds of one core"
     options={"degree": (10, 50)},
 )
 def table42(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
-    """Backward of topology against as many pairs in dense blocks, and the order of the tokens."""
+    """Backward time of topology attention against as many pairs in dense blocks, and the effect of token order."""
     sizes = [_base(4096, scale) << i for i in range(4)]
     kinds = ("topology", "shuffled", "blocks")
     found = {
@@ -117,7 +117,7 @@ def figure411(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
 
 
 def _gains(sizes: dict[str, list[int]], found: dict[str, list[Cost]]) -> list[Comparison]:
-    """How many times longer full attention takes, at every length at which it was measured."""
+    """Time of full attention as a multiple of ours, at every length at which it was measured."""
     comparisons = []
     for tokens in (tokens for tokens in sizes["dense"] if tokens in sizes["topology"]):
         full, sparse, blocks = (
@@ -138,7 +138,7 @@ def _gains(sizes: dict[str, list[int]], found: dict[str, list[Cost]]) -> list[Co
     options={"degree": (10, 50), "width": (64, 256)},
 )
 def figure45(scale: float, seed: int, *, degree: int = 10, width: int = 64) -> Reproduction:
-    """Throughput of attention over as many pairs in blocks of every size."""
+    """Throughput of attention over equally many pairs in blocks of every size."""
     tokens = _base(16384, scale)
     sides = [2, 4, 8, 16, 32, 64]
     costs = [
@@ -161,7 +161,7 @@ def figure45(scale: float, seed: int, *, degree: int = 10, width: int = 64) -> R
 
 
 def _base(tokens: int, scale: float) -> int:
-    """A length that clusters and blocks divide."""
+    """A length that is divisible by clusters and blocks."""
     return max(256, round(tokens * scale) // 256 * 256)
 
 

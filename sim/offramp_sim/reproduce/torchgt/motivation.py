@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why TorchGT: table 4.1 and figure 4.1; how far it reaches: figures 4.6 and 4.8."""
+"""TorchGT's motivation, table 4.1 and figure 4.1, and its reach, figures 4.6 and 4.8."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def figure41(scale: float, seed: int, *, model: str = "gt") -> Reproduction:
     options={"homophily": (0.45, 0.8)},
 )
 def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproduction:
-    """Test scores over epochs; full attention in float32 tells precision from the pattern."""
+    """Test scores over epochs; full attention in float32 separates the effect of precision from that of the pattern."""
     graph = HARD.format(n=max(100, round(800 * scale)), homophily=homophily)
     epochs = max(3, round(30 * min(1.0, scale)))
     ways: dict[str, dict[str, Any]] = {
@@ -172,7 +172,7 @@ def figure46(scale: float, seed: int, *, homophily: float = 0.45) -> Reproductio
     options={"degree": (10, 50)},
 )
 def figure48(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
-    """(a) What fits 24 GB a rank, by memory measured here; (b) tokens per second in attention, measured."""
+    """(a) Sequences that fit 24 GB per rank, by memory measured here; (b) tokens per second in attention, measured."""
     model = TorchGtSettings("karate", model="graphormer", attention="topology", seed=seed, **BASE)
     short, long = (max(1024, round(tokens * scale)) for tokens in (4096, 16_384))
     step = {tokens: _step_bytes(model, tokens, degree) for tokens in counted("memory", (short, long))}
@@ -221,7 +221,7 @@ def figure48(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
 
 
 def _step_bytes(model: TorchGtSettings, tokens: int, degree: int) -> int:
-    """Peak memory of an epoch in a process of its own, beyond what it had before."""
+    """Peak memory of an epoch in a fresh process, beyond what it had before, in bytes."""
     settings = replace(model, graph=f"sbm:n={tokens},k=10,degree={degree}", interleave="never", epochs=1)
     context = fork_server(["torch", __name__])
     return next(found for _, found in each_in_process(partial(_peak), [settings], 1, context))

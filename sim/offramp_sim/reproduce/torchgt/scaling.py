@@ -20,7 +20,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
     options={"degree": (10, 30)},
 )
 def figure47(scale: float, seed: int, *, degree: int = 10) -> Reproduction:
-    """Bytes that a rank sends, counted in runs, against the formula and an all-gather; time of a step."""
+    """Bytes that a rank sends, as counted in runs, against the formula and an all-gather; and time of a step."""
     from offramp.torchgt.run import train
 
     vertices = max(256, round(4096 * scale) // 8 * 8)

@@ -18,7 +18,7 @@ BASE: Final[dict[str, Any]] = {"workers": 1, "split": "0.6/0.2/0.2"}
 
 
 def run_here(name: str, settings: TorchGtSettings) -> TorchGtResult:
-    """One run, whose epochs are reported under ``name``."""
+    """Run one training, whose epochs are reported under ``name``."""
     from offramp.torchgt.run import train
 
     result = train(settings, lambda epoch: report(name, epoch.epoch, settings.epochs))
@@ -27,7 +27,7 @@ def run_here(name: str, settings: TorchGtSettings) -> TorchGtResult:
 
 
 def _epoch_s(result: TorchGtResult) -> float:
-    """Median of the epochs: full ones in between and a busy machine must not decide."""
+    """Median seconds of an epoch, so that interleaved full epochs and a busy machine do not decide."""
     times = sorted(epoch.seconds for epoch in result.epochs)
     return times[len(times) // 2]
 
@@ -105,7 +105,7 @@ def table45(scale: float, seed: int, *, homophily: float = 0.8, degree: int = 10
     options={"homophily": (0.45, 0.8), "model": ("gt", "graphormer")},
 )
 def table47(scale: float, seed: int, *, homophily: float = 0.45, model: str = "gt") -> Reproduction:
-    """Numbers of 16 bits against 32."""
+    """Training in 16 bits against 32."""
     published = {
         "GP-Flash (BF16)": (".44 s, 48.25 %", "17.31 s, 63.51 %"),
         "TorchGT, BF16": (".08 s, 48.29 %", ".60 s, 63.58 %"),
@@ -193,7 +193,7 @@ def table48(scale: float, seed: int, *, homophily: float = 0.45, placement: str 
 
 
 def _tuner(model: str, times: list[float], scores: list[float]) -> list[Comparison]:
-    """The tuner, which comes last, beside the static threshold that is best, and beside all pairs of edges."""
+    """The tuner, the last run, beside the best static threshold, and beside all pairs of edges."""
     best = 100 * (scores[-1] - max(scores[:-1]))
     return [
         Comparison(f"{model}: tuner less the best static threshold, points", None, f"{best:+.2f}", turns_at=0.0),

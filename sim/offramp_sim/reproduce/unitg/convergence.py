@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UniTG's convergence beside that of texts first: figure 5.12, by training on two stages of this machine."""
+"""UniTG's convergence beside that of training on texts first (figure 5.12), on two stages on this machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UniTG beside methods that train one model after the other, by a model of both: tables 5.5 and 5.6, figure 5.9."""
+"""UniTG beside methods that train one model after the other, by an analytical model: tables 5.5 and 5.6, figure 5.9."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _MEGAJOULES: Final = {  # table 5.6: GLEM, TAPE, UniTG
 _LM_WEIGHTS: Final = 86e6
 """Parameters of DeBERTa-base without its embeddings."""
 _LM_FLOPS: Final = 71e12
-"""Peak of an RTX 3090's tensor cores in 16 bits with float32 sums."""
+"""Peak rate of an RTX 3090's tensor cores in 16 bits with float32 sums, in operations per second."""
 _ITERATIONS: Final = 8
-"""That are simulated: bubbles and texts are in the same ratio in all of them."""
+"""Number of simulated iterations: bubbles and texts are in the same ratio in all of them."""
 _BUSY_W: Final = 350.0
-"""Board power of an RTX 3090."""
+"""Board power of an RTX 3090, in watts."""
 
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "tokens": (256, 64, 512),
@@ -59,13 +59,13 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
 
 @dataclass(frozen=True)
 class Assumed:
-    """What the thesis does not give.
+    """Assumptions about what the thesis does not give.
 
     Attributes:
-        tokens: of a text.
+        tokens: tokens of a text.
         lm_epochs: passes over all texts of a fine-tuning.
-        kernel_us: time that a GPU's kernel takes at least, microseconds.
-        kernels: of a layer, in a forward pass; a backward pass has twice as many.
+        kernel_us: least time of a GPU kernel, in microseconds.
+        kernels: kernels of a layer in a forward pass; a backward pass has twice as many.
         gnn_rounds, lm_rounds: how often TAPE trains each model: it has a graph neural network for each of three
             encodings, and two language models. GLEM is given the same.
         exit_depth: share of the language model's layers that a text runs through under the Lazy Tuner.
@@ -94,7 +94,7 @@ class Assumed:
 
 
 class Phases(NamedTuple):
-    """Seconds of a method: of the graph neural network, of the language model, in all; busy seconds of each GPU."""
+    """Seconds of a method for the graph neural network, the language model, and in all; busy seconds of each GPU."""
 
     network: float
     text: float
@@ -104,10 +104,10 @@ class Phases(NamedTuple):
 
 @lru_cache(maxsize=256)
 def methods(model: str, graph: str, assumed: Assumed) -> dict[str, Phases]:
-    """One phase after the other, as often as TAPE and once only; and UniTG on four stages.
+    """Phases one after the other, as often as in TAPE and only once; and UniTG on four stages.
 
-    The language model is data parallel over the four GPUs in all of them, the graph neural network of the baselines
-    is on one: the thesis's baselines.
+    The language model is data parallel over the four GPUs in all of them; the baselines' graph neural network is on
+    one GPU, as in the thesis.
     """
     epochs = _EPOCHS[model][graph]
     network, text = epochs * assumed.iteration_s(model, graph), assumed.text_s(graph) / STAGES
@@ -181,7 +181,7 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
     seeded=False,
 )
 def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> Reproduction:
-    """Joules of a GPU: board power while it works, less while it waits."""
+    """Energy of a GPU in joules: board power while it works, less while it waits."""
     del scale, seed
     assumed, comparisons, data = Assumed(**open_), [], {}
     for (model, graph), (_, tape, unitg) in _MEGAJOULES.items():

@@ -34,7 +34,7 @@ _SPEED: Final = "Devices are equal, a backward pass takes twice as long as a for
     seeded=False,
 )
 def figure58(scale: float, seed: int) -> Reproduction:
-    """Four stages, four microbatches: what the language model does to the makespan, by its length."""
+    """Four stages, four microbatches: effect of the language model's length on the makespan."""
     del scale, seed
     scenario = Scenario(lm_modules=MODULES)
     table = scenario.undisturbed()
@@ -90,7 +90,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
 def figure513(
     scale: float, seed: int, *, link_gbps: float = 1.0, text_s: float = 7.5, gradient_mb: float = 150.0
 ) -> Reproduction:
-    """Use of the devices in bubbles and beside; what side by side and a shared link cost the pipeline."""
+    """Use of devices in bubbles and side by side; cost of the latter, and of a shared link, to the pipeline."""
     del scale, seed
     scenario = Scenario(
         iterations=6, lm_steps=6, lm_step_s=text_s, lm_modules=MODULES,
@@ -135,7 +135,7 @@ def figure513(
     seeded=False,
 )
 def figure514(scale: float, seed: int) -> Reproduction:
-    """What stages in the middle do over time, with and without texts in their bubbles."""
+    """Activity of middle stages over time, with and without texts in their bubbles."""
     del scale, seed
     made = Scenario(iterations=3, lm_steps=3, lm_step_s=7.5, lm_modules=MODULES)
     alone = Scenario(iterations=3, lm_steps=0, lm_modules=MODULES)

@@ -52,7 +52,7 @@ def _percent(share: float) -> str:
     options={"homophily": (0.5, 0.8), "model": ("gcn", "revgcn")},
 )
 def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gcn") -> Reproduction:
-    """Texts beside numbers: where features say little, embeddings of texts say more."""
+    """Texts beside numeric features: where features tell little, embeddings of texts tell more."""
     graph = generate(f"sbm:n={_size(800, scale)},k=5,homophily={homophily:g},degree=6,features=16", _SPLIT, seed)
     base = UnitgSettings(
         "sbm", text="topics", stages=1, model=model, layers=2, hidden=32, epochs=60,
@@ -87,7 +87,7 @@ def table51(scale: float, seed: int, *, homophily: float = 0.5, model: str = "gc
     options={"homophily": (0.95, 0.8), "hidden": (64, 128)},
 )
 def table52(scale: float, seed: int, *, homophily: float = 0.95, hidden: int = 64) -> Reproduction:
-    """Time of an epoch in the order of affinity against a random one."""
+    """Time of an epoch with vertices ordered by affinity against a random order."""
     n = _size(40_000, scale)
     made = generate(f"sbm:n={n},k={max(2, n // 500)},homophily={homophily:g},degree=20,features=32", _SPLIT, seed)
     graph = _shuffled(made, seed)
@@ -187,7 +187,7 @@ def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4
     seeded=False,
 )
 def figure510(scale: float, seed: int) -> Reproduction:
-    """What the pipeline gives the graph neural network, and how large a model fits."""
+    """Benefit of the pipeline to the graph neural network, and the largest model that fits."""
     del scale
     stages = [1, 2, 4, 8]
     speed = {}
@@ -284,7 +284,7 @@ def figure511(scale: float, seed: int, *, homophily: float = 0.7, lm_layers: int
 
 
 def _stage(graph: Graph, settings: UnitgSettings, pieces: list[IntArray]) -> Stage:
-    """All layers on this device over the pieces; the same as a pipeline of any number of stages (U1)."""
+    """A stage with all layers on this device, over the pieces; equals a pipeline of any number of stages (U1)."""
     job = plan(graph, settings).jobs[0]
     place = Place(0, 1, len(pieces))
     cut = replace(job, place=place, microbatches=make_microbatches(graph, pieces))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around an engine in simulation: clock, streams, memory. Imported in the simulator's process."""
+"""Surroundings of an engine in simulation: clock, streams, memory. Imported in the simulator's process."""

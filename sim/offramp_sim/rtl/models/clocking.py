@@ -41,7 +41,7 @@ class Cycles:
 
 
 class Handshakes:
-    """The cycles in which beats of a stream were taken, for exact counts."""
+    """Records the cycles in which beats of a stream were accepted, for exact counts."""
 
     def __init__(self, dut: Any, prefix: str, cycles: Cycles) -> None:
         self.at: list[int] = []

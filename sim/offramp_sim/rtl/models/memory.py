@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory behind an AXI4 port: any latency, any number of bursts in flight, in order, with stalls from a seed.
 
-``cocotbext.axi``'s memory answers one burst after the other; what hides a latency of 100 cycles needs this one.
+``cocotbext.axi``'s memory answers one burst after the other; engines that hide a latency of 100 cycles need this one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OKAY, SLVERR, DECERR = 0, 2, 3
 
 
 class AxiMemory:
-    """Bytes behind the read and write channels with ``prefix`` that ``dut`` has, at addresses from ``base``.
+    """Memory behind the read and write channels of ``dut`` with ``prefix``, at addresses from ``base``.
 
     Attributes:
         content: the bytes.
@@ -40,7 +40,7 @@ class AxiMemory:
         seed: int = 3,
         content: bytearray | mmap.mmap | None = None,
     ) -> None:
-        """Memory of ``size`` bytes, or ``content``; ``latency`` in cycles; stalled in so much of the time."""
+        """Make memory of ``size`` bytes, or ``content``; ``latency`` in cycles; stalled for a share of the time."""
         self.content = bytearray(size) if content is None else content
         self.base, self.latency = base, latency
         self.violations: list[str] = []

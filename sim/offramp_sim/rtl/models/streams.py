@@ -12,7 +12,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink
 
 
 def pauses(seed: int, share: float) -> Iterator[bool]:
-    """Whether to pause in each cycle: runs of random length, ``share`` of all; a share of 0 never pauses."""
+    """Cycles in which to pause: runs of random length, ``share`` of all; None never pauses."""
     dice = random.Random(seed)
     while True:
         paused = dice.random() < share
@@ -20,7 +20,7 @@ def pauses(seed: int, share: float) -> Iterator[bool]:
 
 
 def source(dut: Any, prefix: str, *, idle: float = 0.0, seed: int = 1) -> AxiStreamSource:
-    """Drives ``<prefix>_tdata`` and its companions, idle in so much of the time."""
+    """Driver of ``<prefix>_tdata`` and its companions, idle for a share of the time."""
     made = AxiStreamSource(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
     made.log.setLevel("WARNING")
     if idle:
@@ -29,7 +29,7 @@ def source(dut: Any, prefix: str, *, idle: float = 0.0, seed: int = 1) -> AxiStr
 
 
 def sink(dut: Any, prefix: str, *, pause: float = 0.0, seed: int = 2) -> AxiStreamSink:
-    """Takes ``<prefix>_tdata`` and its companions, not ready in so much of the time."""
+    """Receiver of ``<prefix>_tdata`` and its companions, not ready for a share of the time."""
     made = AxiStreamSink(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
     made.log.setLevel("WARNING")
     if pause:
@@ -38,7 +38,7 @@ def sink(dut: Any, prefix: str, *, pause: float = 0.0, seed: int = 2) -> AxiStre
 
 
 def registers(dut: Any, prefix: str = "s_axil") -> AxiLiteMaster:
-    """Reads and writes an engine's registers."""
+    """Master that reads and writes an engine's registers."""
     made = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), dut.clk, dut.rst)
     for part in (made.write_if, made.read_if):
         part.log.setLevel("WARNING")

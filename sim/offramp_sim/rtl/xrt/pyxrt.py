@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for XRT's ``pyxrt``: the part of its names and behaviour that the drivers use, over a simulated card.
+"""Stand-in for XRT's ``pyxrt``: the names and behaviour that the drivers use, over a simulated card.
 
 The card's bus connects to the Unix socket ``OFFRAMP_XRT_BUS``, its memory is the file ``OFFRAMP_XRT_DRAM``. An xclbin
-is a file of JSON: of each kernel the arguments with offset, bits and memory port, as Vitis's metadata have them. A
-buffer's bytes reach the card by ``sync`` alone, and a number is one that fits a C ``int``, as there.
+is a JSON file with the arguments of each kernel: offset, bits and memory port, as in Vitis's metadata. As in XRT, only
+``sync`` copies a buffer's bytes to the card, and numbers must fit a C ``int``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PACKETS_GROUP: Final = 0
 
 
 class xclBOSyncDirection(IntEnum):  # noqa: N801 — pyxrt's name
-    """Which way bytes are copied."""
+    """Direction in which bytes are copied."""
 
     XCL_BO_SYNC_BO_TO_DEVICE = 0
     XCL_BO_SYNC_BO_FROM_DEVICE = 1
@@ -83,7 +83,7 @@ class device:  # noqa: N801 — pyxrt's name
             self._line, _ = listener.accept()
 
     def load_xclbin(self, content: xclbin) -> str:
-        """The identity of what is loaded; the simulated card has it from the start."""
+        """Load an xclbin and return its identity; the simulated card has it loaded from the start."""
         self.content = content
         return str(id(content))
 
@@ -100,7 +100,7 @@ class device:  # noqa: N801 — pyxrt's name
 
 
 class bo:  # noqa: N801 — pyxrt's name
-    """A buffer here, and its place on the card."""
+    """A buffer on the host, and its place on the card."""
 
     normal = 0
 
@@ -113,11 +113,11 @@ class bo:  # noqa: N801 — pyxrt's name
         self._bytes = bytearray(size)
 
     def map(self) -> memoryview:
-        """The bytes here."""
+        """The bytes on the host."""
         return memoryview(self._bytes)
 
     def address(self) -> int:
-        """Where they lie on the card."""
+        """Address of the buffer on the card."""
         return int(DRAM_BASE) + self._start
 
     def sync(self, direction: xclBOSyncDirection, size: int, offset: int) -> None:
@@ -132,7 +132,7 @@ class bo:  # noqa: N801 — pyxrt's name
 
 
 class kernel:  # noqa: N801 — pyxrt's name
-    """A kernel of what is loaded."""
+    """A kernel of the loaded xclbin."""
 
     def __init__(self, card: device, identity: str, name: str) -> None:
         if card.content is None or identity != str(id(card.content)) or name not in card.content.kernels:
@@ -141,7 +141,7 @@ class kernel:  # noqa: N801 — pyxrt's name
         self.address = registers_at(name.removesuffix("_kernel"))
 
     def group_id(self, index: int) -> int:
-        """The memory that an argument's port is joined to: all of a simulated card's ports reach all of it."""
+        """Memory bank of an argument's port; on a simulated card, all ports reach all memory."""
         if not self.arguments[index]["port"]:
             raise RuntimeError(f"argument {index} is not a buffer")
         return _PACKETS_GROUP
@@ -169,11 +169,11 @@ class run:  # noqa: N801 — pyxrt's name
             self._kernel.card.access("W", self._kernel.address + argument["offset"] + at, part)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the run."""
         self._kernel.card.access("W", self._kernel.address + _CONTROL, _START)
 
     def wait(self, timeout_ms: int) -> ert_cmd_state:
-        """Until it has ended, or the time is over (0: never)."""
+        """Wait until the run has ended, or the time is over (0: no limit)."""
         until = time.monotonic() + timeout_ms / 1000
         while not self._kernel.card.access("R", self._kernel.address + _CONTROL) & _DONE:
             if timeout_ms and time.monotonic() > until:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.limits import MAX_STEPS
 from offramp_p4.native.runtime import context as at
@@ -28,12 +29,6 @@ _POOL: Final = 4  # buffers that have been taken and may come back
 LINE: Final = 64
 """Bytes of a line of the cache."""
 _LEVELS: Final = 96  # copies of copies that may be under way at once
-
-
-def address(array: npt.NDArray[Any]) -> int:
-    """Of the first byte."""
-    first: int = array.__array_interface__["data"][0]
-    return first
 
 
 def line_zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

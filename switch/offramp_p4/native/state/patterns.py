@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp_base.native.arrays import RecordArrays
+from offramp_base.native.arrays import RecordArrays, address
 from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.blocksets import ENTRIES, HEAD, SET
 from offramp_p4.native.runtime.entries import LOWEST, SCORE, VALUE
 from offramp_p4.native.runtime.patterns import TUPLE_HEAD
-from offramp_p4.native.state.context import Context, Words, address, line_zeros
+from offramp_p4.native.state.context import Context, Words, line_zeros
 from offramp_p4.native.state.hashtable import as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.searches import Entry, enlarged

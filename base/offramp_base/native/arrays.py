@@ -15,6 +15,12 @@ R = TypeVar("R", bound=Record)
 Array = npt.NDArray[Any]
 
 
+def address(array: Array) -> int:
+    """Where the first byte of an array is."""
+    first: int = array.__array_interface__["data"][0]
+    return first
+
+
 class RecordArrays(Generic[R]):
     """The words of a record; keeps the arrays alive whose addresses some of the words are.
 

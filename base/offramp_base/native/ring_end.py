@@ -52,6 +52,11 @@ class End:
         return self._words[ring.RingEnd.position]
 
     @property
+    def waiting(self) -> int:
+        """Bytes that a consumer has not seen, by what the other side says, which may be anything."""
+        return int(self.head[0]) - self.position
+
+    @property
     def fault(self) -> str:
         """How the other side has violated the protocol; empty if it has not."""
         number = self._words[ring.RingEnd.fault]

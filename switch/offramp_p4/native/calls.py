@@ -220,6 +220,7 @@ def _apply(g: Emitter, e: ir.ApplyCall) -> None:
         return
     for param in e.target.params:
         if param.direction == "out":
+            g.note_write(param)
             g.clear(g.cell(g.layout.base(param)), shape(param.type).size)
     run(g, callee, [], how)
 

@@ -20,6 +20,7 @@ from offramp_base.dispatch import handles
 from offramp_base.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
+from offramp_p4.engine.placement import Span
 from offramp_p4.engine.work import Work
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
@@ -101,6 +102,14 @@ class _Function:
     addresses: dict[ir.Expr, Any] = field(default_factory=dict)  # of places computed by a compound assignment
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Memory of a packet, and where a word of it stands that says whether something may have been written there."""
+
+    span: Span
+    flag: int
+
+
 class Emitter:
     """Turns the nodes of one program into LLVM functions.
 
@@ -110,6 +119,7 @@ class Emitter:
     Attributes:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
+        watched: headers, where somebody wants to know whether they are written.
         counted: tables that a packet which comes again looks up with keys one after the other.
         work: how many steps what stands in a loop takes.
     """
@@ -122,6 +132,7 @@ class Emitter:
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
         self.counted: frozenset[ir.Table] = frozenset()
+        self.watched: Watch | None = None
         self.work = Work()
         self._function: _Function | None = None
         self._serial = 0
@@ -330,6 +341,13 @@ class Emitter:
             self.store(self.load(source, t), into, t)
         else:
             self.copy(into, source, shape(t).size)
+
+    def note_write(self, var: ir.Var) -> None:
+        """Say that a variable, or something in it, is to be written."""
+        if self.watched is not None:
+            (start, end), flag = self.watched.span, self.cell(self.watched.flag)
+            if start <= self.layout.base(var) < end:
+                self.store_number(const(I64, 1), flag, 64)
 
     def clear(self, address: Value, size: int) -> None:
         """Set bytes to 0."""

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import address
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, Way
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import address
 from offramp_p4.native.state.queues import NativeManager
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.ecn import mark_ce

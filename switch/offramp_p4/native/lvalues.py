@@ -142,7 +142,16 @@ def lvalue(g: Emitter, expr: ir.Expr) -> MemoryLValue:
         whole = inner.whole or inner.type
         return replace(inner, type=expr.type, bits=(low + expr.high, low + expr.low), whole=whole)
     address, inside = locate(g, expr)
+    g.note_write(_variable(expr))
     return MemoryLValue(address, expr.type, inside, None, None, *_union(g, expr, address))
+
+
+def _variable(expr: ir.Expr) -> ir.Var:
+    """The variable that a place lies in."""
+    while not isinstance(expr, ir.VarRef):
+        assert isinstance(expr, ir.Member | ir.Element | ir.StackNext | ir.StackLast), expr
+        expr = expr.base
+    return expr.var
 
 
 def _union(g: Emitter, expr: ir.Expr, address: Value) -> tuple[Value | None, tuple[Value, ...]]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
@@ -23,7 +24,7 @@ from offramp_p4.native.architecture import GATHER, RUN, Chip, Way, architecture,
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.context import Context
 from offramp_p4.native.v1model.diagnostics import CHECK_MARK
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tna.generated import next_us, run_with_generated

@@ -207,9 +207,13 @@ class Forwarder:
         self._distribute(out)
 
     def _distribute(self, out: PacketBatch) -> None:
-        for number in np.unique(out.ports).tolist():
+        if not len(out):
+            return
+        order = np.argsort(out.ports, kind="stable")
+        ports = out.ports[order]
+        starts = np.flatnonzero(np.concatenate(([True], ports[1:] != ports[:-1])))
+        for number, rows in zip(ports[starts].tolist(), np.split(order, starts[1:]), strict=True):
             port = self._ports.get(number)
-            rows = np.flatnonzero(out.ports == number)
             if port is None:
                 self.unknown += len(rows)
             else:

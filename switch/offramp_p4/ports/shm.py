@@ -48,7 +48,7 @@ class ShmPort(UnixPort):
         self._memory: SharedMemory | None = None
         self._rings: FrameRings | None = None
         self._untold = 0  # bytes
-        self._waiting: deque[tuple[PacketBatch, npt.NDArray[np.intp]]] = deque()
+        self._waiting: deque[tuple[PacketBatch, npt.NDArray[np.intp], int]] = deque()  # the bytes, too
         super().__init__(path)
 
     def interest(self) -> list[tuple[int, int]]:
@@ -78,11 +78,12 @@ class ShmPort(UnixPort):
         """Send frames; without a host they are dropped, and always those that are too long for a link."""
         if rows is None:
             rows = np.arange(len(batch))
-        if len(rows) and int(batch.lengths[rows].max()) > MAX_FRAME:
-            fitting = rows[batch.lengths[rows] <= MAX_FRAME]
-            self.stats.dropped += len(rows) - len(fitting)
-            self.stats.unfit += len(rows) - len(fitting)
-            rows = fitting
+        lengths = batch.lengths[rows]
+        if batch.data.shape[1] > MAX_FRAME and len(rows) and int(lengths.max()) > MAX_FRAME:
+            fits = lengths <= MAX_FRAME
+            self.stats.dropped += len(rows) - int(fits.sum())
+            self.stats.unfit += len(rows) - int(fits.sum())
+            rows, lengths = rows[fits], lengths[fits]
         if self._host is None or self._stalled():
             self.stats.dropped += len(rows)
             return
@@ -90,19 +91,20 @@ class ShmPort(UnixPort):
             return
         if not self._waiting:
             self._progress = time.monotonic()
-        self._waiting.append((batch, rows))
-        self._kept_bytes += int(batch.lengths[rows].sum())
+        size = int(lengths.sum())
+        self._waiting.append((batch, rows, size))
+        self._kept_bytes += size
         self.flush()
 
     def flush(self) -> None:
         """Send what was kept, as far as there is room."""
         try:
             while self._waiting and self._rings is not None:
-                batch, rows = self._waiting[0]
+                batch, rows, size = self._waiting[0]
                 count = self._rings.put(batch, rows)
                 if not count:
                     break
-                self._sent(batch, rows, count)
+                self._sent(batch, rows, size, count)
         except Spoilt as error:
             self._cut_off(error)
         if self._untold >= _TOLD_BYTES or (self._waiting and self._untold):
@@ -128,10 +130,12 @@ class ShmPort(UnixPort):
         """Send what was kept, if a host that took something did not say so."""
         self.flush()
 
-    def _sent(self, batch: PacketBatch, rows: npt.NDArray[np.intp], count: int) -> None:
-        size = int(batch.lengths[rows[:count]].sum())
+    def _sent(self, batch: PacketBatch, rows: npt.NDArray[np.intp], size: int, count: int) -> None:
+        """The first of these frames, which take ``size`` bytes, have been sent."""
         if count < len(rows):
-            self._waiting[0] = batch, rows[count:]
+            left = size - int(batch.lengths[rows[:count]].sum())
+            self._waiting[0] = batch, rows[count:], left
+            size -= left
         else:
             self._waiting.popleft()
         self._kept_bytes -= size
@@ -141,12 +145,12 @@ class ShmPort(UnixPort):
         self.stats.sent_bytes += size
 
     def _take(self, parts: list[PacketBatch], most: int) -> bool:
-        """Take messages until there are ``most`` parts; whether all were taken."""
+        """Take messages until there are ``most`` parts, each of one message or more; whether all were taken."""
         rings, took = self._rings, len(parts)
         if rings is None:
             return True
         part, rows = None, sum(map(len, parts))
-        while len(parts) < most and (part := rings.take()) is not None:
+        while len(parts) < most and (part := rings.take(most - len(parts))) is not None:
             parts.append(part)
             rows += len(part)
             if rows > _MOST_ROWS:
@@ -176,7 +180,7 @@ class ShmPort(UnixPort):
         self._disconnect()
 
     def _disconnect(self) -> None:
-        self.stats.dropped += sum(len(rows) for _, rows in self._waiting)
+        self.stats.dropped += sum(len(rows) for _, rows, _ in self._waiting)
         self._waiting.clear()
         self._rings, self._untold = None, 0
         if self._memory is not None:

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offramp_base.native.arrays import address
 from offramp_base.native.compiler import MachineCode
 from offramp_base.native.llvm import AliasTags, ll
 from offramp_base.native.lowering import Library
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import bits, checksums, division, hashtable, meters, randomness
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.context import Context
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.state import MeterCell
 from offramp_p4.v1model import hashing

@@ -14,11 +14,11 @@ from offramp.nic import plans as plan_text
 from offramp.switchgnn import telemetry
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import ir, make_switch
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import address
 from offramp_p4.native.switch import NativeSwitch
 from offramp_sim.switchgnn import direct
 from switchgnn_soak.jobs import SoakJob, job_of_leaves_and_spines, job_of_one_switch

@@ -101,6 +101,23 @@ def test_frames_come_through_both_ways_in_order(port: ShmPort, host: ShmIO, seed
     assert port.stats.sent == host.stats.received == host.stats.sent == port.stats.received
 
 
+def test_messages_of_several_lengths_come_in_order_in_one_turn(port: ShmPort, host: ShmIO) -> None:
+    """Frames of one length are taken many messages at a time, others one by one."""
+    rng = np.random.default_rng(5)
+    sent: list[bytes] = []
+    for width in (60, 60, 578, None, 578, 578, 60, None, None, 9):
+        frames = frames_of(rng, 40) if width is None else [rng.bytes(width) for _ in range(40)]
+        host.send(PacketBatch.of((0, frame) for frame in frames))
+        sent += frames
+    assert taken(port, len(sent)) == sent
+
+
+def test_a_length_beyond_its_row_is_refused(host: ShmIO) -> None:
+    batch = PacketBatch(np.zeros(2, np.int32), np.array([4, 5], np.int32), np.zeros((2, 4), np.uint8))
+    with pytest.raises(OfframpError, match="frame of 5 bytes"):
+        host.send(batch)
+
+
 def test_the_longest_frame_is_carried_and_a_longer_one_is_refused(port: ShmPort, host: ShmIO) -> None:
     host.send(PacketBatch.of([(0, b"y" * MAX_FRAME)]))
     assert taken(port, 1) == [b"y" * MAX_FRAME]

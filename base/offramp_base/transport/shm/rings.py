@@ -16,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import address
 from offramp_base.native.library import compiled_all
-from offramp_base.native.ring import ENTRY_BYTES, NOTHING, Entry, RingEnd, front, pass_over, publish_ring
+from offramp_base.native.ring import ENTRY_BYTES, NOTHING, Entry, RingEnd, front, pass_over
 from offramp_base.native.ring_end import End, make_end, ring_words
 from offramp_base.sealed_memory import SharedMemory
 from offramp_base.transport.framing import MAX_FRAME, MESSAGE_BYTES, MOST_FRAMES, rows_of
-from offramp_base.transport.shm.ring import give_back_and_look, reserve_or_want
+from offramp_base.transport.shm.messages import TOO_LONG, put_message, take_messages
+from offramp_base.transport.shm.ring import give_back_and_look
 from offramp_base.wire.batch import PacketBatch
 
 RING_BYTES: Final = 1 << 20
@@ -39,7 +41,7 @@ class Spoilt(OfframpError):
 
 @cache
 def _functions() -> dict[str, Callable[..., int]]:
-    return compiled_all((reserve_or_want, give_back_and_look, front, pass_over, publish_ring))
+    return compiled_all((put_message, take_messages, give_back_and_look, front, pass_over))
 
 
 class FrameRings:
@@ -57,8 +59,10 @@ class FrameRings:
             make_end(RING_BYTES, up if host else down),
             make_end(RING_BYTES, down if host else up, MOST_MESSAGE),
         )
-        self._room, self._content = (end.content.view(np.uint8) for end in (self.sent, self.received))
+        self._content = self.received.content.view(np.uint8)
         self._sent_at, self._received_at = (end.words.ctypes.data for end in (self.sent, self.received))
+        self._width = np.zeros(1, np.int64)  # of what was taken
+        self._width_at = self._width.ctypes.data
 
     def put(self, batch: PacketBatch, rows: npt.NDArray[np.intp]) -> int:
         """Send frames (these rows of the batch) as one message; returns how many, 0 if there is no room now.
@@ -69,36 +73,38 @@ class FrameRings:
             OfframpError: a frame is longer than a link carries.
             Spoilt: the other side has written what cannot be.
         """
-        lengths = batch.lengths[rows]
-        width = int(lengths.max())
-        if width > MAX_FRAME:
-            raise OfframpError(f"frame of {width} bytes: a link carries at most {MAX_FRAME}")
-        count = min(len(rows), MESSAGE_BYTES // (width + 2), MOST_FRAMES)
-        rows, lengths = rows[:count], lengths[:count]
-        payload = int(lengths.sum())
-        size = payload + (payload & 1) + 2 * count
-        place = self._call["reserve_or_want"](self._sent_at, size)
-        if place == NOTHING:
+        data = batch.data if batch.data.strides[1] == 1 else np.ascontiguousarray(batch.data)
+        lengths, rows = np.ascontiguousarray(batch.lengths, np.int32), np.ascontiguousarray(rows, np.int64)
+        places = address(data), data.strides[0], data.shape[1], address(lengths), address(rows)
+        count = self._call["put_message"](self._sent_at, *places, len(rows))
+        if count == TOO_LONG:
+            longest = int(lengths[rows].max())
+            why = f"a link carries at most {MAX_FRAME}" if longest > MAX_FRAME else f"its row has {data.shape[1]}"
+            raise OfframpError(f"frame of {longest} bytes: {why}")
+        if not count:
             self._check(self.sent)
-            return 0
-        at = place + ENTRY_BYTES
-        if payload == count * width and width == batch.data.shape[1]:
-            np.take(batch.data, rows, axis=0, out=self._room[at : at + payload].reshape(count, width), mode="clip")
-        else:
-            data = batch.data[rows]
-            self._room[at : at + payload] = data[np.arange(data.shape[1]) < lengths[:, None]]
-        self._room[at + size - 2 * count : at + size].view(">u2")[:] = lengths
-        entry = self.sent.content[place // 8 :]
-        entry[Entry.length], entry[Entry.id] = size, count
-        self._call["publish_ring"](self._sent_at)
         return count
 
-    def take(self) -> PacketBatch | None:
-        """The frames of the next message, in memory of their own; None where none waits.
+    def take(self, most: int = 1) -> PacketBatch | None:
+        """The frames of the next messages, at most so many, in memory of their own; None where none waits.
 
         Raises:
             Spoilt: the other side has written what cannot be.
         """
+        there = self.received.waiting
+        if not there:
+            return None
+        there = max(0, min(there, RING_BYTES, most * MOST_MESSAGE))
+        data = np.empty(there, np.uint8)
+        count = self._call["take_messages"](self._received_at, address(data), there, most, self._width_at)
+        if not count:
+            return self._take_any()
+        width = int(self._width[0])
+        lengths = np.full(count, width, np.int32)
+        return PacketBatch(np.zeros(count, np.int32), lengths, data[: count * width].reshape(count, width))
+
+    def _take_any(self) -> PacketBatch | None:
+        """The frames of the next message, whatever their lengths."""
         place = self._call["front"](self._received_at)
         if place == NOTHING:
             self._check(self.received)

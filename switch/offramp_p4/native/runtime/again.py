@@ -5,6 +5,9 @@ Where a program gives back what it has parsed (:mod:`offramp_p4.native.v1model.g
 with all headers unchanged is the frame that came in. Then that frame stays where it is, and further passes of it begin
 with the headers of the first: nothing is deparsed, copied or parsed. All passes take the same packet memory, copies
 take others; so the memory that a pass leaves with unchanged headers (WHOLE) has them when the next one begins.
+
+As long as no other packet waits, such a frame is not put into the queue either: it is NEXT, and comes before whatever
+is put there meanwhile.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from offramp_p4.native.runtime.program import (
     CURSOR,
     LENGTH,
     TRUNCATE,
+    WRITTEN,
     duplicate_headers,
     fields_size,
     gives_back,
     same_headers,
     save_fields,
     start_beside_headers,
+    transfer_fields,
 )
-from offramp_p4.native.runtime.waiting import Waiting, make_waiting
+from offramp_p4.native.runtime.waiting import Waiting, make_waiting, take_unqueued
 
 
 class Again(Waiting):
@@ -37,6 +42,7 @@ def begin_frame(ctx: Context, frame: int) -> None:
     ctx.frame = frame
     ctx.kept_frame = frame
     ctx.kept_length = -1
+    ctx.next_first = 0
 
 
 @inlined
@@ -54,9 +60,11 @@ def parsed_before(ctx: Context, length: int) -> bool:
 @inlined
 def keep_headers(ctx: Context, m: Memory) -> None:
     """Keep the headers of a frame that has been parsed to its end."""
-    if gives_back() != 0 and ctx.frame == ctx.kept_frame and ctx.kept_length < 0:
-        duplicate_headers(Memory(ctx.kept), m)
-        ctx.kept_length = m[LENGTH]
+    if gives_back() != 0:
+        m[WRITTEN] = 0
+        if ctx.frame == ctx.kept_frame and ctx.kept_length < 0:
+            duplicate_headers(Memory(ctx.kept), m)
+            ctx.kept_length = m[LENGTH]
 
 
 @inlined
@@ -72,10 +80,35 @@ def start_parsed(ctx: Context, m: Memory) -> None:
 def unchanged(ctx: Context, m: Memory) -> bool:
     """Whether the deparser would make of this packet the frame that it came in with, whose headers are kept."""
     length = m[LENGTH]
-    if parsed_before(ctx, length) and length <= m[TRUNCATE] and same_headers(m, Memory(ctx.kept)) != 0:
-        ctx.whole = int(m)
-        return True
-    return False
+    if not parsed_before(ctx, length) or length > m[TRUNCATE]:
+        return False
+    if m[WRITTEN] != 0 and same_headers(m, Memory(ctx.kept)) == 0:
+        return False
+    ctx.whole = int(m)
+    return True
+
+
+@inlined
+def wait_unchanged(ctx: Context, m: Memory, kind: int, fields: int) -> None:
+    """Have the frame that the pass came in with wait for another pass, which begins with the headers that are kept."""
+    if ctx.waiting != 0:
+        wait_same(ctx, m, m[LENGTH], kind, fields)
+        return
+    transfer_fields(Memory(ctx.kept), m, fields)
+    ctx.next_first = 1
+    ctx.next_fields = fields
+    ctx.waiting = 1
+
+
+@inlined
+def start_unchanged(ctx: Context, m: Memory) -> int:
+    """Take the frame that waits so: make the memory that of its next pass behind the parser; its bytes."""
+    take_unqueued(ctx)
+    ctx.next_first = 0
+    ctx.frame = ctx.kept_frame
+    start_parsed(ctx, m)
+    transfer_fields(m, Memory(ctx.kept), ctx.next_fields)
+    return ctx.kept_length
 
 
 @native

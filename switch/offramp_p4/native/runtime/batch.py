@@ -13,6 +13,7 @@ from offramp_p4.native.runtime.pipeline import (
     NORMAL,
     pass_again,
     pass_ingress,
+    pass_unchanged,
 )
 from offramp_p4.native.runtime.program import foresee_rows, foresee_slots
 from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
@@ -67,7 +68,10 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
             ctx.looped += ctx.waiting
             ctx.waiting = 0
             break
-        pass_again(ctx, next_waiting(ctx))
+        if ctx.next_first != 0:
+            pass_unchanged(ctx)
+        else:
+            pass_again(ctx, next_waiting(ctx))
     end_frame(ctx)
     end_steps(ctx)
 

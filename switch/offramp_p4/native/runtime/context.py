@@ -170,6 +170,8 @@ class Context(Record):
     kept_frame: int  # address of the frame that they are of, which stays there until the packet has ended; 0: none
     kept_length: int  # and its bytes; below 0: it has not been parsed to its end
     whole: int  # address of the packet memory that has these headers when the next pass begins; 0: none
+    next_first: int  # 1 if the frame that they are of waits for another pass, before all that is in the queue
+    next_fields: int  # the number of its field list, which KEPT has
 
     # Tofino.
     chip_ports: int  # of all pipes

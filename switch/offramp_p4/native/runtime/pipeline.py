@@ -6,16 +6,18 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Bytes, Memory, Words, copy, native
+from offramp_base.native.subset import Bytes, Memory, Words, copy, inlined, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.again import (
     Again,
     keep_headers,
     parsed_before,
     start_parsed,
+    start_unchanged,
     unchanged,
     wait_other,
     wait_same,
+    wait_unchanged,
 )
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Context, Leaving
@@ -90,6 +92,22 @@ def pass_again(ctx: Context, waiting: int) -> None:
 
 
 @native
+def pass_unchanged(ctx: Context) -> None:
+    """The pass of a packet that has waited with the headers that are kept."""
+    ctx.steps -= PASS_STEPS
+    if ctx.steps < 0:
+        return
+    m = Memory(_take_memory(ctx))
+    ctx.digests.used = ctx.digests.start
+    length = start_unchanged(ctx, m)
+    _describe(ctx, m, length, 0)
+    m[INSTANCE_TYPE] = RECIRCULATED
+    if _verified(ctx, m):
+        _pass_ingress(ctx, m, length, 0)
+    ctx.top = int(m)
+
+
+@native
 def _take_memory(ctx: Context) -> int:
     """The address of a packet memory; 0 when copies of copies have used up all."""
     taken = ctx.top
@@ -116,8 +134,13 @@ def _pass_with(
     ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int
 ) -> None:
     ctx.digests.used = ctx.digests.start
-    if _parsed(ctx, m, length, port, kind, restore, fields, saved) != 0:
-        return
+    if _parsed(ctx, m, length, port, kind, restore, fields, saved) == 0:
+        _pass_ingress(ctx, m, length, port)
+
+
+@native
+def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
+    """Ingress, and the egress of every copy that comes of it."""
     ctx.passes += 1
     if ingress(ctx, m) == CHECK_FAILED:
         _failed(ctx)
@@ -149,11 +172,7 @@ def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore:
         start_parsed(ctx, m)
     else:
         start_memory(m)
-    ctx.whole = 0
-    m[LENGTH] = length
-    m[INGRESS_PORT] = port
-    m[PACKET_LENGTH] = length
-    m[INGRESS_TIME] = ctx.now_us & _MASK48
+    _describe(ctx, m, length, port)
     if restore != 0:
         restore_fields(m, Bytes(saved), fields)
     m[INSTANCE_TYPE] = kind
@@ -165,13 +184,32 @@ def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore:
     if code == FAULTED:
         m[PARSER_ERROR] = m[FAULT]
         ctx.parse_errors += 1
-    if code == CHECK_FAILED or verify(ctx, m) == CHECK_FAILED:
+    if code == CHECK_FAILED:
         _failed(ctx)
         return 1
+    return 0 if _verified(ctx, m) else 1
+
+
+@inlined
+def _describe(ctx: Context, m: Memory, length: int, port: int) -> None:
+    """Set what is known of a packet before it is parsed."""
+    ctx.whole = 0
+    m[LENGTH] = length
+    m[INGRESS_PORT] = port
+    m[PACKET_LENGTH] = length
+    m[INGRESS_TIME] = ctx.now_us & _MASK48
+
+
+@inlined
+def _verified(ctx: Context, m: Memory) -> bool:
+    """Run the verification of checksums; whether the packet goes on."""
+    if verify(ctx, m) == CHECK_FAILED:
+        _failed(ctx)
+        return False
     if m[CHECKSUM_WRONG] != 0:
         m[CHECKSUM_ERROR] = 1
         ctx.checksum_errors += 1
-    return 0
+    return True
 
 
 @native
@@ -200,7 +238,7 @@ def leave(ctx: Context, m: Memory, port: int) -> None:
         return
     if m[RECIRCULATE] != 0 and unchanged(ctx, m):
         ctx.recirculations += 1
-        wait_same(ctx, m, m[LENGTH], RECIRCULATED, m[RECIRCULATE_FIELDS])
+        wait_unchanged(ctx, m, RECIRCULATED, m[RECIRCULATE_FIELDS])
         return
     if deparse(ctx, m) == CHECK_FAILED:
         ctx.out.used = start

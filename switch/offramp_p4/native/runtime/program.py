@@ -18,6 +18,7 @@ CHECK_FAILED: Final = 3
 CURSOR: Final = Field("cursor")  # bytes of the frame that the parser has consumed
 LENGTH: Final = Field("length")  # bytes of the frame
 GROWTH: Final = Field("growth")  # bytes of headers made valid minus bytes made invalid
+WRITTEN: Final = Field("written")  # not 0 if headers may have been written since they were parsed
 FAULT: Final = Field("fault")
 
 # Of the architecture.

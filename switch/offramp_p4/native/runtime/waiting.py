@@ -44,6 +44,13 @@ def next_waiting(ctx: Context) -> int:
 
 
 @native
+def take_unqueued(ctx: Context) -> None:
+    """Go on with a packet that is counted among those that wait, but is not in the queue."""
+    ctx.waiting -= 1
+    ctx.current = _FAR
+
+
+@native
 def make_waiting(ctx: Context, size: int) -> int:
     """Make room for a packet of ``size`` bytes behind all others that wait; returns its position."""
     size = (size + 7) & -8

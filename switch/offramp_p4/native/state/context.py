@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import traceback
@@ -15,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.limits import MAX_STEPS
 from offramp_p4.native.runtime import context as at
@@ -24,13 +26,17 @@ Words = npt.NDArray[np.int64]
 
 _FIRST_SIZE: Final = 1 << 16
 _POOL: Final = 4  # buffers that have been taken and may come back
+LINE: Final = 64
+"""Bytes of a line of the cache."""
 _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 
-def address(array: npt.NDArray[Any]) -> int:
-    """Address of an array's first byte."""
-    first: int = array.__array_interface__["data"][0]
-    return first
+def line_zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros that begin at a line of the cache, so that what is to share a line does."""
+    size = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    skip = -address(raw) % LINE
+    return raw[skip : skip + size].view(dtype).reshape(shape)
 
 
 class Context:
@@ -59,8 +65,8 @@ class Context:
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
         self.hold_function(at.Context.grow, or_abort(self._enlarge))
-        memories = np.zeros((_LEVELS + 1) * memory_size + 64, np.uint8)
-        first = (address(memories) + 63) // 64 * 64
+        memories = line_zeros((_LEVELS + 1) * memory_size, np.uint8)
+        first = address(memories)
         self.hold(at.Context.top, memories)
         fields = at.Context(self.words)
         fields.top, fields.stride, fields.limit = first, memory_size, first + _LEVELS * memory_size

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.changes import LARGE, MARGIN
-from offramp_p4.native.state.context import Context, Words, address
+from offramp_p4.native.state.context import Context, Words, line_zeros
 from offramp_p4.native.state.library import updates
 
 _SMALLEST: Final = 4
@@ -90,7 +91,7 @@ class HashTable:
         return made, self._calls.rehash(address(made), len(made) - 1, *old)
 
     def _empty(self, size: int) -> Words:
-        return np.zeros((size, self._words + 1), np.int64)
+        return line_zeros((size, self._words + 1), np.int64)
 
     @property
     def _place(self) -> tuple[int, int]:

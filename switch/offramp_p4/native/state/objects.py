@@ -18,7 +18,7 @@ from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
 from offramp_p4.native.state.changes import Changes
 from offramp_p4.native.state.compact import CompactTable
-from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.context import Context, line_zeros
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import make_search
@@ -158,7 +158,7 @@ class NativeState:
         for name, register in self.registers.items():
             column = plan.columns[name]
             if column.word not in rows:
-                rows[column.word] = np.zeros((register.size, column.stride), np.uint8)
+                rows[column.word] = line_zeros((register.size, column.stride), np.uint8)
                 self._context.hold(column.word, rows[column.word])
             size = column.size
             register.attach(  # type: ignore[attr-defined]  # those of all architectures have it

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp_base.native.arrays import RecordArrays
+from offramp_base.native.arrays import RecordArrays, address
 from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.blocksets import ENTRIES, HEAD, SET
 from offramp_p4.native.runtime.entries import LOWEST, SCORE, VALUE
 from offramp_p4.native.runtime.patterns import TUPLE_HEAD
-from offramp_p4.native.state.context import Context, Words, address
+from offramp_p4.native.state.context import Context, Words, line_zeros
 from offramp_p4.native.state.hashtable import as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.searches import Entry, enlarged
@@ -33,7 +33,6 @@ _SHARE: Final = 40
 """A tuple holds at least one in this many of all entries."""
 _FEW: Final = 16
 _SEQUENCE_BITS: Final = 32
-_LINE: Final = 64
 _LEFT_NS: Final = 0.05
 """Nanoseconds that a look-up costs for each entry that a tuple leaves to others."""
 _LEFT_IN_A_BLOCK_NS: Final = 5.0
@@ -156,7 +155,7 @@ class _Index:
     def _make_room(self, blocks: int) -> None:
         """Reserve room for ``blocks`` blocks, aligned to cache lines."""
         taken = int(self._record.fields.blocks_taken)
-        made = _aligned(blocks * self._block_words)
+        made = line_zeros(blocks * self._block_words, np.int64)
         order = np.zeros(blocks, np.int64)
         if taken:
             made[: taken * self._block_words] = self._record[at.Patterns.blocks][: taken * self._block_words]
@@ -254,7 +253,7 @@ class PatternSearch:
 
     def _records(self, count: int) -> Words:
         size = (VALUE + 2 * self._key.words + 2 * len(self._key.ranges) + 7) // 8 * 8
-        return _aligned(count * size).reshape(count, size)
+        return line_zeros((count, size), np.int64)
 
     def _write(self, entries: Sequence[Entry], rows: Words) -> None:
         """Write the records of entries."""
@@ -286,13 +285,6 @@ class PatternSearch:
             rank = sum(k.prefix_len for k in entry.keys if isinstance(k, Lpm))
         self._sequence -= 1
         return (rank << _SEQUENCE_BITS) + self._sequence
-
-
-def _aligned(words: int) -> Words:
-    """Zeros that begin at a line of the cache."""
-    raw = np.zeros(words + _LINE // 8, np.int64)
-    skip = -address(raw) % _LINE // 8
-    return raw[skip : skip + words]
 
 
 def _bits(match: Match, width: int) -> tuple[int, int]:

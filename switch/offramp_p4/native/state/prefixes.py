@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.prefixes import ROOT_LENGTH
-from offramp_p4.native.state.context import Bytes, Context, Words, address
+from offramp_p4.native.state.context import Bytes, Context, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.searches import Entry, enlarged

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from offramp_base.native.arrays import address
 from offramp_p4.native.actions import GROUP, MEMBER, NOTHING, Actions, indirect
-from offramp_p4.native.state.context import Context, Words, address
+from offramp_p4.native.state.context import Context, Words
 from offramp_p4.state import ActionData, ActionProfileState, Group, Member
 from offramp_p4.state.member_status import MemberStatus
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime import queues as q
 from offramp_p4.native.runtime.heap import ENTRY
-from offramp_p4.native.state.context import Bytes, Context, Words, address, or_abort
+from offramp_p4.native.state.context import Bytes, Context, Words, or_abort
 from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_p4.tm.manager import RECIRCULATION, Observer
 from offramp_p4.tm.queue import QueueStats

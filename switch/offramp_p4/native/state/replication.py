@@ -8,9 +8,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
-from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.context import Context
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.state import Replica, ReplicationEngine
 

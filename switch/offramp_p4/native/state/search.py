@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from offramp_base.native.arrays import address
 from offramp_p4.native.keys import KeyFormat
-from offramp_p4.native.state.context import Bytes, Context, Words, address
+from offramp_p4.native.state.context import Bytes, Context, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.library import updates
 from offramp_p4.native.state.patterns import PatternSearch

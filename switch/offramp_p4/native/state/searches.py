@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-import numpy as np
 import numpy.typing as npt
 
-from offramp_p4.native.state.context import Bytes, Words
+from offramp_p4.native.state.context import Bytes, Words, line_zeros
 from offramp_p4.state import Match
 
 
@@ -84,6 +83,6 @@ _A = TypeVar("_A", bound=npt.NDArray[Any])
 
 def enlarged(array: _A, rows: int) -> _A:
     """A copy of the rows with zeros behind them."""
-    made = np.zeros((rows, *array.shape[1:]), array.dtype)
+    made = line_zeros((rows, *array.shape[1:]), array.dtype)
     made[: len(array)] = array
     return cast("_A", made)

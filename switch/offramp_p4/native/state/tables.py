@@ -15,7 +15,7 @@ from offramp_p4.native.counts import HIT
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.changes import LARGE, MARGIN, Changes
-from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.context import Context, Words, line_zeros
 from offramp_p4.native.state.numbers import signed_word
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.search import make_search
@@ -233,7 +233,7 @@ class NativeTable(TableState):
         if self._counted or self._metered:
             self._by_number.append(self.default_entry)  # whose count and meter are in the first row
         self._capacity = max(16, 1 << len(entries).bit_length())
-        self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
+        self._rows: npt.NDArray[np.uint8] = line_zeros((self._capacity, self._plan.row_size), np.uint8)
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)
         self._touched: Words = np.zeros(self._capacity if self._counted else 0, np.int64)
         self._meters: Words = np.zeros((self._capacity if self._metered else 0, at.Meter.WORDS), np.int64)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from offramp_base.native.arrays import address
 from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.tna.replication import EXCLUSION_SHIFT
-from offramp_p4.native.state.context import Context, Words, address
+from offramp_p4.native.state.context import Context, Words
 from offramp_p4.native.state.hashtable import HashTable, as_words
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.state import Replica

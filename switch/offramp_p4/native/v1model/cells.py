@@ -12,7 +12,7 @@ from offramp_p4.native.runtime import program
 from offramp_p4.native.shape import bits_of, container, offsets
 from offramp_p4.standard_metadata import standard_metadata
 
-_ENGINE: Final = (program.CURSOR, program.LENGTH, program.GROWTH)
+_ENGINE: Final = (program.CURSOR, program.LENGTH, program.GROWTH, program.WRITTEN)
 _ARCHITECTURE: Final = (
     program.FAULT,
     program.CLONE,

@@ -21,17 +21,15 @@ from offramp_p4.native.shape import element_offset, offsets
 from offramp_p4.types import Header, Stack, Structure, Type, Union, Varbit, strip
 
 
-def gives_back(
-    layout: Layout, parser: ir.ParserInstance, deparser: ir.ControlInstance, restored: Iterable[Span], metadata: Span
-) -> bool:
-    """Whether a program is one of these.
-
-    ``restored`` is what a packet that comes again has before it is parsed: it must be in user metadata (``metadata``),
-    which the parser does not touch.
-    """
+def gives_back(layout: Layout, parser: ir.ParserInstance, deparser: ir.ControlInstance) -> bool:
+    """Whether a program is one of these, if it :func:`restores_metadata` only."""
     emitted = _emitted(layout, deparser)
-    inside = all(metadata[0] <= at and end <= metadata[1] for at, end in restored)
-    return emitted is not None and inside and _reads_in_order(layout, parser, emitted)
+    return emitted is not None and _reads_in_order(layout, parser, emitted)
+
+
+def restores_metadata(restored: Iterable[Span], metadata: Span) -> bool:
+    """Whether what a packet that comes again has before it is parsed is in user metadata, which the parser leaves."""
+    return all(metadata[0] <= at and end <= metadata[1] for at, end in restored)
 
 
 def _emitted(layout: Layout, deparser: ir.ControlInstance) -> list[int] | None:

@@ -13,7 +13,7 @@ from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
 from offramp_p4.native.architecture import Architecture, Module, Way
-from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.emitter import Emitter, Watch
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.near import copy_near, same_bytes
@@ -28,7 +28,7 @@ from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import by_list
-from offramp_p4.native.v1model.giving_back import gives_back
+from offramp_p4.native.v1model.giving_back import gives_back, restores_metadata
 from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
 from offramp_p4.v1model.blocks import blocks_of
@@ -70,16 +70,21 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     }
     library = Library(module, AliasTags(module), cells.fields, supplied)
     g = Emitter(program, module, layout, target, library)
+    deparser = blocks[-1]
+    assert isinstance(deparser, ir.ControlInstance)
+    known = way is not Way.QUEUED and gives_back(layout, parser, deparser)
+    if known:
+        g.watched = Watch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)
     g.counted = foresight.counted
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
     supplied |= foresight.write(g)
-    deparser = blocks[-1]
-    assert isinstance(deparser, ir.ControlInstance)
-    restored, metadata = chain(*target.field_lists.values()), (cells.user, cells.standard)
-    known = way is not Way.QUEUED and target.comes_again
-    known = known and gives_back(layout, parser, deparser, restored, metadata)
+    known = (
+        known
+        and target.comes_again
+        and restores_metadata(chain(*target.field_lists.values()), (cells.user, cells.standard))
+    )
     size = _supply(g, target, supplied, known=known)
     for entry in _ENTRIES[way]:
         library.function(entry, exported=True)
@@ -135,7 +140,7 @@ def _write_headers(g: Emitter, cells: Cells, write: _Write, *, known: bool) -> N
         g.b.ret(same_bytes(g, g.at(m, at), g.at(kept, at), cells.headers_end - at))
 
     def duplicate_headers(into: Value, m: Value) -> None:
-        engine = [cells.fields[f.name] for f in (names.CURSOR, names.LENGTH, names.GROWTH)]
+        engine = [cells.fields[f.name] for f in (names.CURSOR, names.LENGTH, names.GROWTH, names.WRITTEN)]
         for at, end in [*((at, at + n) for at, n in engine), (cells.headers, cells.headers_end)]:
             copy_near(g, g.at(into, at), g.at(m, at), end - at)
 

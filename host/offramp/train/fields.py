@@ -14,16 +14,18 @@ TRAINING: Final = "Training"
 WORKERS: Final = "Workers"
 DTYPES: Final = ("float32", "float64")
 
-Workers = Annotated[int, Field("Worker processes; torchrun brings its own", least=1, group=WORKERS)]
+Workers = Annotated[int, Field("Worker processes; torchrun starts its own", least=1, group=WORKERS)]
 Hidden = Annotated[int, Field("Width of the hidden layers", least=1)]
 Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
 LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
 Dropout = Annotated[float, Field("Dropout between layers", least=0, below=1)]
-Device = Annotated[str, Field("Where models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})]
-Precision = Annotated[
-    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
+Device = Annotated[
+    str, Field("Device of the computation", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
 ]
-Compile = Annotated[bool, Field("Compile dense layers by torch.compile")]
+Precision = Annotated[
+    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights are unchanged"})
+]
+Compile = Annotated[bool, Field("Compile dense layers with torch.compile")]
 Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
 Link = Annotated[
     float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)
@@ -34,4 +36,4 @@ Checkpoint = Annotated[
 ]
 CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
 Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
-Partition = Annotated[str, Field("Who gets which vertices", choices=methods)]
+Partition = Annotated[str, Field("Assignment of vertices", choices=methods)]

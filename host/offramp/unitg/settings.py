@@ -56,17 +56,19 @@ class UnitgSettings(GraphSettings):
         ),
     ] = FEATURES
     stages: Annotated[
-        int, Field("Stages of the pipeline, a process each; torchrun brings its own", least=1, group=WORKERS)
+        int, Field("Stages of the pipeline, one process each; torchrun starts its own", least=1, group=WORKERS)
     ] = 2
     microbatches: Annotated[
-        int | None, Field("Pieces of the graph, up to the stages; the auto scheduler's by default", least=1)
+        int | None, Field("Pieces of the graph, at most one per stage; by default the auto scheduler's choice", least=1)
     ] = None
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes so long", least=0)
+        float, Field("Emulate devices with this many ms for a stage's forward pass of a microbatch", least=0)
     ] = 0.0
-    timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
+    timeout_s: Annotated[float, Field("Seconds without messages until a process gives up", key="timeout", above=0)] = (
+        120.0
+    )
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
     layers: Annotated[int, Field("Layers of the graph neural network", least=2, most=_MOST_LAYERS)] = 8
     hidden: Hidden = 64
@@ -81,7 +83,7 @@ class UnitgSettings(GraphSettings):
         str,
         Field(
             "The language model",
-            choices={INTERLEAVED: "in bubbles", COLOCATED: "beside", SEQUENTIAL: "first", ALONE: "none"},
+            choices={INTERLEAVED: "in bubbles", COLOCATED: "at any time", SEQUENTIAL: "first", ALONE: "none"},
             group=_LM,
         ),
     ] = INTERLEAVED
@@ -92,21 +94,21 @@ class UnitgSettings(GraphSettings):
         ),
     ] = None
     embeddings: Annotated[
-        str | None, Field("Write the texts' embeddings here in the end, one row for each vertex (.npy)", written=True)
+        str | None, Field("Write the texts' embeddings here at the end, one row per vertex (.npy)", written=True)
     ] = None
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
-        Field("Where texts leave it", choices=EXIT_RULES),
+        Field("Exit of each text from the language model", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
-    lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64
-    lm_heads: Annotated[int, Field("Heads of its attention", least=1)] = 4
+    lm_width: Annotated[int, Field("Width of the language model's layers", least=1)] = 64
+    lm_heads: Annotated[int, Field("Attention heads of the language model", least=1)] = 4
     lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
-    lm_lr: Annotated[float, Field("Its learning rate", above=0)] = 1e-3
-    lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
+    lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
+    lm_ms: Annotated[float, Field("Emulated ms for a forward pass of a language model's module", least=0)] = 0.0
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be run.

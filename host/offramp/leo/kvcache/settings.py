@@ -55,9 +55,9 @@ class CacheSettings:
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],
-        Field("MAC=PORT of a client, where the switch does not know it yet; repeat", item=parse_host),
+        Field("MAC=PORT of a client that the switch does not know yet; repeat", item=parse_host),
     ] = field(default_factory=dict)
-    cache_keys: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
+    cache_keys: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
 
     def __post_init__(self) -> None:
         check(self)
@@ -83,4 +83,4 @@ class CacheSettings:
             SettingsError: frames carry no proof of who sent them.
         """
         if self.cache_link and not self.cache_link.startswith("unix:") and not insecure:
-            raise SettingsError("cache_link", "frames of a link prove nothing; {insecure} serves them all the same")
+            raise SettingsError("cache_link", "frames on a link are not authenticated; {insecure} serves them anyway")

@@ -15,7 +15,7 @@ from offramp_base.settings.units import BYTES
 SYNC: Final = {
     "always": "before a write is answered; many share one sync",
     "everysec": "every second",
-    "no": "when the kernel likes",
+    "no": "when the kernel decides",
 }
 
 
@@ -26,23 +26,25 @@ class StoreSettings:
     listen: Annotated[
         str,
         Field(
-            "Address for clients that prove the token (libofframp), HOST:PORT or unix:PATH; empty: none",
+            "Address for clients with the token (libofframp), HOST:PORT or unix:PATH; empty: none",
             group="Addresses",
         ),
     ] = "127.0.0.1:7878"
-    resp: Annotated[str, Field("Address for clients of redis' protocol (RESP2 and RESP3); empty: none")] = ""
-    memcached: Annotated[str, Field("Address for clients of memcached's text and meta protocol; empty: none")] = ""
-    insecure: Annotated[bool, Field("Serve other machines though nobody shows who he is")] = False
+    resp: Annotated[str, Field("Address for clients of the redis protocol (RESP2 and RESP3); empty: none")] = ""
+    memcached: Annotated[str, Field("Address for clients of the memcached text and meta protocols; empty: none")] = ""
+    insecure: Annotated[bool, Field("Serve other machines without authentication")] = False
     folder: Annotated[
-        Path | None, Field("Of log and snapshots; without, nothing is kept", group="Disk", filled=True)
+        Path | None, Field("Folder of log and snapshots; without it, nothing is kept", group="Disk", filled=True)
     ] = None
     sync: Annotated[str, Field("When the log is synced", choices=SYNC)] = "everysec"
-    cut: Annotated[bool, Field("Give up what a damaged log has behind the damage")] = False
-    memory: Annotated[int, Field("For keys, values and table; 0: no limit", unit=BYTES, least=0, group="Limits")] = 0
-    value_bytes: Annotated[int, Field("Of the longest value", unit=BYTES, least=64, most=8 << 20)] = 1 << 20
-    connections: Annotated[int, Field("At a time", least=1, most=1_000_000)] = 10_000
+    cut: Annotated[bool, Field("Discard the part of a damaged log that follows the damage")] = False
+    memory: Annotated[
+        int, Field("Memory for keys, values and table; 0: no limit", unit=BYTES, least=0, group="Limits")
+    ] = 0
+    value_bytes: Annotated[int, Field("Size of the longest value", unit=BYTES, least=64, most=8 << 20)] = 1 << 20
+    connections: Annotated[int, Field("Most connections at a time", least=1, most=1_000_000)] = 10_000
     spin_us: Annotated[
-        int, Field("Longest look for work before it sleeps, where looking pays; 0: never", least=0, most=1000)
+        int, Field("Longest busy wait before sleeping, if that pays off; 0: never", least=0, most=1000)
     ] = 50
 
     def __post_init__(self) -> None:

@@ -37,8 +37,7 @@ class QuantisedPropagator(Propagator):
     def __init__(
         self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:
-        """``exchanges`` by width, ``bits`` of a field, most contributions ``fan_in`` of any sum, ``seed`` of
-        rounding."""
+        """Exchange by width; ``bits`` of a field; ``fan_in``: most contributions to any sum; ``seed`` of rounding."""
         super().__init__()
         self._exchange_of_width = exchanges
         self._bits = bits

@@ -122,7 +122,7 @@ class Client:
         for done in self.rings.completions():
             sent = self._sent.pop(done.request, None)
             if sent is None:
-                raise OfframpError(f"agent {self.path}: answered request {done.request}, which nobody made")
+                raise OfframpError(f"agent {self.path}: answered request {done.request}, which was never made")
             if done.status == wire.NO_ROOM and self._again(done.request, sent):
                 continue
             length = min(done.length, sent.room)
@@ -159,7 +159,7 @@ class Client:
         """
         self.connection.close()
         if not self.rings.ended(_END_S):
-            raise OfframpError(f"agent {self.path}: does not let go of its memory within {_END_S:g} s")
+            raise OfframpError(f"agent {self.path}: does not release its memory within {_END_S:g} s")
         self.rings.close()
         self._connect()
         for function in self._tables:

@@ -95,7 +95,7 @@ def _check_header(path: Path, header: dict[str, int], sizes: IntArray, level: In
     if len(sizes) and (sizes.min() < 2 or sizes.max() > limit):
         raise _wrong(path, "sizes", f"blocks of 2 to {limit} vertices, as {header['aggregators']} aggregators hold")
     if len(level) != len(sizes) or (len(level) and level.min() < 0):
-        raise _wrong(path, "level", f"{len(sizes)} entries of at least 0, one a block")
+        raise _wrong(path, "level", f"{len(sizes)} entries of at least 0, one per block")
 
 
 def _check_vertices(path: Path, header: dict[str, int], sizes: IntArray, arrays: dict[str, IntArray]) -> None:

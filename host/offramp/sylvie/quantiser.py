@@ -120,7 +120,7 @@ def dequantise(
     packed = _packed(codes.packed, (len(chosen), row_bytes(out.shape[1], _bits(bits))))
     least, greatest = (np.ascontiguousarray(bound, np.float32) for bound in (codes.least, codes.greatest))
     if not least.shape == greatest.shape == chosen.shape:
-        raise OfframpError(f"bounds: expected {len(chosen)}, one a row, got {len(least)} and {len(greatest)}")
+        raise OfframpError(f"bounds: expected {len(chosen)}, one per row, got {len(least)} and {len(greatest)}")
     native = None if interpreted else _native(bits)
     if native is None:
         values = model.values(model.unpack(packed, bits, out.shape[1]), bits, least, greatest)
@@ -170,7 +170,7 @@ def check_array(name: str, array: Floats) -> None:
         raise OfframpError(f"{name}: expected float32 rows of at least one column, got {array.dtype} {array.shape}")
     apart = (array.strides[1] != 4 and array.shape[1] > 1) or array.strides[0] % 4 or array.strides[0] < 0
     if len(array) and apart:
-        raise OfframpError(f"{name}: expected the columns of a row side by side, got strides {array.strides}")
+        raise OfframpError(f"{name}: expected contiguous columns, got strides {array.strides}")
 
 
 def _rows(rows: Rows | None, count: int) -> Rows:

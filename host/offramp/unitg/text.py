@@ -96,7 +96,7 @@ def _lines(graph: Graph, path: Path) -> list[str]:
     except OfframpError as error:
         raise SettingsError("text", f"{error}", path) from None
     if len(lines) != graph.vertices:
-        raise SettingsError("text", f"expected {graph.vertices} lines, one a vertex, got {len(lines)}", path)
+        raise SettingsError("text", f"expected {graph.vertices} lines, one per vertex, got {len(lines)}", path)
     if not any(re.search(r"\w", line) for line in lines):
         raise SettingsError("text", "has no words; expected a text for each vertex", path)
     return lines

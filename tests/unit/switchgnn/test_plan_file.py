@@ -60,7 +60,7 @@ def at(array, index, value):
         ("chunks", lambda _: np.int64(256), "chunks: expected 1 to 255, got 256"),
         ("aggregators", lambda _: np.int64(5), "sizes: expected blocks of 2 to 2 vertices, as 5 aggregators hold"),
         ("first_block_id", lambda _: np.int64(65534), "first_block_id: expected 0 to 65533, got 65534"),
-        ("level", lambda a: a[:-1], "level: expected 3 entries of at least 0, one a block"),
+        ("level", lambda a: a[:-1], "level: expected 3 entries of at least 0, one per block"),
         ("sizes", lambda a: at(a, 0, 2), "vertices: expected 7 entries, the sum of sizes, got 8"),
         ("order", lambda a: a[:-1], "order: expected 8 entries, the sum of sizes, got 7"),
         ("order", lambda a: at(a, 0, a[1]), "order: expected a permutation of the 3 ranks of block 5"),

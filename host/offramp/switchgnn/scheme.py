@@ -26,7 +26,7 @@ class Scheme:
     Attributes:
         pairwise: workers upload a partial sum for each destination, in place of vertices.
         chunk_major: one chunk of every vertex before the next, so that memory holds one chunk of each.
-        bits: of a value on the wire, one of :data:`BITS`.
+        bits: bits of a value on the wire, one of :data:`BITS`.
         hybrid: what costs more bytes through the switch goes from worker to worker.
         balanced: blocks also share their uploads out among the workers.
         binned: blocks follow G3's bins: the earlier its vertices are computed, the earlier a block.

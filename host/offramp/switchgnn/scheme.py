@@ -30,7 +30,7 @@ class Scheme:
         hybrid: what costs more bytes through the switch goes from worker to worker.
         balanced: blocks also share their uploads out among the workers.
         binned: blocks follow G3's bins: the earlier its vertices are computed, the earlier a block.
-        code_bits: of a value, where all contributions to a sum share one step (Sylvie's codes; pairwise only) and
+        code_bits: bits of a value, if all contributions to a sum share one step (Sylvie's codes; pairwise only) and
             fields are as wide as their sums; 0: as many levels as the field has room for.
     """
 

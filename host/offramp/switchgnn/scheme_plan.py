@@ -158,7 +158,7 @@ def plan_scheme(
         scheme: the improvements that are on.
         features: number of values of a vector.
         memory_bytes: memory of the switch's aggregators.
-        order: of the uploads of vertices, as :func:`~offramp.switchgnn.plan.make_plan` takes it.
+        order: upload order of vertices, as for :func:`~offramp.switchgnn.plan.make_plan`.
         seed: seed of random choices.
         first_block_id: Block_id of the first block.
         base: the plan of the same scheme without ``hybrid``, if it is known already.

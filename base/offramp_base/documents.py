@@ -70,7 +70,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file; a device or a pipe, which may have no end, is refused.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, or is not a regular file.
         ValueError: no path at all.
     """
     # A pipe without a writer would block in open().
@@ -92,7 +92,7 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         raise OfframpError(f"line {line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
-        raise OfframpError("not YAML: a character that there is not") from None
+        raise OfframpError("not YAML: a character that does not exist") from None
 
 
 def line_of(error: yaml.YAMLError) -> int:
@@ -239,4 +239,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

@@ -21,7 +21,8 @@ EXTRAS: Final = {
     "aiohttp": "web",
     "distributed": "dask",
 }
-"""By the name that is imported. :func:`missing_extra` is for imports at the top of a module, which the whole needs."""
+"""Extra by the name of the package that is imported. :func:`missing_extra` is for imports at the top of a module, which
+the whole needs."""
 
 _fallbacks: list[str] = []
 

@@ -75,7 +75,7 @@ class SharedMemory:
     def _check(self, giver: str) -> None:
         status = os.fstat(self.fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink:
-            raise OfframpError(f"shared memory from {giver}: the descriptor is no anonymous memory")
+            raise OfframpError(f"shared memory from {giver}: the descriptor is not anonymous memory")
         try:
             seals = fcntl.fcntl(self.fd, fcntl.F_GET_SEALS)
         except OSError:

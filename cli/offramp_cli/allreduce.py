@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     "offramp_sim.allreduce.experiment:Experiment", Result, example="allreduce --ranks 4 --size 1 --rounds 3 --json -"
 )
 def allreduce(experiment: Experiment, result: Result) -> None:
-    """Sum tensors in the switch, compare every sum with NumPy's, and show times and packets.
+    """Sum tensors in the switch, compare every sum with NumPy's, and show times and packet counts.
 
-    Each rank is a process with a port of the embedded switch, which runs p4/allreduce. With --compare gloo's
-    all_reduce goes over the same links in turns with ours; --rate makes links of that rate, which needs root.
+    Each rank is a process with a port of the embedded switch, which runs p4/allreduce. With --compare, gloo's
+    all_reduce runs over the same links, alternating with ours; --rate makes links of that rate, which needs root.
     """
     from offramp_sim.allreduce.measure import measure
 
@@ -34,7 +34,7 @@ def allreduce(experiment: Experiment, result: Result) -> None:
 def _show(console: Any, experiment: Experiment, outcome: AllReduceTimings) -> None:
     from offramp.report.units import duration
 
-    table = show.table("MB", "way", "median", "best", "MB/s", "gloo's time, over ours")
+    table = show.table("MB", "way", "median", "best", "MB/s", "gloo's time over ours")
     for timing in outcome.timings:
         gain = outcome.gain(timing.megabytes) if timing.way == "offramp" else None
         table.add_row(

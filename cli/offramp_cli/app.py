@@ -42,7 +42,7 @@ class LateGroup(Late, TyperGroup):
         """The tree has them."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (of click)
-        """Their names."""
+        """Names of the commands and groups, without importing any."""
         return list(self.group.members)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -65,7 +65,7 @@ class LateGroup(Late, TyperGroup):
         for option in self.params:
             source = ctx.get_parameter_source(option.name or "")
             if source is not None and source.name == "COMMANDLINE":
-                raise OfframpError(f"{option.opts[0]}: options stand behind the system's name: {self.name} {name} …")
+                raise OfframpError(f"{option.opts[0]}: options go after the system's name: {self.name} {name} …")
         self.declaration = self.callback = None
         return super().invoke(ctx)
 

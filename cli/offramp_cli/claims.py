@@ -55,7 +55,7 @@ def judge_claims(
 
     wanted = {item: claims for item in items if (claims := claims_of(item.name))}
     if not wanted:
-        raise OfframpError(f"--claims: no document claims anything of {', '.join(item.name for item in items)}")
+        raise OfframpError(f"--claims: no document claims anything about {', '.join(item.name for item in items)}")
     judged: list[Judgement] = []
     nearest: list[Nearest] = []
     for place, (item, claims) in enumerate(wanted.items(), 1):
@@ -79,7 +79,7 @@ def judge_claims(
 
 
 def _with_seeds(referee: RefereeSettings, claims: Sequence[Claim]) -> RefereeSettings:
-    """At least five seeds where a paper's summary rests on a number."""
+    """The settings with at least five seeds where a paper's summary rests on a number."""
     least = _HEADLINE_SEEDS if any(claim.headline for claim in claims) else 1
     return replace(referee, seeds=max(least, referee.seeds))
 

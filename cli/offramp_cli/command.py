@@ -86,7 +86,7 @@ class Command:
         by_position = sorted(self.fields.values(), key=lambda each: not each.field.position)
         parameters = [_parameter("context", typer.Context)]
         parameters += [made for each in by_position for made in _parameters(each)]
-        note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options go before it.")
+        note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options override it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
         return inspect.Signature(parameters)
 
@@ -172,7 +172,7 @@ class Late:
 
     @property
     def params(self) -> Any:
-        """The options."""
+        """Options of the command, made when they are first asked for."""
         return self._made.params if self.declaration else self.__dict__["params"]
 
     @params.setter
@@ -208,7 +208,7 @@ class LateCommand(Late, TyperCommand):
 
 
 def imported(name: str) -> Any:
-    """What ``module:attribute`` names."""
+    """The object that ``module:attribute`` names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 

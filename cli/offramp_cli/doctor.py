@@ -26,12 +26,13 @@ def switch_doctor(result: Result) -> None:
 
 @dataclass(frozen=True)
 class Ports:
-    """What a smartNIC's agent is to run on."""
+    """Ports that a smartNIC's agent is to use, and the queues of each."""
 
     port: Annotated[
-        tuple[str, ...], Field("Port as of {nic run}, to be opened and asked what it lacks; repeat", short="-p")
+        tuple[str, ...],
+        Field("Port, as for offramp nic run, to open and check for what it lacks; repeatable", short="-p"),
     ] = ()
-    queues: Annotated[int, Field("That each port is to have", least=1, most=64)] = 1
+    queues: Annotated[int, Field("Queues that each port should have", least=1, most=64)] = 1
 
 
 @command(Ports, Result, example="nic doctor --port eth1 --queues 4")

@@ -37,15 +37,17 @@ _MOST_BYTES: Final = 64 << 20
 class ReproduceSettings:
     """What is reproduced, at which size."""
 
-    names: Annotated[tuple[str, ...], Field("list, all, or system/item as list prints them", position=True)]
+    names: Annotated[
+        tuple[str, ...], Field("list, all, or names such as themis/table1, which list prints", position=True)
+    ]
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute", above=0)] = 1.0
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     data: Annotated[
         Path | None,
-        Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated"),
+        Field("Folder with data sets as OGB, PyG or DGL download them; generated graphs by default"),
     ] = None
     resume: Annotated[
-        bool, Field("Take items that a run with the same settings has left in --out, and do the rest")
+        bool, Field("Reuse items that a run with the same settings has left in --out, and run the rest")
     ] = False
 
 
@@ -65,9 +67,9 @@ class Outputs(Result):
 def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Outputs) -> None:
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each.
 
-    With --referee each runs at several sizes and seeds, and with other values of what the paper leaves open;
-    each number gets its interval, and whether its sign holds, where it turns, and what is nearest to the paper.
-    With --claims the sentences of the documents that rest on these items are judged the same way, in one table.
+    With --referee, each item runs at several sizes and seeds, and with other values of what the paper leaves open;
+    each number gets an interval, whether its sign holds, where the sign changes, and the settings nearest to the paper.
+    With --claims, the claims of the documents that rest on these items are judged the same way, in one table.
     """
     from offramp_sim.reproduce import catalogue
     from offramp_sim.reproduce.missing import MISSING

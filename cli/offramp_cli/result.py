@@ -67,7 +67,7 @@ class Result:
         self._write(json.dumps({"schema": schema, **content, **done}, indent=2) + "\n")
 
     def write_lines(self, schema: str, contents: Iterable[Mapping[str, Any]]) -> None:
-        """The same as JSON lines, each under the name and version.
+        """Write results as JSON lines, each under the name and version of its schema.
 
         Raises:
             SettingsError: the file cannot be written.

@@ -17,9 +17,11 @@ from offramp_cli.tree import Group, member
 
 @dataclass(frozen=True)
 class SchemaSettings:
-    """A command."""
+    """The command whose schema is printed."""
 
-    words: Annotated[tuple[str, ...], Field("The words of a command", position=True, metavar="COMMAND…")]
+    words: Annotated[
+        tuple[str, ...], Field("The words of a command, such as train dgs", position=True, metavar="COMMAND…")
+    ]
 
 
 @command(SchemaSettings, example="schema train dgs > dgs.schema.json")

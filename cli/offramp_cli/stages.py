@@ -30,7 +30,7 @@ class Stages:
         self.seconds: dict[str, tuple[float, float]] = {}
 
     def __call__(self, name: str) -> None:
-        """Stage ``name`` begins."""
+        """Begin stage ``name``."""
         self.end()
         self._name, self._begun = name, (time.perf_counter(), time.process_time())
         self._progress.update(self._task, description=name, completed=0, total=None)

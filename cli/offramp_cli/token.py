@@ -17,7 +17,7 @@ from offramp_cli.command import command
 class TokenSettings:
     """Where the token goes."""
 
-    path: Annotated[Path, Field("New file; nobody else may open it (mode 0600)", position=True)]
+    path: Annotated[Path, Field("New file, which only its owner may read (mode 0600)", position=True)]
 
 
 @command(
@@ -25,10 +25,10 @@ class TokenSettings:
     example="token job.token && scp job.token other: && export OFFRAMP_TOKEN_FILE=$PWD/job.token",
 )
 def token(settings: TokenSettings) -> None:
-    """Make a token file. Listeners that other machines reach ask peers to prove that they have the same token.
+    """Make a token file. Listeners that other machines can reach ask peers to prove that they have the same token.
 
-    Copy it to every machine of the job by a way that you trust (scp) and name it there in the environment variable
-    OFFRAMP_TOKEN_FILE.
+    Copy it to every machine of the job over a channel that you trust (scp) and name it there in the environment
+    variable OFFRAMP_TOKEN_FILE.
     """
     from offramp_base.listening.token import FILE_VARIABLE, Token
 

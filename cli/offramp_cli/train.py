@@ -44,8 +44,8 @@ class SwitchOptions:
     switch: Annotated[
         str | None,
         Field(
-            "P4Runtime address of a live switch, with {racks} those of leaves, then spines, by commas, with {target} "
-            "fpga fpga:udp=HOST; the embedded one by default",
+            "P4Runtime address of a live switch; the embedded one by default. With --racks: the leaves' addresses, "
+            "then the spines', separated by commas. With --target fpga: fpga:udp=HOST",
             group=_GROUP,
         ),
     ] = None
@@ -60,10 +60,10 @@ class SwitchOptions:
             "af_xdp"
         ),
     ] = "auto"
-    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info by p4c")] = None
-    device_config: Annotated[Path | None, Field("The same: bmv2 JSON by p4c")] = None
+    p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info made by p4c")] = None
+    device_config: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): JSON made by p4c")] = None
     loaded: Annotated[
-        str | None, Field("Live switch: it has the plans of this fingerprint already, as offramp job brings them")
+        str | None, Field("Live switch: fingerprint of the plans that offramp job has already loaded into it")
     ] = None
 
 
@@ -74,7 +74,7 @@ class Outputs(Result):
     report: Annotated[Path | None, Field("Write an HTML report to this file, and its data as JSON", group=OUTPUT)] = (
         None
     )
-    compare: Annotated[bool, Field("Train by p2p and in one process as well, and say in the report which way wins")] = (
+    compare: Annotated[bool, Field("Also train by p2p and in one process, and say in the report which one wins")] = (
         False
     )
 
@@ -193,7 +193,7 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
         raise SettingsError("switch", "goes with {target} fpga only", address)
     compiled = (options.p4info, options.device_config) if options.p4info and options.device_config else None
     if compiled is None and (options.p4info or options.device_config):
-        raise SettingsError("p4info", "goes with {device_config} only, and the other way round")
+        raise SettingsError("p4info", "goes with {device_config} only, and vice versa")
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 
     given = parse_ports(options.ports or "", settings.workers)
@@ -230,7 +230,7 @@ def _live_racks(network: LeafSpine, options: SwitchOptions) -> OpenFabric:
 
     addresses = (options.switch or "").split(",")
     if len(addresses) != network.leaves + network.spines:
-        problem = f"expected {network.leaves} addresses of leaves and {network.spines} of spines, by commas"
+        problem = f"expected {network.leaves} addresses of leaves and {network.spines} of spines, separated by commas"
         raise SettingsError("switch", problem, options.switch)
     links = [str(parse_link(link, options.transport)) for _, link in parse_ports(options.ports or "", network.workers)]
     leaves, spines = addresses[: network.leaves], addresses[network.leaves :]
@@ -255,7 +255,7 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 
 @contextmanager
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
-    """The same on veth pairs, with a smartNIC's agent at the workers' ends."""
+    """A P4 software switch on veth pairs, with a smartNIC's agent at the workers' ends."""
     from offramp.nic.process import AgentProcess
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on

@@ -44,7 +44,7 @@ SWITCH: Final = Group(
     },
 )
 SIMULATE: Final = Group(
-    "Simulate a system at sizes that no laboratory has.",
+    "Simulate a system at sizes beyond any laboratory.",
     {
         name: f"offramp_cli.{name}.simulate:{name}"
         for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3", "packets")
@@ -80,12 +80,14 @@ JOB: Final = Group(
     {name: f"offramp_cli.job.job:{name}" for name in ("plan", "run", "undo")} | {"top": "offramp_cli.job.top:top"},
 )
 LAB: Final = Group(
-    "A cluster file as a laboratory on this machine.",
+    "Run the cluster of a file as a laboratory on this machine.",
     {name: f"offramp_cli.lab.lab:{name}" for name in ("up", "status", "down")}
     | {"exec": "offramp_cli.lab.lab:execute"},
 )
-GRAPH: Final = Group("Graphs in files: converted, and cut for the ranks of a job.", _in("graph", "convert partition"))
-GNN: Final = Group("Models of PyG, or one's own, on partitioned graphs.", _in("gnn", "train predict embed"))
+GRAPH: Final = Group(
+    "Graph files: convert them, or cut them for the ranks of a job.", _in("graph", "convert partition")
+)
+GNN: Final = Group("Models of PyG, or your own, on partitioned graphs.", _in("gnn", "train predict embed"))
 TRANSPORT: Final = Group(
     "How frames reach the switch.",
     {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),

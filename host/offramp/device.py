@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 Message = bytes | bytearray | memoryview
 DEVICE_TIMEOUT_S: Final = 1.0
-"""Without a completion for so long, a device with work is reset; a device may have a ``timeout_s`` of its own."""
+"""Seconds without a completion after which a device with work is reset; a device may have a ``timeout_s`` of its
+own."""
 
 
 class Status(IntEnum):
@@ -20,7 +21,7 @@ class Status(IntEnum):
 
     OK = 0
     UNKNOWN_FUNCTION = 1
-    BAD_LENGTH = 2  # the message is no request of its function
+    BAD_LENGTH = 2  # the message is not a request of its function
     OUT_OF_BOUNDS = 3  # it names memory that is not there
     ABORTED = 4  # a reset came in between
     FAILED = 5  # the function itself cannot answer: data that do not decompress

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated hardware: the P4 software switch and the models that stand in for the world."""
+"""Simulated networks, clusters and cards, and what they reproduce from the papers."""

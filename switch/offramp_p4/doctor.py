@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has of what the switch and its tests use, and what to do about the rest."""
+"""Checks of what the switch and its tests use on this machine, and advice on what is missing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch as a child process of whoever needs one."""
+"""The switch as a child process of a program that needs one."""
 
 from __future__ import annotations
 

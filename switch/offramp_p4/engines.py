@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp_p4.switch import Switch
 
 PlainSwitch: TypeAlias = "Switch | NativeSwitch"
-"""What sends at once, on either engine."""
+"""A switch that sends at once, without a traffic manager, on either engine."""
 AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 

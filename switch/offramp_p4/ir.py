@@ -252,7 +252,7 @@ class HeaderOp(Expr):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Stmt:
-    """Base."""
+    """Base class of statements."""
 
     pos: Pos = NOWHERE
 

@@ -82,7 +82,7 @@ class PythonJoint:
         return departures
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
-        """The same as arrays."""
+        """Let time pass; the departures as arrays."""
         departures = self.advance(until_ps)
         times = np.array([each.ps for each in departures], np.int64)
         return times, PacketBatch.of((each.port, each.frame) for each in departures)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one program may take of the switch that runs it, on either engine."""
+"""Limits on what one program may take of the switch that runs it, on either engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_st
 
     Raises:
         P4Error: the program needs more than they allow.
-        OfframpError: ``max_passes`` or ``max_steps`` is no count.
+        OfframpError: ``max_passes`` or ``max_steps`` is not a count.
     """
     if max_passes < 1:
         raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
@@ -101,7 +101,7 @@ def _bits(t: Type) -> int:
 
 
 def _size(instance: ir.ExternInstance) -> int:
-    """The number of cells; one that is no constant is refused where the array is made."""
+    """The number of cells; a size that is not constant is refused where the array is made."""
     given = dict(zip(instance.params, instance.args, strict=False))
     value = next((getattr(given[name], "value", None) for name in _SIZES if name in given), None)
     return value if isinstance(value, int) else 0

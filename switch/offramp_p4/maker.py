@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe for switches: the same one in this process and in the process that tries a pushed program first."""
+"""A recipe for switches, shared by this process and the process that first tries a pushed program."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SwitchMaker:
         return PacedSwitch(program, self.tm, self.engine, **options)
 
     def to_plain(self) -> dict[str, Any]:
-        """For :meth:`from_plain` in another process; without the trace."""
+        """The recipe for :meth:`from_plain` in another process; without the trace."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _HERE_ONLY}
         return {**plain, "tm": None if self.tm is None else asdict(self.tm)}
 

@@ -104,7 +104,7 @@ class PacedSwitch:
         return out
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """The same for one frame."""
+        """Process one frame; returns the frames that have left by now."""
         return list(self.process(PacketBatch.of([(port, bytes(frame))])))
 
     def reset(self) -> None:

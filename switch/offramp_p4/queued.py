@@ -83,7 +83,7 @@ class QueuedSwitch:
         return self._joint.advance(until_ps)
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
-        """The same as arrays: when the gap behind each frame ends, ``(n,)`` int64 picoseconds, and the frames."""
+        """Let time pass; returns when the gap behind each frame ends, ``(n,)`` int64 picoseconds, and the frames."""
         self._generate(until_ps)
         self._reached_ps = max(self._reached_ps, until_ps)
         return self._joint.advance_batch(until_ps)

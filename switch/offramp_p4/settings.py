@@ -78,9 +78,9 @@ def parse_macro(text: str) -> tuple[str, str]:
 class Preprocessor:
     """What the preprocessor of a P4 program is told."""
 
-    include: Annotated[tuple[str, ...], Field("Folder for #include; repeat", short="-I")] = ()
+    include: Annotated[tuple[str, ...], Field("Folder for #include; repeatable", short="-I")] = ()
     defines: Annotated[
-        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeat", key="define", short="-D", item=parse_macro)
+        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeatable", key="define", short="-D", item=parse_macro)
     ] = field(default_factory=dict)
 
 
@@ -131,13 +131,13 @@ class Settings(Preprocessor):
         ),
     ] = field(default_factory=dict)
     transport: Annotated[
-        str, Field("Opens links that are bare interfaces, auto by af_packet", choices=(AUTO, *TRANSPORTS))
+        str, Field("Transport that opens links named by a bare interface; auto: af_packet", choices=(AUTO, *TRANSPORTS))
     ] = AUTO
-    cores: Annotated[int, Field("Threads for the ports that are DPDK's (memif, dpdk)", least=1, most=16)] = 1
+    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16)] = 1
     spread: Annotated[
         str,
         Field(
-            "What decides which of these threads has a packet",
+            "How packets are assigned to these threads",
             choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
         ),
     ] = "port"
@@ -164,19 +164,19 @@ class Settings(Preprocessor):
         ),
     ] = None
     grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Its private key, PEM")] = None
+    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM")] = None
     grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
-    insecure: Annotated[
-        bool, Field("Serve P4Runtime where other machines reach it though clients show no certificates")
-    ] = False
+    insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
     device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Moves everything random: the program's random()", least=0)] = 0
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
+    seed: Annotated[int, Field("Seed of everything random: the program's random()", least=0)] = 0
     debug: Annotated[
         str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
     ] = None
     log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file")] = None
-    traces: Annotated[str | None, Field("The same as JSON lines, one for each packet", key="trace")] = None
+    traces: Annotated[
+        str | None, Field("Write the trace of each packet to this file as JSON lines, one per packet", key="trace")
+    ] = None
     max_message: Annotated[
         int | None,
         Field(
@@ -213,18 +213,18 @@ class Settings(Preprocessor):
         if self.on_devices:
             self._check_devices()
         elif self.cores > 1:
-            raise SettingsError("cores", "expected with ports of DPDK's, such as memif:PATH", self.cores)
+            raise SettingsError("cores", "expected with DPDK ports, such as memif:PATH", self.cores)
         if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
             raise SettingsError("pcap", "no such folder", self.pcap[:200])
 
     def _check_devices(self) -> None:
         """Whether everything goes with threads that run machine code by themselves."""
         if self.engine == "python":
-            raise SettingsError("engine", "expected native, or auto: ports of DPDK's run machine code", self.engine)
+            raise SettingsError("engine", "expected native, or auto: DPDK ports run machine code", self.engine)
         for name in ("tm", "debug", "log", "traces", "pcap"):
             if getattr(self, name) is not None:
                 what = "a traffic manager" if name == "tm" else f"{{{name}}}"
-                raise SettingsError("ports", f"expected without {what} where ports are DPDK's")
+                raise SettingsError("ports", f"expected without {what} where ports are DPDK devices")
 
     @property
     def on_devices(self) -> dict[int, str]:
@@ -239,7 +239,7 @@ class Settings(Preprocessor):
         return Tls(self.grpc_cert, self.grpc_key, self.grpc_ca)
 
     def to_json(self) -> str:
-        """For :func:`offramp_p4.serve.main` of a child process."""
+        """The settings as JSON for :func:`offramp_p4.serve.main` of a child process."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -79,7 +79,7 @@ class Switch:
 
     Raises:
         OfframpError: the program uses what this switch does not execute, its arrays take more than ``max_state``
-            bytes, or ``max_passes`` or ``max_steps`` is no count.
+            bytes, or ``max_passes`` or ``max_steps`` is not a count.
     """
 
     engine: ClassVar[str] = "python"
@@ -170,7 +170,7 @@ class Switch:
         return self.run_batch(batch)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """The same, without what the packet generator makes."""
+        """Run a batch without what the packet generator makes."""
         out: list[tuple[int, bytes]] = []
         emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0

@@ -184,7 +184,7 @@ class Structure(Nominal):
 
 
 class Struct(Structure):
-    """``struct``."""
+    """A ``struct`` with named fields."""
 
 
 class Header(Structure):

@@ -34,7 +34,7 @@ def graph():
 
 
 def best(work: Callable[[], int]) -> float:
-    """Neighbours a second of processor time, the best of three."""
+    """Neighbours per second of processor time, the best of three."""
     rates = []
     for _ in range(3):
         start = time.process_time()

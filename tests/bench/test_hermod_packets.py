@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hermod at packet level: packets a second through the switch program, on both engines of the switch."""
+"""Hermod at packet level: packets per second through the switch program, on both engines of the switch."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_packets_a_second(engine: str, leaf: int) -> None:
     begun = time.process_time()
     outcome = simulate_packets(loaded, "hermod", queues=8, wire=Wire(PACKETS, engine=engine))
     spent = time.process_time() - begun
-    speed = f"{outcome.data / spent:,.0f} packets a second"
+    speed = f"{outcome.data / spent:,.0f} packets per second"
     print(f"{engine}, {loaded.fabric.leaves} leaves: {speed}, {outcome.events} events")  # noqa: T201
     assert outcome.data >= PACKETS

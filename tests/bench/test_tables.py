@@ -81,7 +81,7 @@ def test_ternary(shape: str, count: int) -> None:
     assert isinstance(table._search, PatternSearch)
     index = table._search.index
     show(
-        f"{shape}, {count:,} entries: {look_up:,.0f} ns a look-up, {count / inserting:,.0f} insertions a second, "
+        f"{shape}, {count:,} entries: {look_up:,.0f} ns a look-up, {count / inserting:,.0f} insertions per second, "
         f"{1e3 * first:.1f} ms before the first packet, {index.nbytes / count:,.0f} B each, "
         f"{index.tuples} tuples, {index.blocks} blocks"
     )
@@ -111,7 +111,7 @@ def test_a_million_routes(router: NativeSwitch) -> None:
     each = max(resident() - before, table.nbytes) / MILLION  # what other tests have left may be used again
     first = timed(lambda: router.process(PacketBatch.empty()))
     show(
-        f"{MILLION:,} routes: {MILLION / seconds:,.0f} insertions a second in a batch, {each:.0f} B each, "
+        f"{MILLION:,} routes: {MILLION / seconds:,.0f} insertions per second in a batch, {each:.0f} B each, "
         f"{1e3 * first:.2f} ms before the first packet"
     )
     assert MILLION / seconds > 500_000
@@ -198,7 +198,7 @@ def test_routes_over_p4runtime(tmp_path: Path) -> None:
         running.stop()
     show(
         f"{MILLION // 2:,} routes over P4Runtime, {_TOGETHER:,} in a message of {requests[0].ByteSize():,} B: "
-        f"{MILLION / 2 / took:,.0f} insertions a second of the clock, {MILLION / 2 / used:,.0f} of processor (both)"
+        f"{MILLION / 2 / took:,.0f} insertions per second of the clock, {MILLION / 2 / used:,.0f} of processor (both)"
     )
 
 

@@ -35,7 +35,7 @@ CASES = {
     "empty value": (
         lambda e: setattr(e.match[0].exact, "value", b""),
         "INVALID_ARGUMENT",
-        "table IngressImpl.mac, key hdr.ethernet.dst: an empty byte string is no value",
+        "table IngressImpl.mac, key hdr.ethernet.dst: an empty byte string is not a value",
     ),
     "key missing": (
         lambda e: e.ClearField("match"),

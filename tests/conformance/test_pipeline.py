@@ -37,7 +37,7 @@ def test_refused_program_leaves_the_old_one(target, session):
     target.open_all()
     session.insert([session.table_entry("mac", {"hdr.ethernet.dst": mac(1)}, "forward", {"port": 2})])
     with pytest.raises(RpcError, match=r"INVALID_ARGUMENT: .*device0.p4:1:1: error: "):
-        session.push(b"", b"this is no program")
+        session.push(b"", b"this is not a program")
     target.exchange(1, ethernet(dst=1))
     assert target.receive(2, 1) == [ethernet(dst=1)]
 

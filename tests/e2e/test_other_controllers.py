@@ -152,7 +152,7 @@ def test_the_command_opens_the_shell(environment, switch, pipelines, tmp_path):
 def test_golden_errors_of_the_command(environment, switch, tmp_path):
     for arguments, message in [
         ([], f"switch {switch.address} device 0 runs no pipeline; push one first"),
-        (["--p4info", "x"], "--p4info: goes with --pipeline, and the other way round"),
+        (["--p4info", "x"], "--p4info: goes with --pipeline, and vice versa"),
         (["--election-id", "7"], "--election-id 7: expected HIGH,LOW"),
         (
             ["--address", f"unix:{tmp_path}/none"],

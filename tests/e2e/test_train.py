@@ -253,7 +253,7 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
         ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),
         (
             {"switch": "x:1", "ports": "a,b,c", "p4info": Path("p")},
-            "--p4info: goes with --device-config only, and the other way round",
+            "--p4info: goes with --device-config only, and vice versa",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_every_port_of_every_kernel_is_joined_to_memory(tmp_path, monkeypatch):
 
 
 def test_streams_that_are_no_requests_make_no_kernel(tmp_path):
-    with pytest.raises(OfframpError, match="path_router: its streams are no requests and answers"):
+    with pytest.raises(OfframpError, match="path_router: its streams are not requests and answers"):
         write_kernel("path_router", {}, tmp_path)
 
 

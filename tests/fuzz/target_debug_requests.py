@@ -54,7 +54,7 @@ _VALUES = (
 
 
 def run(rng: random.Random) -> None:
-    """One conversation; what is no frame is told in a line, and every session ends."""
+    """One conversation; what is not a frame is told in a line, and every session ends."""
     debugger = Debugger()
     given = Launch(program=_PROGRAM, packets=tuple((1, bytes.fromhex(f[2:])) for f in _FRAMES))
     content = b"".join(_framed(message) for message in _messages(rng))

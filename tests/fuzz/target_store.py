@@ -56,7 +56,7 @@ def run(rng: random.Random) -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(5.0)
     server._lib.offramp_server_adopt(server._server, theirs.detach(), 1 if memcached else 0)
-    # The server hangs up on what is no command.
+    # The server hangs up on what is not a command.
     with ours, contextlib.suppress(BrokenPipeError, ConnectionResetError):
         at = rng.randrange(len(content) + 1)
         for piece in (content[:at], content[at:]):

@@ -2,7 +2,7 @@
 """An oracle for the traffic manager: an output stage simulated one byte of line time after the other.
 
 Written from the definitions, without events, heaps or bit masks. It cannot see faults in ``wire_bytes``, which it
-uses, nor rates at which a byte is no whole number of picoseconds.
+uses, nor rates at which a byte is not a whole number of picoseconds.
 """
 
 from __future__ import annotations

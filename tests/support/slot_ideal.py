@@ -49,7 +49,7 @@ def slot_trace(indptr: IntArray, neighbours: IntArray, order: IntArray, k: int =
     A result may leave in the slot in which its last contribution arrives.
 
     Raises:
-        OfframpError: ``k`` below 1, an isolated vertex, or an ``order`` that is no permutation.
+        OfframpError: ``k`` below 1, an isolated vertex, or an ``order`` that is not a permutation.
     """
     n = len(indptr) - 1
     if k < 1:

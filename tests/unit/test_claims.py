@@ -169,4 +169,4 @@ def test_the_command_judges_the_claims_of_an_item(tmp_path: Path) -> None:
     assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.md").read_text()
     assert "unitg/table5.5: revgcn, arxiv: UniTG over TAPE" in (tmp_path / "claims.svg").read_text()
     result = CliRunner().invoke(app, ["reproduce", "themis/table1", "--claims", "--out", str(tmp_path)])
-    assert "no document claims anything of themis/table1" in str(result.exception)
+    assert "no document claims anything about themis/table1" in str(result.exception)

@@ -33,7 +33,7 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 
         (f"a: {'9' * 5000}", "line 1: not YAML: expected a valid int"),
         ("a: \x01", "line 1: not YAML: special characters are not allowed"),
         (r'a: "\ud800"', "line 1: not YAML: half of a surrogate pair"),
-        (r'a: "\UFFFFFFFF"', "not YAML: a character that there is not"),
+        (r'a: "\UFFFFFFFF"', "not YAML: a character that does not exist"),
         ("x" * (MOST_BYTES + 1), f"longer than {MOST_BYTES} characters"),
     ],
 )
@@ -54,7 +54,7 @@ def test_hostile_yaml_is_refused_in_one_line(text: str, message: str) -> None:
         (parse_json, "[" * 100_000, "expected JSON: nested deeper than 50"),
         (parse_json, "[" * 60 + "]" * 60, "expected JSON: nested deeper than 50"),
         (parse_json, "9" * 5000, "expected JSON: an integer has too many digits"),
-        (parse_json, '{"a": NaN}', "expected JSON: NaN is no number of JSON"),
+        (parse_json, '{"a": NaN}', "expected JSON: NaN is not a JSON number"),
         (parse_json, '{"a": 1, "a": 2}', "expected JSON: a is there twice in one object"),
         (parse_json, r'["\ud800"]', "expected JSON: half of a surrogate pair"),
         (parse_json, b"\xff\xfe\x00", "expected JSON: "),

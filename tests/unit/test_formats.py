@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load(name: str) -> ModuleType:
-    """A module of ``ci/formats``, which is no package."""
+    """A module of ``ci/formats``, which is not a package."""
     sys.path.insert(0, str(ROOT / "ci/formats"))
     try:
         spec = importlib.util.spec_from_file_location(f"formats_{name}", ROOT / f"ci/formats/{name}.py")

@@ -69,7 +69,7 @@ def work(state: State, count: int) -> int:
 
 @native
 def wrong_kind(state: State) -> int:
-    """An address is no number."""
+    """An address is not a number."""
     state.total = state.pairs
     return 0
 

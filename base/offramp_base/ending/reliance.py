@@ -15,7 +15,7 @@ from offramp_base.ending.children import ended_as
 _LINGERS_S: Final = 5.0
 
 _relied_on: dict[int, tuple[str, subprocess.Popen[str]]] = {}
-"""By the file descriptors that become readable when a process ends (pidfd_open(2)) or says that it is about to."""
+"""Relied-on processes by a file descriptor that becomes readable when one ends (pidfd_open(2)) or is about to."""
 
 
 @contextmanager

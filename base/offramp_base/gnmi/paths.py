@@ -17,10 +17,10 @@ _MOST: Final = 200
 
 
 def parse_path(text: str, origin: str = "") -> Any:
-    r"""Parse the text of a ``gnmi.Path``; in keys, a backslash escapes ``]`` and ``\\``.
+    r"""Parse the text of a ``gnmi.Path``; in keys, a backslash escapes ``]`` and ``\``.
 
     Raises:
-        OfframpError: it is none.
+        OfframpError: the text is not a path.
     """
     path = gnmi.Path(origin=origin)
     at = 1 if text.startswith("/") else 0

@@ -121,14 +121,14 @@ def plain(value: Any) -> Value:
     """The Python value that a ``gnmi.TypedValue`` holds.
 
     Raises:
-        RpcError: a server sent what is none of the kinds that are asked for.
+        RpcError: a server sent what is not one of the kinds that are asked for.
     """
     kind = value.WhichOneof("value")
     if kind in {"json_val", "json_ietf_val"}:
         try:
             made: Value = json.loads(getattr(value, kind))
         except (ValueError, RecursionError):
-            raise RpcError(Code.UNKNOWN, "the server sent a value that is no JSON") from None
+            raise RpcError(Code.UNKNOWN, "the server sent a value that is not JSON") from None
         return made
     if kind not in {"string_val", "uint_val", "int_val", "bool_val"}:
         raise RpcError(Code.UNKNOWN, f"the server sent a value as {kind}")

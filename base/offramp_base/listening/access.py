@@ -17,7 +17,7 @@ class Access:
     Attributes:
         token: that it must prove; None: nothing.
         certificates: clients show certificates by TLS (gRPC alone does).
-        insecure: an address beyond this machine is served though nobody shows anything.
+        insecure: an address beyond this machine is served although peers do not authenticate.
     """
 
     token: Token | None = None
@@ -28,7 +28,7 @@ class Access:
         """Refuse to serve other machines by accident.
 
         Raises:
-            OfframpError: the address is reachable from other machines, and nobody would have to show who he is.
+            OfframpError: the address is reachable from other machines, and peers would not have to authenticate.
         """
         if not (address.local or self.token or self.certificates or self.insecure):
             ways = "client certificates (TLS)" if what == "gRPC" else "a token (OFFRAMP_TOKEN_FILE)"

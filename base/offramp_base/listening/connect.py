@@ -47,7 +47,7 @@ def connect(
 
     Raises:
         OfframpError: the server refuses, has another token, or speaks something else.
-        OSError: nobody is there, or it does not answer in time.
+        OSError: nothing is there, or it does not answer in time.
     """
     place = parse_address(address) if isinstance(address, str) else address
     end = time.monotonic() + timeout_s

@@ -45,7 +45,7 @@ def bind(address: Address, access: Access, what: str, kind: socket.SocketKind = 
 
 
 def _make_way(path: str, kind: socket.SocketKind) -> None:
-    """Remove the file of a socket of ours on which nobody listens any more."""
+    """Remove the file of a socket of ours on which nothing listens any more."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -50,7 +50,7 @@ class Token:
 
         Raises:
             OfframpError: there is no such regular file, it belongs to another user or others may read it, or what
-                it holds is no token.
+                it holds is not a token.
         """
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)

@@ -140,7 +140,7 @@ class Expressions:
 
     def _element(self, e: ast.Subscript, known: Typed | None = None) -> tuple[Value, Any, str]:
         base, kind = known or self.value(e.value)
-        assert isinstance(kind, str), f"{ast.unparse(e)}: a record is no place"
+        assert isinstance(kind, str), f"{ast.unparse(e)}: a record is not a place"
         if kind == "Memory":
             assert isinstance(e.slice, ast.Name)
             offset, size = self.library.fields[self.globals[e.slice.id].name]

@@ -135,7 +135,7 @@ def observe(place: Words) -> int:
 
 
 def publish(place: Words, word: int) -> None:
-    """Write the first word after all earlier writes (release)."""
+    """Write the first word after all earlier writes (release): whoever observes the word sees these."""
     raise NotImplementedError
 
 

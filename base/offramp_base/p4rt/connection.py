@@ -48,7 +48,7 @@ def open_channel(address: str, tls: Tls | None = None) -> Any:
     """A ``grpc.Channel`` of its own to ``host:port`` or ``unix:PATH``.
 
     Raises:
-        OfframpError: a file of ``tls`` is missing or is no certificate or key.
+        OfframpError: a file of ``tls`` is missing or is not a certificate or key.
     """
     import grpc
 

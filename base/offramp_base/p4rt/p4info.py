@@ -63,7 +63,7 @@ def load(path: Path | str) -> Any:
     """A P4Info message from a file, text or binary.
 
     Raises:
-        OfframpError: the file cannot be read or is no P4Info.
+        OfframpError: the file cannot be read or is not a P4Info.
     """
     path = Path(path)
     try:

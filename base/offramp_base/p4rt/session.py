@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 BATCH = 2000
-"""Updates in one WriteRequest: well below gRPC's default limit of 4 MB a message."""
+"""Updates in one WriteRequest: well below gRPC's default limit of 4 MB per message."""
 MANY = 16_000
 """Updates in one WriteRequest for entries with exact keys, which are short."""
 _CONTINUE = "CONTINUE_ON_ERROR"

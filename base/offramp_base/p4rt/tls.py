@@ -59,7 +59,7 @@ class Tls:
         """The gRPC credentials of a client.
 
         Raises:
-            OfframpError: a file is missing or is no certificate or key.
+            OfframpError: a file is missing or is not a certificate or key.
         """
         import grpc
 
@@ -70,7 +70,7 @@ class Tls:
         """The gRPC credentials of a server.
 
         Raises:
-            OfframpError: a file is missing or is no certificate or key.
+            OfframpError: a file is missing or is not a certificate or key.
         """
         import grpc
 

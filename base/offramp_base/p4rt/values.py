@@ -32,7 +32,7 @@ def decode(data: bytes, width: int | None = None, what: str = "value") -> int:
         OutOfRangeError: the string is empty, or the value does not fit ``width`` bits.
     """
     if not data:
-        raise OutOfRangeError(f"{what}: an empty byte string is no value")
+        raise OutOfRangeError(f"{what}: an empty byte string is not a value")
     value = int.from_bytes(data, "big")
     if width is not None and value >> width:
         raise OutOfRangeError(f"{what}: {value:#x} does not fit {width} bits")
@@ -58,7 +58,7 @@ def decode_signed(data: bytes, width: int, what: str = "value") -> int:
         OutOfRangeError: the string is empty, or the value does not fit.
     """
     if not data:
-        raise OutOfRangeError(f"{what}: an empty byte string is no value")
+        raise OutOfRangeError(f"{what}: an empty byte string is not a value")
     value = int.from_bytes(data, "big", signed=True)
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
         raise OutOfRangeError(f"{what}: {value} does not fit int<{width}>")

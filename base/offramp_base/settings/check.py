@@ -24,7 +24,7 @@ def check_field(each: Declared, value: Any) -> None:
     """Refuse the value of a field, or one of the values of a repeated field.
 
     Raises:
-        SettingsError: it is none of the choices, or out of range.
+        SettingsError: it is not one of the choices, or out of range.
     """
     many = each.many and value is not None
     for one in () if each.field.item else value if many else (value,):
@@ -36,7 +36,7 @@ def check_value(each: Declared, value: Any) -> None:
     """Refuse one value.
 
     Raises:
-        SettingsError: it is none of the choices, or out of range.
+        SettingsError: it is not one of the choices, or out of range.
     """
     field = each.field
     if isinstance(value, str):

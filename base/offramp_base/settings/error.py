@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An error about a setting, phrased in terms of the field; whoever knows the value's origin names flag or file."""
+"""An error about a setting, phrased in terms of the field; the caller names flag or file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings as a JSON Schema (draft 2020-12), for editors and for whoever writes a file of them."""
+"""Settings as a JSON Schema (draft 2020-12), for editors and for authors of settings files."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _toml_source(text: str, name: str) -> Source:
     for number, line in enumerate(lines[:_MOST_TOML_LINES], 1):
         match = _TOML_KEY.match(line)
         key = match and match[1].strip("\"'")
-        # Within a string of several lines the text before the line is no document.
+        # Within a string of several lines the text before the line is not a document.
         if key in data and (key,) not in found and _is_toml("".join(lines[: number - 1])):
             found[(key,)] = number
     return Source(name, data, found)
@@ -101,7 +101,7 @@ def parse_source(text: str, name: str) -> Source:
     except yaml.YAMLError as error:
         raise OfframpError(f"{name}:{line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
-        raise OfframpError(f"{name}:1: not YAML: a character that there is not") from None
+        raise OfframpError(f"{name}:1: not YAML: a character that does not exist") from None
     return Source(name, data, lines)
 
 

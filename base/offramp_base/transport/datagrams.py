@@ -141,7 +141,7 @@ class Inbox:
 
 
 def _split(room: npt.NDArray[np.uint8], length: int, segment: int) -> PacketBatch:
-    """The frames of one message: all of ``segment`` bytes, save perhaps the last."""
+    """The frames of one message: all of ``segment`` bytes, except perhaps the last."""
     if not length:
         return _batch(np.zeros(1, np.int32), room[:0].reshape(1, 0))
     count = -(-length // segment)

@@ -31,7 +31,7 @@ class Faults:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 <= value <= 1:
-                raise OfframpError(f"fault {name}: {value} is no probability, expected 0 to 1")
+                raise OfframpError(f"fault {name}: {value} is not a probability, expected 0 to 1")
 
 
 class Faulty:

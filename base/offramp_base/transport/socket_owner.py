@@ -32,7 +32,7 @@ class LocalSockets:
     def trusted(self, name: bytes) -> bool | None:
         """Whether all sockets with an address (struct sockaddr) belong to this user or root; None if there is none.
 
-        On the loopback nobody else can send from it, save with the privilege to forge packets.
+        On the loopback nobody else can send from it, except with the privilege to forge packets.
         """
         (family,) = struct.unpack_from("=H", name)
         port = int.from_bytes(name[2:4], "big")

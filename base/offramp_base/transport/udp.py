@@ -107,7 +107,7 @@ class UdpSocket:
 
     @classmethod
     def listen(cls, where: str, stats: LinkStats | None = None, token: Token | None = None) -> Self:
-        """At ``HOST:PORT``; the name of what is returned has the port where that was 0.
+        """Listen at ``HOST:PORT``; the name of what is returned has the actual port where that was 0.
 
         Args:
             where: the address; behind it ``,peer=HOST:PORT`` names the peer, and ``,insecure`` takes the first that

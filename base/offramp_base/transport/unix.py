@@ -56,7 +56,7 @@ class UnixIO:
         name: for messages.
 
     Raises:
-        OfframpError: nobody listens at ``path``.
+        OfframpError: nothing listens at ``path``.
     """
 
     def __init__(self, path: str | Path) -> None:

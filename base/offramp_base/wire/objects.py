@@ -324,7 +324,7 @@ def _union(arms: Sequence[_Codec]) -> _Codec:
         for number, arm in enumerate(arms):
             if arm.accepts(value):
                 return [number, arm.encode(value, writer)]
-        _fail(f"{type(value).__name__}, which is none of what it may be")
+        _fail(f"{type(value).__name__}, which is none of the allowed types")
 
     def decode(value: Any, arrays: _Arrays) -> Any:
         number, inner = _list(value, 2)

@@ -16,7 +16,7 @@ _TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def type_and_count(member: str) -> tuple[str, int]:
-    """The type of a member and how many of it there are, 0 where it is no array.
+    """The type of a member and how many of it there are, 0 where it is not an array.
 
     Raises:
         OfframpError: there is no such type.

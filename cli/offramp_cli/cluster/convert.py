@@ -29,25 +29,27 @@ def _exports() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Import:
-    """What is read, and what it does not say."""
+    """The files that are read, and defaults for what they leave out."""
 
-    format: Annotated[str, Field("Whose files", choices=_imports, position=True)]
-    files: Annotated[tuple[Path, ...], Field("One, or several where the format has several", position=True)]
-    rate: Annotated[int, Field("Of links about which the files say nothing", unit=BITS_PER_SECOND)] = 10**10
-    delay: Annotated[float, Field("Of the same links", parse=nanoseconds, shown_default="0")] = 0.0
+    format: Annotated[str, Field("Format of the files", choices=_imports, position=True)]
+    files: Annotated[tuple[Path, ...], Field("One file, or several where the format has several", position=True)]
+    rate: Annotated[int, Field("Rate of links for which the files give none", unit=BITS_PER_SECOND)] = 10**10
+    delay: Annotated[
+        float, Field("Delay of links for which the files give none", parse=nanoseconds, shown_default="0")
+    ] = 0.0
 
 
 @dataclass(frozen=True)
 class Export:
-    """What is written."""
+    """A cluster file, and the format in which it is written."""
 
-    format: Annotated[str, Field("For whom", choices=_exports, position=True)]
+    format: Annotated[str, Field("Format to write", choices=_exports, position=True)]
     cluster: Annotated[Path, Field("A cluster file", position=True)]
 
 
 @dataclass(frozen=True)
 class Out:
-    """Where the outcome goes."""
+    """Where the result is written."""
 
     out: Annotated[
         Path | None,
@@ -64,7 +66,7 @@ class Out:
 
 @command(Import, Out, example="cluster import slurm nodes.txt topology.conf --rate 100gbit --out cluster.yaml")
 def import_(given: Import, to: Out) -> None:
-    """Make a cluster file of what Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils know."""
+    """Make a cluster file from files of Slurm, Kubernetes, ASTRA-sim, SimAI, containerlab or p4-utils."""
     from offramp.cluster.formats import Defaults, import_cluster
     from offramp.cluster.write import cluster_text
 
@@ -73,7 +75,7 @@ def import_(given: Import, to: Out) -> None:
 
 @command(Export, Out, example="cluster export containerlab cluster.yaml --out lab.clab.yml")
 def export(given: Export, to: Out) -> None:
-    """Write a cluster file as a topology of containerlab or p4-utils."""
+    """Write a cluster file as a topology for containerlab or p4-utils."""
     from offramp.cluster import read_cluster
     from offramp.cluster.formats import export_cluster
 

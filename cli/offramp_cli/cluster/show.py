@@ -36,7 +36,7 @@ def check(given: File, result: Result) -> None:
 
 @command(File, Plotted, example="cluster show cluster.yaml --plot cluster.svg")
 def show(given: File, outputs: Plotted) -> None:
-    """Show hosts, switches and links of a cluster file, and the ways between its racks."""
+    """Show hosts, switches and links of a cluster file, and the paths between its racks."""
     made = _read(given.cluster)
     console = printing.console()
     _print(console, made)

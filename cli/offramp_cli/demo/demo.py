@@ -44,12 +44,13 @@ class DemoSettings:
     """The laboratory and the job."""
 
     mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
-    rate: Annotated[int, Field("Of hosts' links; spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND)] = (
-        25_000_000
-    )
-    steps: Annotated[int, Field("Of the training, by each way", least=2)] = 30
+    rate: Annotated[
+        int,
+        Field("Rate of the hosts' links; those of spines have twice as much", least=1_000_000, unit=BITS_PER_SECOND),
+    ] = 25_000_000
+    steps: Annotated[int, Field("Training steps, by each way", least=2)] = 30
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    seed: Annotated[int, Field("Of the model's first weights", least=0)] = 0
+    seed: Annotated[int, Field("Seed of the model's first weights", least=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Outputs(Result):
 
 @command(DemoSettings, Outputs, example="demo --steps 10 --out report")
 def demo(settings: DemoSettings, outputs: Outputs) -> None:
-    """Train in a laboratory of two racks: plan what to offload, run the job so and plainly, report and compare."""
+    """Train in a laboratory of two racks: plan what to offload, run with it and without, and compare."""
     from offramp.job.report import report, write
     from offramp_base.ending.left import temporary_folder
     from offramp_cli.train import command_line
@@ -94,7 +95,7 @@ def demo(settings: DemoSettings, outputs: Outputs) -> None:
     console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
     outputs.write("offramp.job/1", content)
     if not all(claim.holds for claim in claims):
-        raise OfframpError("demo: not everything that it shows holds; the lines above say what")
+        raise OfframpError("demo: some of its claims do not hold; the lines above say which")
 
 
 def job_of(settings: DemoSettings) -> JobSettings:

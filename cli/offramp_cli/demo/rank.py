@@ -34,7 +34,7 @@ _TESTED: Final = 5
 
 
 def network() -> nn.Module:
-    """Three layers."""
+    """A network of three layers."""
     return nn.Sequential(
         nn.Linear(PIXELS, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, CLASSES)
     )

@@ -33,7 +33,7 @@ class Outputs(Result):
     example="train dgs --graph karate --workers 2 --epochs 5 --fanout 5,5 --json -",
 )
 def dgs(settings: DgsSettings, outputs: Outputs) -> None:
-    """Train on mini-batches whose remote neighbours and features are sampled by what explains the model (DGS)."""
+    """Train on mini-batches whose remote neighbours and features are sampled by explanations of the model (DGS)."""
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
     from offramp.report.console import epoch_progress
@@ -55,7 +55,7 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
 
 
 def _show(console: Console, numbers: dict[str, Any]) -> None:
-    """What was sent for what, and how well it went."""
+    """Show the bytes sent by purpose, and the accuracy."""
     from offramp.dgs.ledger import KINDS
     from offramp.report.units import number, percent, si
 
@@ -67,6 +67,6 @@ def _show(console: Console, numbers: dict[str, Any]) -> None:
     console.print(
         f"test accuracy {percent(numbers['test_accuracy'])} at the best epoch on validation, "
         f"{percent(numbers['final_test_accuracy'])} at the end; "
-        f"{si(numbers['edges_sampled_per_s'])} neighbours sampled and fetched a second; "
+        f"{si(numbers['edges_sampled_per_s'])} neighbours sampled and fetched per second; "
         f"{numbers['explanations']} explanations; {numbers['seconds']:.1f} s"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate dgtp``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
+"""``offramp simulate dgtp``: placement of a GNN training job's tasks, and its time under online scheduling."""
 
 from __future__ import annotations
 
@@ -52,20 +52,22 @@ def _policies() -> list[str]:
 class PlacementSettings:
     """What is placed, how it is searched for, and what it is compared with."""
 
-    setup: Annotated[str, Field("A YAML file of machines and a job, or a setup of the paper; list", position=True)]
-    processes: Annotated[int | None, Field("Processes that search; all cores by default", least=1, group="Search")] = (
-        None
-    )
+    setup: Annotated[
+        str, Field("A YAML file of machines and a job, a setup of the paper, or list, which lists those", position=True)
+    ]
+    processes: Annotated[
+        int | None, Field("Processes that search; one per core by default", least=1, group="Search")
+    ] = None
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     keep: Annotated[
         Path | None,
-        Field("A plan.json of before: machines have left or come, as few tasks as possible move", metavar="PLAN"),
+        Field("An earlier plan.json: machines have left or joined, and as few tasks as possible move", metavar="PLAN"),
     ] = None
-    moves: Annotated[int, Field("With --keep, tasks that may move beyond those that must", least=0)] = 0
+    moves: Annotated[int, Field("With --keep: tasks that may move beyond those that must", least=0)] = 0
     iterations: Annotated[
         int | None,
         Field(
-            "Iterations of the comparison, on volumes kept from the search; 100, or fewer for large jobs",
+            "Iterations of the comparison, whose volumes the search does not see; 100, or fewer for large jobs",
             least=1,
             group="Comparison",
         ),
@@ -73,7 +75,7 @@ class PlacementSettings:
     policy: Annotated[
         tuple[str, ...],
         Field(
-            "Policies of the flows; repeat",
+            "Policies that schedule the flows; repeatable",
             choices=_policies,
             shown_default="oes, fifo, mrtf, omcoflow; oes for very large jobs",
         ),
@@ -196,7 +198,7 @@ def _compared(problem: Problem, settings: PlacementSettings, within: float | Non
 
 def _numbers(setup: Setup, found: Found, best: Comparison, how: Search, compared: _Compared) -> dict[str, Any]:
     if not best.reached:
-        raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that takes some")
+        raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that does")
     known, reached, iterations = best.known, best.reached, compared.iterations
     return {
         "setup": setup.name,
@@ -246,13 +248,13 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
     if "moves" in numbers:
         of = numbers["moves"]
         console.print(
-            f"Of the plan before {number(of['kept'])} tasks stay, {number(of['moved'])} move, {number(of['lost'])} "
-            f"have lost their machine, {number(of['new'])} are new. What moves has {of['bytes'] / 1e9:.4g} GB of "
-            f"memory: {of['seconds']:.4g} s of the busiest card, if all of it travels."
+            f"Of the earlier plan's tasks, {number(of['kept'])} stay, {number(of['moved'])} move, {number(of['lost'])} "
+            f"have lost their machine, {number(of['new'])} are new. Tasks that move have {of['bytes'] / 1e9:.4g} GB "
+            f"of memory: {of['seconds']:.4g} s of the busiest card, if all is sent."
         )
     if numbers["not_compared"]:
         left = ", ".join(numbers["not_compared"])
-        console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one all the same.")
+        console.print(f"Not compared, because this job is large: {left}. --policy NAME compares one anyway.")
 
 
 def _write(setup: Setup, found: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:

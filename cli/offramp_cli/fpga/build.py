@@ -28,16 +28,16 @@ def _boards() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Board:
-    """A board."""
+    """The board of a command."""
 
     board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
 
 
 @dataclass(frozen=True)
 class BuildSettings(Board):
-    """A bitstream to be made."""
+    """Settings of a bitstream build."""
 
-    seed: Annotated[int, Field("Of nextpnr's placement, for boards with an ECP5", least=0)] = 1
+    seed: Annotated[int, Field("Seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
@@ -46,16 +46,16 @@ class BuildSettings(Board):
 
 @dataclass(frozen=True, kw_only=True)
 class FlashSettings(Board):
-    """A bitstream for a board."""
+    """A bitstream, and the board to load it into."""
 
-    bitstream: Annotated[Path, Field("What offramp fpga build made", position=True)]
+    bitstream: Annotated[Path, Field("The bitstream that offramp fpga build made", position=True)]
     dry_run: Annotated[bool, Field("Only say what would be run")] = False
     yes: Annotated[bool, Field("Do not ask")] = False
 
 
 @command(BuildSettings, Result, example="fpga build --board ulx3s")
 def build(settings: BuildSettings, result: Result) -> None:
-    """Make a bitstream: for an ECP5 here, by yosys and nextpnr; for others where Vivado is, else the project for it."""
+    """Make a bitstream: with yosys and nextpnr for an ECP5, else with Vivado, or its project if Vivado is missing."""
     from offramp.fpga import boards
 
     board, chosen = settings.board, boards.BOARDS[settings.board]
@@ -88,7 +88,7 @@ def _address(text: str) -> IPv4Address | None:
 
 @command(FlashSettings, example="fpga flash out/fpga/ulx3s/ulx3s.bit --dry-run")
 def flash(settings: FlashSettings) -> None:
-    """Write a bitstream to a board and verify it: openFPGALoader, PYNQ or xbutil by board; asks first."""
+    """Write a bitstream to a board and verify it, with openFPGALoader, PYNQ or xbutil by board; asks first."""
     from offramp.fpga import boards
 
     chosen, bitstream = boards.BOARDS[settings.board], settings.bitstream

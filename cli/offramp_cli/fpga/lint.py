@@ -17,14 +17,14 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class LintSettings:
-    """What is read."""
+    """Modules to lint."""
 
     module: Annotated[tuple[str, ...], Field("Modules; all by default", position=True)] = ()
 
 
 @command(LintSettings, Result, example="fpga lint")
 def lint(settings: LintSettings, result: Result) -> None:
-    """Read each module with Verilator's linter, Icarus Verilog and yosys; exit code 1 if one of them finds fault."""
+    """Read each module with Verilator's linter, Icarus Verilog and yosys; exit code 1 if one of them finds a fault."""
     from offramp_sim.rtl.lint import faults, lintable
 
     names = settings.module or lintable()

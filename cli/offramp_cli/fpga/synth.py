@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SynthSettings:
-    """What is synthesised."""
+    """Modules to synthesise."""
 
     module: Annotated[tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)] = ()
-    fmax: Annotated[bool, Field("Place and route on an ECP5 for the clock, too (minutes)")] = True
+    fmax: Annotated[bool, Field("Also place and route on an ECP5, for the clock (takes minutes)")] = True
     out: Annotated[Path | None, Field("Folder to keep reports and logs in", group=OUTPUT, filled=True)] = None
 
 
 @command(SynthSettings, Result, example="fpga synth --no-fmax --json -")
 def synth(settings: SynthSettings, result: Result) -> None:
-    """Resources on UltraScale+ as shares of the VU35P, the longest paths (yosys), and the clock on ECP5 (nextpnr)."""
+    """Show resources on UltraScale+ as shares of the VU35P, longest paths (yosys), and the clock on ECP5 (nextpnr)."""
     from offramp.fpga.synth import ecp5, targets, ultrascale
     from offramp_base.ending.left import temporary_folder
 

@@ -35,8 +35,8 @@ def _waves() -> dict[str, str]:
 class BenchTests:
     """Which test benches run, on what, and what is kept of them."""
 
-    arguments: Annotated[tuple[str, ...], Field("For pytest", position=True)] = ()
-    full: Annotated[bool, Field("The slow ones too: 10,000 transactions an engine")] = False
+    arguments: Annotated[tuple[str, ...], Field("Arguments for pytest", position=True)] = ()
+    full: Annotated[bool, Field("Run the slow tests too: 10,000 transactions per engine")] = False
     folder: Annotated[str, Field("Folder of tests/fpga, as reduce; all by default")] = ""
     simulator: Annotated[str, Field("Simulator of all benches", choices=_simulators)] = "own"
     waves: Annotated[str, Field("Which benches record waveforms", choices=_waves)] = "never"
@@ -56,7 +56,7 @@ def test(settings: BenchTests) -> None:
 
     folder = fpga_root().parent / "tests" / "fpga"
     if not folder.is_dir():
-        raise OfframpError("offramp fpga test: needs a checkout, whose tests/fpga this installation lacks")
+        raise OfframpError("offramp fpga test: needs a source checkout; this installation has no tests/fpga")
     chosen = folder / settings.folder
     if not chosen.resolve().is_relative_to(folder.resolve()) or not chosen.is_dir():
         known = ", ".join(sorted({path.parent.name for path in folder.glob("*/test_*.py")}))

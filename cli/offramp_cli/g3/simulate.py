@@ -30,11 +30,11 @@ def _modes() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """What is simulated."""
+    """Settings of a simulated pipeline."""
 
-    graph: Annotated[str, Field("A graph as of offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
+    graph: Annotated[str, Field("A graph, as for offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
     workers: Annotated[int, Field("Machines with one device each", least=1)] = 8
-    partition: Annotated[str, Field("As of offramp train: g3, metis, chunk, random, …")] = "g3"
+    partition: Annotated[str, Field("Partition as for offramp train: g3, metis, chunk, random, …")] = "g3"
     layers: Annotated[int, Field("Layers of the model", least=1)] = 3
     hidden: Annotated[int, Field("Width of the hidden layers", least=1)] = 16
     link_bps: Annotated[
@@ -45,7 +45,7 @@ class PipelineSettings:
     ] = 10**11
     targets: Annotated[int | None, Field("Vertices of a bin; a sixteenth of a worker's by default", least=1)] = None
     mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
-    seed: Annotated[int, Field("Moves everything random: graph and partition", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: graph and partition", least=0)] = 0
 
 
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @command("offramp.gnn.settings:UseSettings", Result, example="gnn embed store net.safetensors --out out.npy")
 def embed(settings: UseSettings, result: Result) -> None:
-    """Write embeddings of all vertices: what the last layer is given, or what a layer gives."""
+    """Write embeddings of all vertices: the input of the last layer, or the output of a layer."""
     from offramp.gnn.infer import embed_rank
     from offramp.gnn.settings import UseSettings
     from offramp_cli.gnn.ranks import on_ranks

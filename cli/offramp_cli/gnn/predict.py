@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @command("offramp.gnn.settings:UseSettings", Result, example="gnn predict store net.safetensors --out out.npy")
 def predict(settings: UseSettings, result: Result) -> None:
-    """Write the scores of all vertices, by weights of offramp gnn train."""
+    """Write the scores of all vertices, computed with weights of offramp gnn train."""
     from offramp.gnn.infer import predict_rank
     from offramp.gnn.settings import UseSettings
     from offramp_cli.gnn.ranks import on_ranks

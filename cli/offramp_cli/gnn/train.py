@@ -40,7 +40,7 @@ class SwitchAddress:
     example="gnn train store --model sage --checkpoint net.safetensors",
 )
 def train(settings: GnnSettings, switch: SwitchAddress, result: Result) -> None:
-    """Train a model of PyG, or one's own, on a partitioned graph; keep the weights that were best in validation."""
+    """Train a PyG model, or your own, on a partitioned graph; keep the weights that were best in validation."""
     from offramp.gnn.fit import train_rank
     from offramp.gnn.settings import GnnJob
     from offramp_cli.gnn.ranks import on_ranks

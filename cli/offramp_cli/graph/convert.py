@@ -29,12 +29,12 @@ class GraphConvertSettings:
     file: Annotated[
         Path, Field("The .npz file to write: CSR matrices of edges and features, labels, split", position=True)
     ]
-    features: Annotated[Path | None, Field("Features for an edge list: .npy, or text with one row a vertex")] = None
-    labels: Annotated[Path | None, Field("Labels for an edge list: .npy, or text with one integer a vertex")] = None
+    features: Annotated[Path | None, Field("Features for an edge list: .npy, or text with one row per vertex")] = None
+    labels: Annotated[Path | None, Field("Labels for an edge list: .npy, or text with one integer per vertex")] = None
     split: Annotated[str | None, Field("planetoid, or fractions such as 0.6/0.2/0.2; by default the source's own")] = (
         None
     )
-    seed: Annotated[int, Field("Moves splits and generators", least=0)] = 0
+    seed: Annotated[int, Field("Seed of splits and generators", least=0)] = 0
 
 
 @command(GraphConvertSettings, Result, example="graph convert karate karate.npz --json -")

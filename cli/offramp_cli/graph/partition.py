@@ -16,7 +16,7 @@ from offramp_cli.stages import stages
 
 @dataclass(frozen=True)
 class GraphPartitionSettings:
-    """What is cut."""
+    """The graph, and how it is partitioned."""
 
     graph: Annotated[
         str,
@@ -31,12 +31,12 @@ class GraphPartitionSettings:
     method: Annotated[
         str,
         Field(
-            "stream (memory grows with the vertices alone), given (as DistDGL or PyG cut it), or a method of offramp "
-            "plan, which needs the graph twice"
+            "stream (memory grows with the number of vertices only), given (as DistDGL or PyG cut it), or a method of "
+            "offramp plan, which needs room for the graph twice"
         ),
     ] = "stream"
     passes: Annotated[int, Field("Refinements of stream; each reads the edges once more", least=0)] = 8
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command(GraphPartitionSettings, Result, example="graph partition karate karate-2 --parts 2 --json -")

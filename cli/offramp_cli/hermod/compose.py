@@ -37,7 +37,7 @@ def _weight(text: str) -> tuple[str, float]:
 class ComposeSettings:
     """Jobs, and what decides between them."""
 
-    job: Annotated[Mapping[str, str], Field("NAME=JOB, a file or a model; repeat, the first goes first", item=_job)]
+    job: Annotated[Mapping[str, str], Field("NAME=JOB, a file or a model; repeatable, in order of priority", item=_job)]
     policy: Annotated[
         str,
         Field(
@@ -45,17 +45,19 @@ class ComposeSettings:
             choices={"strict": "all of a job before all of the next", "weighted": "the same queues, by weight"},
         ),
     ] = "strict"
-    weight: Annotated[Mapping[str, float], Field("NAME=WEIGHT, 1 by default; repeat", item=_weight)] = field(
+    weight: Annotated[Mapping[str, float], Field("NAME=WEIGHT, 1 by default; repeatable", item=_weight)] = field(
         default_factory=dict
     )
     queues: Annotated[int, Field("Strict-priority queues of the switches")] = 8
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
-    out: Annotated[Path, Field("Folder for NAME.plan.json of each job's hosts", group=OUTPUT, filled=True)] = Path()
+    out: Annotated[
+        Path, Field("Folder for the plan of each job's hosts, NAME.plan.json", group=OUTPUT, filled=True)
+    ] = Path()
 
 
 @command(ComposeSettings, Result, example="hermod compose --job a=mixtral-8x22b --job b=gpt3-13b --json switch.json")
 def compose(settings: ComposeSettings, result: Result) -> None:
-    """Give jobs that share switches DSCPs of their own and queues by a policy; --json is the switches' plan."""
+    """Give jobs that share switches DSCPs of their own, and queues by a policy; --json is the switches' plan."""
     from offramp.hermod.dscp import Codec
     from offramp.hermod.job_file import load_job
     from offramp.hermod.plan_file import SCHEMA

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AbuseSettings:
-    """Whether somebody abuses the job's DSCPs."""
+    """Settings of another sender that abuses the job's DSCPs."""
 
     abuse: Annotated[
         bool,
@@ -28,7 +28,7 @@ class AbuseSettings:
         ),
     ] = False
     lowest_percent: Annotated[
-        int, Field("With --abuse: percent of a port that everybody but the job keeps", least=1, most=50)
+        int, Field("With --abuse: percent of a port that all other traffic keeps", least=1, most=50)
     ] = 5
 
 
@@ -36,10 +36,10 @@ class AbuseSettings:
     "offramp_sim.hermod.lab:Scenario", AbuseSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -"
 )
 def demo(scenario: Scenario, abuse: AbuseSettings, outputs: Plotted) -> None:
-    """Send gradients, activations and tokens at once through p4/hermod, by priority and in one queue. Needs root.
+    """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
-    strictly. With --abuse somebody else floods the ranks meanwhile, once with the job's ports unknown to the switch and
+    strictly. With --abuse an attacker floods the ranks meanwhile, once with the job's ports unknown to the switch and
     once with these told to it. The times are real: other work on this machine adds to them.
     """
     from offramp_sim.hermod.lab.picture import draw
@@ -93,7 +93,7 @@ def _show_abused(console: Any, outcomes: list[LabResult]) -> None:
         table.add_row(f"DSCP {abuse.dscp}", *words, *map(duration, outcome.end_s.values()), cost, share)
     console.print(table)
     console.print(
-        "Times are ends of coflows. The abuser sends one and a half times the rate of each port from addresses of the "
+        "Times are when coflows end. The abuser sends one and a half times the rate of each port from addresses of the "
         f"ranks, in bursts and 64 flows, until the job ends or for {duration(lasts_s)}.",
         soft_wrap=True,
     )

@@ -42,7 +42,7 @@ def parse_ports(text: str) -> tuple[int, ...]:
         match = re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
-            raise ValueError("expected different numbers up to 510, such as 1-4,7")
+            raise ValueError("expected distinct numbers up to 510, such as 1-4,7")
         found += numbers
     return tuple(found)
 
@@ -87,34 +87,42 @@ class DeploySettings:
     plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
     target: Annotated[
         str,
-        Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
+        Field(
+            "Kind of target", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}
+        ),
     ]
     dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
-    check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
-    read_back: Annotated[bool, Field("Print what is there")] = False
+    check: Annotated[bool, Field("Compare the target with the plan; exit code 1 if it differs")] = False
+    read_back: Annotated[bool, Field("Print what the target has")] = False
     undo: Annotated[bool, Field("Remove what was deployed")] = False
     replace: Annotated[
-        bool, Field("In the place of another plan that is there; sonic: all queues but PFC's", group="Queues")
+        bool, Field("Replace another plan on the target; sonic: take all queues but PFC's", group="Queues")
     ] = False
     queues: Annotated[int | None, Field("Queues that the switch has")] = None
-    classes: Annotated[int | None, Field("Of a job: queues for data")] = None
+    classes: Annotated[int | None, Field("If planning a job: queues for data")] = None
     control: Annotated[
-        tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
+        tuple[int, ...], Field("If planning a job: DSCPs for control traffic, separated by commas", parse=parse_dscps)
     ] = (48,)
-    scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
-    apart: Annotated[bool, Field("Of a job: leave queue 0 to everybody else, below all of the job")] = False
+    scheme: Annotated[str, Field("If planning a job: split | msb")] = "split"
+    apart: Annotated[bool, Field("If planning a job: leave queue 0 to all other traffic, below all of the job")] = False
     ecn_bytes: Annotated[
         tuple[tuple[int | None, int], ...],
-        Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
+        Field(
+            "Mark packets above this queue length: SIZE for each queue, or QUEUE=SIZE; repeatable",
+            key="ecn",
+            item=_queue_size,
+        ),
     ] = ()
     job_ports: Annotated[
         str | None,
-        Field("p4, sonic: ports whose DSCPs count; others' frames are best effort. All by default", group="Limits"),
+        Field(
+            "p4, sonic: ports whose DSCPs are trusted, all by default; frames of others are best effort", group="Limits"
+        ),
     ] = None
     rate_bps: Annotated[
         int | None,
         Field(
-            "Of the line: p4's and sonic's limits, none without; htb, as the interface says",
+            "Rate of the line: for p4's and sonic's limits, none without; for htb, by default the interface's",
             key="rate",
             unit=BITS_PER_SECOND,
         ),
@@ -122,40 +130,44 @@ class DeploySettings:
     police: Annotated[
         Mapping[int, int],
         Field(
-            "With --rate: QUEUE=RATE that may be sent in a queue, by port (p4: more is best effort); repeat",
+            "With --rate: QUEUE=RATE that each port may send in a queue (p4: the excess is best effort); repeatable",
             item=_queue_rate,
         ),
     ] = field(default_factory=dict)
     control_share: Annotated[
         float,
-        Field("With --rate: of the line, that may be sent in the highest queue, by port", above=0, most=1),
+        Field("With --rate: share of the line that each port may send in the highest queue", above=0, most=1),
     ] = 0.05
     lowest_share: Annotated[
-        float, Field("With --rate: of the line, that the lowest queue keeps; 0 none", least=0, below=1)
+        float, Field("With --rate: share of the line that is reserved for the lowest queue; 0: none", least=0, below=1)
     ] = 0.05
-    switch: Annotated[str, Field("P4Runtime server", group="Target p4")] = "127.0.0.1:9559"
-    device_id: Annotated[int, Field("Device")] = 0
-    election_id: Annotated[int, Field("The highest controller writes")] = 1
+    switch: Annotated[str, Field("P4Runtime server, HOST:PORT or unix:PATH", group="Target p4")] = "127.0.0.1:9559"
+    device_id: Annotated[int, Field("P4Runtime device")] = 0
+    election_id: Annotated[int, Field("P4Runtime election id; the controller with the highest may write")] = 1
     ports: Annotated[
-        tuple[int, ...], Field("The switch's ports, as 1-4,7; forwarding stays without", parse=parse_ports)
+        tuple[int, ...],
+        Field("The switch's ports, such as 1-4,7; without them, forwarding is left as it is", parse=parse_ports),
     ] = ()
-    host: Annotated[Mapping[int, int], Field("MAC=PORT; others are flooded to; repeat", item=parse_host)] = field(
-        default_factory=dict
-    )
-    mtu: Annotated[int, Field("Bytes of a packet, for ECN", least=1)] = 1500
+    host: Annotated[
+        Mapping[int, int], Field("MAC=PORT of a host; frames to others are flooded; repeatable", item=parse_host)
+    ] = field(default_factory=dict)
+    mtu: Annotated[int, Field("Largest packet in bytes, for ECN", least=1)] = 1500
     interface: Annotated[
         tuple[str, ...],
-        Field("linux: interfaces; sonic: ports, all by default; repeat", short="-i", group="Targets linux and sonic"),
+        Field(
+            "linux: interfaces; sonic: ports, all by default; repeatable", short="-i", group="Targets linux and sonic"
+        ),
     ] = ()
-    qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
+    qdisc: Annotated[str, Field("linux: queueing discipline: auto | prio | htb (the only one with limits)")] = "auto"
     job_cgroup: Annotated[
         tuple[Path, ...],
-        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeat"),
+        Field("linux: folder of a cgroup v2 whose sockets may use the job's DSCPs; others' are re-marked; repeatable"),
     ] = ()
-    config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
-    name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
+    config_db: Annotated[Path | None, Field("sonic: config_db.json of another machine's switch")] = None
+    name: Annotated[str, Field("sonic: name for maps, scheduler and profiles")] = "HERMOD"
     out: Annotated[
-        Path, Field("sonic: folder for files where SONiC's commands are not, and for NAME.plan.json", group=OUTPUT)
+        Path,
+        Field("sonic: folder for files if SONiC's commands are missing here, and for NAME.plan.json", group=OUTPUT),
     ] = Path()
 
     def __post_init__(self) -> None:
@@ -171,15 +183,15 @@ class DeploySettings:
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """The action that the options ask for."""
         return next((name for name in _ACTIONS if getattr(self, name)), "apply")
 
 
 @command(DeploySettings, Result, example="hermod deploy plan.json --target p4 --switch 127.0.0.1:9559 --ports 1-4")
 def deploy(settings: DeploySettings, result: Result) -> None:
-    """Put a plan on a P4 switch, a SONiC switch or a Linux interface: all of it or nothing, read back.
+    """Deploy a plan to a P4 switch, a SONiC switch or Linux interfaces, all or nothing, and read it back.
 
-    P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
+    P4 switches run p4/hermod; for SONiC, run this on the switch, or apply its files; Linux gets strict classes of tc.
     """
     made = _planned(settings)
     if settings.target == "sonic":
@@ -215,7 +227,7 @@ def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
 
 
 def _act_beside(opened: SonicTarget, settings: DeploySettings, result: Result) -> None:
-    """What was fitted, and how: in lines for people, and in the JSON."""
+    """Report how the plan was fitted: in lines for people, and in the JSON."""
     from offramp.hermod.plan_file import SCHEMA
 
     if settings.undo or settings.read_back:
@@ -253,7 +265,7 @@ def _act(opened: Target, settings: DeploySettings, result: Result, **more: Any) 
         typer.echo(f"{opened.name}: {'removed' if outcome['changed'] else 'nothing was deployed'}")
     else:
         outcome["changed"] = opened.apply(replace=settings.replace)
-        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'as planned already'}")
+        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'already as planned'}")
     _write(result, settings, **outcome)
     raise typer.Exit(code)
 
@@ -286,7 +298,7 @@ def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
             raise SettingsError("job_ports", str(error), settings.job_ports) from None
     for port in members or ():
         if settings.ports and port not in settings.ports:
-            raise SettingsError("job_ports", f"port {port} is none of {{ports}}", settings.job_ports)
+            raise SettingsError("job_ports", f"port {port} is not among {{ports}}", settings.job_ports)
     limits, ports = _limits(settings), list(settings.ports)
     return switch_plan(plan, ports, dict(settings.host), mtu=settings.mtu, members=members, limits=limits)
 

@@ -20,9 +20,9 @@ class ExportSettings:
 
     job: Annotated[str, Field(JOB, position=True)]
     out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT, filled=True)]
-    iterations: Annotated[int, Field("How many to write", least=1)] = 1
-    text: Annotated[bool, Field("JSON in place of protobuf")] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    iterations: Annotated[int, Field("Iterations to write", least=1)] = 1
+    text: Annotated[bool, Field("Write JSON instead of protobuf")] = False
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command(ExportSettings, example="hermod export mixtral-8x22b --out traces")

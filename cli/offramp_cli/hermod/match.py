@@ -26,12 +26,12 @@ class MatchSettings:
     algorithm: Annotated[str, Field("Algorithm", choices=("bottleneck", "paper_literal", "matched_minimum"))] = (
         "bottleneck"
     )
-    quantum: Annotated[int, Field("0: exact; 8: fewer sub-phases, about 5 % longer")] = 0
+    quantum: Annotated[int, Field("Rounding: 0 is exact; 8 makes fewer sub-phases, about 5 % longer in all")] = 0
 
 
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
-    """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
+    """Cut an all-to-all into sub-phases in which each rank sends to one peer and receives from one."""
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
     given = check_matrix(_read(settings.matrix))

@@ -35,7 +35,7 @@ _PANELS = (
 
 @command(Result, example="hermod models --json -")
 def models(result: Result) -> None:
-    """List the six models of table 5.5: parameters, messages of a GPU, and times at its share of the NICs."""
+    """List the six models of table 5.5: parameters, messages of each GPU, and their times at its share of the NICs."""
     from offramp.hermod.job import named_job
     from offramp.hermod.models import PRESETS
     from offramp.hermod.sizes import sizes

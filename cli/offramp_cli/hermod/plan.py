@@ -23,7 +23,7 @@ def parse_dscps(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise ValueError("expected DSCPs with commas") from None
+        raise ValueError("expected DSCPs separated by commas") from None
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class QueueSettings:
 
     job: Annotated[str, Field(JOB, position=True)]
     queues: Annotated[int, Field("Strict-priority queues of the switches", least=1, most=8)] = 8
-    classes: Annotated[int | None, Field("Of them for data; all but control's by default")] = None
+    classes: Annotated[int | None, Field("Queues of these for data; all but control's by default")] = None
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
-    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0 to everybody else, below all of the job")] = False
+    apart: Annotated[bool, Field("Leave queue 0 and DSCP 0 to all other traffic, below all of the job")] = False
     plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
 
 

@@ -72,7 +72,7 @@ class PacketLevel:
         return outcome
 
     def numbers(self) -> dict[str, Any]:
-        """For JSON: what the packets did, and the flow level beside them."""
+        """Numbers for JSON: what the packets did, and the flow level beside them."""
         return {
             name: {
                 "flow_level_iteration_s": flow.iteration_s,

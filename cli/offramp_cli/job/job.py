@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """A cluster."""
+    """The cluster of a command."""
 
-    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a laboratory that runs")]
+    on: Annotated[str, Field("A cluster file; lab, or lab:NAME: a running laboratory")]
 
     def cluster(self) -> Cluster:
-        """The cluster, read."""
+        """The cluster, read from its file."""
         from offramp.cluster import read_cluster
         from offramp_sim.lab.state import find
 
@@ -56,17 +56,17 @@ class PlanSettings(Where):
 
 @dataclass(frozen=True)
 class RunSettings(PlanSettings):
-    """The same, and how it runs."""
+    """A job, where it should run, and how."""
 
-    by: Annotated[str | None, Field("Take this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
+    by: Annotated[str | None, Field("Use this offload, whatever the plan says: gloo, allreduce, hermod, …")] = None
     ablate: Annotated[bool, Field("Run the job again without the offload, to compare")] = False
-    compare: Annotated[bool, Field("Run the job by every way that can be taken, to judge the plan")] = False
+    compare: Annotated[bool, Field("Run the job in every way that is possible, to judge the plan")] = False
     out: Annotated[Path, Field("Folder for logs, reports and a trace", group=OUTPUT, filled=True)] = Path("job-out")
 
 
 @command(PlanSettings, Result, example="job plan job.yaml --on cluster.yaml")
 def plan(settings: PlanSettings, result: Result) -> None:
-    """Show what could be offloaded for a job on a cluster, how long a step takes with each, and what is taken."""
+    """Show what could be offloaded for a job on a cluster, how long a step takes with each, and the choice."""
     from offramp.job.report import rows_of
     from offramp.job.settings import JobSettings
 
@@ -79,7 +79,7 @@ def plan(settings: PlanSettings, result: Result) -> None:
 
 @command(RunSettings, Result, example="job run job.yaml --on lab")
 def run(settings: RunSettings, result: Result) -> None:
-    """Plan a job, put what it needs on switches and hosts, run it, and take everything away again."""
+    """Plan a job, deploy what it needs to switches and hosts, run it, and remove everything again."""
     from dataclasses import replace
 
     from offramp.job.kind import kind_of
@@ -111,7 +111,7 @@ def run(settings: RunSettings, result: Result) -> None:
 
 @command(Where, Result, example="job undo --on cluster.yaml")
 def undo(settings: Where, result: Result) -> None:
-    """Take away what jobs that were killed have left on the switches of a cluster."""
+    """Remove what killed jobs have left on the switches of a cluster."""
     from offramp.job.switches import release_ended
 
     console = show.console()
@@ -188,7 +188,7 @@ def _run(console: Console, job: JobSettings, cluster: Cluster, way: str, folder:
         def note(what: str, name: str) -> None:
             status.update(escape(f"{way}: {what} {name}"))
             if what == "restart":
-                console.print(f"{way}: {name}: started again", markup=False, soft_wrap=True)
+                console.print(f"{way}: {name}: restarted", markup=False, soft_wrap=True)
 
         return run_job(job, cluster, way, folder, note)
 
@@ -213,7 +213,7 @@ def _trace(folder: Path, path: Path) -> None:
 
 
 def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
-    """The plan's table."""
+    """Show a job's plan as a table."""
     from offramp.report.units import duration
 
     table = show.table("by", "taken", "step", "without", "why", left=("by", "why"))
@@ -227,7 +227,7 @@ def show_plan(console: Console, job: JobSettings, made: JobPlan) -> None:
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:
-    """What was measured, beside what was predicted."""
+    """Show measured times beside predicted ones."""
     from offramp.report.units import duration
 
     for way, each in content["measured"].items():

@@ -31,24 +31,24 @@ WEB: Final = "127.0.0.1:0"
 class TopSettings(Where):
     """What is watched, and for how long."""
 
-    out: Annotated[Path | None, Field("Folder of the run, for its ranks: as of offramp job run")] = None
+    out: Annotated[Path | None, Field("Folder of the run, for its ranks: --out of offramp job run")] = None
     interval_s: Annotated[float, Field("Seconds between looks", key="interval", above=0, most=3600)] = 1.0
-    looks: Annotated[int | None, Field("So many, then end; without: until Ctrl-C", least=1)] = None
+    looks: Annotated[int | None, Field("Number of looks, then end; without: until Ctrl-C", least=1)] = None
     web: Annotated[
         str | None,
         Field(
-            "Serve a page, and metrics at /metrics, here: HOST:PORT of this machine (port 0: a free one), or unix:PATH",
+            "Serve a page, and metrics at /metrics, here: HOST:PORT of this machine (port 0: a free one) or unix:PATH",
             metavar="[ADDRESS]",
         ),
     ] = None
-    prometheus: Annotated[
-        Path | None, Field("Write metrics into this file at each look", group=OUTPUT, written=True)
-    ] = None
+    prometheus: Annotated[Path | None, Field("Write metrics to this file at each look", group=OUTPUT, written=True)] = (
+        None
+    )
 
 
 @command(TopSettings, Result, example="job top --on lab --out job-out")
 def top(settings: TopSettings, result: Result) -> None:
-    """Show links, switches, agents, ranks and their steps, again and again; on a page with --web."""
+    """Show links, switches, agents, ranks and their steps, refreshed until the end; on a web page with --web."""
     from rich.live import Live
 
     from offramp.job.metrics import metrics

@@ -31,23 +31,23 @@ MODES: Final = {
 
 @dataclass(frozen=True)
 class Up:
-    """What is built."""
+    """Settings of a laboratory to start."""
 
     cluster: Annotated[Path, Field("A cluster file", position=True)]
-    name: Annotated[str | None, Field("Of the laboratory", shown_default="the cluster's")] = None
+    name: Annotated[str | None, Field("Name of the laboratory", shown_default="the cluster's")] = None
     mode: Annotated[str, Field("Hosts are in", choices=MODES)] = "auto"
 
 
 @dataclass(frozen=True)
 class Which:
-    """A laboratory."""
+    """Which laboratory a command is about."""
 
-    name: Annotated[str | None, Field("Of the laboratory", position=True, shown_default="the only one")] = None
+    name: Annotated[str | None, Field("Name of the laboratory", position=True, shown_default="the only one")] = None
 
 
 @dataclass(frozen=True)
 class Down(Which):
-    """What ends."""
+    """Which laboratory ends."""
 
     all: Annotated[bool, Field("All laboratories of this user")] = False
 
@@ -56,7 +56,7 @@ class Down(Which):
 class Execute:
     """A command, and where it runs."""
 
-    host: Annotated[str, Field("HOST, or LAB/HOST where several laboratories run", position=True)]
+    host: Annotated[str, Field("HOST, or LAB/HOST if several laboratories run", position=True)]
     words: Annotated[tuple[str, ...], Field("The command", position=True, metavar="COMMAND...")]
 
 
@@ -64,7 +64,7 @@ class Execute:
 def up(given: Up, result: Result) -> None:
     """Build a cluster on this machine: a namespace for each host, rated links, embedded switches, agents.
 
-    It lasts until offramp lab down, and takes nothing that lives on when its process is killed.
+    It lasts until offramp lab down, and leaves nothing behind when its process is killed.
     """
     from offramp_sim.lab.start import start
 
@@ -79,7 +79,7 @@ def up(given: Up, result: Result) -> None:
 
 @command(Which, Result, example="lab status")
 def status(given: Which, result: Result) -> None:
-    """Show the laboratories of this user, and what of them has died."""
+    """Show the laboratories of this user, and which of their parts have died."""
     from offramp_sim.lab.state import find, running
 
     labs = running() if given.name is None else [find(given.name)]
@@ -136,6 +136,6 @@ def show_lab(console: Console, lab: Lab) -> None:
     for note in lab.notes:
         console.print(f"  {note}")
     for name, times in lab.restarts.items():
-        console.print(f"  {name} has died and was started again, {show.count(times, 'time')}")
+        console.print(f"  {name} has died and was restarted, {show.count(times, 'time')}")
     for name in gone:
         console.print(f"  {name} has died")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands that run an application are told: which one, on which devices, with whose code and data."""
+"""Settings of all commands that run an application: which one, on which devices, with whose code and data."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 Code = Annotated[
     tuple[str, ...],
-    Field("File of functions in Python (.py), or of a plug-in in C (a shared library), which is run; repeat"),
+    Field("File with functions in Python (.py) or a C plug-in (shared library); its code is run; repeatable"),
 ]
 DataFolder = Annotated[
     tuple[str, ...],
-    Field("Folder whose files may be data, besides the folder of the YAML file; repeat"),
+    Field("Folder whose files may be used as data, besides the YAML file's own folder; repeatable"),
 ]
 
 
@@ -50,8 +50,8 @@ class ApplicationSettings:
     device: Annotated[
         Mapping[str, str],
         Field(
-            "NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET, the same for leo serve and leo "
-            "connect; repeat",
+            "Device, NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; the same for leo serve "
+            "and leo connect; repeatable",
             item=parse_pair,
         ),
     ] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class RequesterSettings(ApplicationSettings):
 
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
     policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
-    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
+    workload: Annotated[str, Field("Workload, for kvs: B or C, for ebs: 4K or 64K")] = ""
     window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
 
     def open(self, transport: str, **more: Any) -> Application:

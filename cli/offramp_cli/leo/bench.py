@@ -33,7 +33,7 @@ def bench(settings: BenchSettings, result: Result) -> None:
         text = ", ".join(f"{key} {value:.2f}" for key, value in numbers_of.items())
         console.print(f"{workload}, depth {depth}: {name} over the better peer: {text}", soft_wrap=True)
     if wrong:
-        raise OfframpError(f"{wrong} requests were not answered as they should have been")
+        raise OfframpError(f"{wrong} requests got wrong answers")
 
 
 def _report(console: Console, rows: list[Row]) -> None:

@@ -11,7 +11,7 @@ from offramp_cli.result import Result
 
 @command("offramp_sim.leo.cache:CacheSettings", Result, example="leo cache --writes 0.05 --hot 256")
 def cache(settings: object, result: Result) -> None:
-    """Measure a store whose hot keys the P4 switch answers beside the store alone, and compare every answer."""
+    """Measure a store whose hot keys the P4 switch answers, beside the store alone, and check every answer."""
     from offramp.report.units import duration, percent
     from offramp_cli.stages import stages
     from offramp_sim.leo.cache import CacheSettings, run_cache
@@ -38,4 +38,4 @@ def cache(settings: object, result: Result) -> None:
     console.print(table)
     result.write("offramp.leo.cache/1", numbers)
     if any(turn.wrong for turn in turns.values()):
-        raise OfframpError("answers were not what they should have been")
+        raise OfframpError("some answers were wrong")

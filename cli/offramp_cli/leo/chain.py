@@ -19,12 +19,12 @@ from offramp_cli.result import OUTPUT, Result, write_file
 class ChainSettings:
     """How many requests, and what carries them."""
 
-    requests: Annotated[int, Field("How many, with up to 128 under way", least=1, most=10_000_000)] = 200
-    traced: Annotated[int, Field("And so many one after the other, for times by hop", least=1, most=10_000)] = 20
+    requests: Annotated[int, Field("Number of requests, up to 128 of them outstanding", least=1, most=10_000_000)] = 200
+    traced: Annotated[int, Field("Further requests, one after the other, for times by hop", least=1, most=10_000)] = 20
     keys: Annotated[int, Field("Objects in the store", least=1, most=100_000)] = 1000
-    card: Annotated[str, Field("What opens the requester's card: fpga: is RTL in simulation")] = "fpga:"
-    seed: Annotated[int, Field("Moves objects and requests", least=0)] = 1
-    trace: Annotated[Path | None, Field("Write a request's way for Perfetto", group=OUTPUT, written=True)] = None
+    card: Annotated[str, Field("Device of the requester's card; fpga: is RTL in simulation")] = "fpga:"
+    seed: Annotated[int, Field("Seed of objects and requests", least=0)] = 1
+    trace: Annotated[Path | None, Field("Write a request's path for Perfetto", group=OUTPUT, written=True)] = None
 
 
 @command(ChainSettings, Result, example="leo chain --requests 10000 --trace trace.json")
@@ -70,4 +70,4 @@ def chain(settings: ChainSettings, result: Result) -> None:
     }
     result.write("offramp.leo.chain/1", numbers)
     if load.wrong:
-        raise OfframpError(f"{load.wrong} requests were not answered as they should have been")
+        raise OfframpError(f"{load.wrong} requests got wrong answers")

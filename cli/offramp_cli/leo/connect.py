@@ -23,10 +23,10 @@ class ConnectSettings(RequesterSettings):
 
     to: Annotated[str, Field("Address of the responder, HOST:PORT or unix:PATH")] = "127.0.0.1:7878"
     transport: Annotated[str, Field("tcp, shm (over unix:PATH) or ucx; by default as the address has it")] = ""
-    requests: Annotated[int, Field("How many to send; 0: as many as end in --seconds", least=0)] = 0
-    seconds: Annotated[float, Field("How long to send, where no number is given", least=0.05)] = 2.0
-    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
-    wait: Annotated[float, Field("Seconds that a responder that is gone may stay away", least=0)] = 30.0
+    requests: Annotated[int, Field("Requests to send; 0: as many as end in --seconds", least=0)] = 0
+    seconds: Annotated[float, Field("Seconds to send, if no number is given", least=0.05)] = 2.0
+    seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
+    wait: Annotated[float, Field("Seconds that a responder may stay away", least=0)] = 30.0
 
 
 @command(ConnectSettings, Result, example="leo connect kvs --to 127.0.0.1:7878 --requests 10000 --json -")
@@ -60,7 +60,7 @@ def connect(settings: ConnectSettings, result: Result) -> None:
     numbers = outcome.numbers(paths) | {"application": application.name, "transport": transport, "reconnects": away}
     result.write("offramp.leo.connect/1", numbers)
     if outcome.wrong:
-        raise OfframpError(f"{outcome.wrong} requests were not answered as they should have been")
+        raise OfframpError(f"{outcome.wrong} requests got wrong answers")
 
 
 def _report(name: str, outcome: LoadResult, paths: tuple[str, ...]) -> None:

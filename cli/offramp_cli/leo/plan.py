@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo validate`` and ``plan``: what a configuration comes to, before anything runs."""
+"""``offramp leo validate`` and ``plan``: the paths, times and capacity of a configuration, before anything runs."""
 
 from __future__ import annotations
 
@@ -39,17 +39,15 @@ class Files:
 
 @dataclass(frozen=True)
 class PlanSettings(Files):
-    """What is shown of them."""
+    """Which parts of the plan are shown."""
 
-    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number", least=1)] = (
-        None
-    )
-    steps: Annotated[bool, Field("Show every link and function on the way")] = False
+    cores: Annotated[int | None, Field("Cores of each host that serve, instead of the file's number", least=1)] = None
+    steps: Annotated[bool, Field("Show every link and function on the path")] = False
 
 
 @dataclass(frozen=True)
 class Checked(Files):
-    """What is checked."""
+    """The configuration that is checked."""
 
     code: Code = ()
     data_folder: DataFolder = ()
@@ -57,7 +55,7 @@ class Checked(Files):
 
 @command(Checked, example="leo validate kvs on-path")
 def validate(given: Checked) -> None:
-    """Check an application on a host model, its functions and data; the first fault is one line with file and line."""
+    """Check an application on a host model, its functions and data; the first fault is reported with file and line."""
     from offramp.leo.applications.contents import read_contents
     from offramp.leo.config import load_config
     from offramp.leo.config.check import check_functions
@@ -75,7 +73,7 @@ def validate(given: Checked) -> None:
 
 @command(PlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
 def plan(settings: PlanSettings, outputs: Plotted) -> None:
-    """Show an application on a host: physical links, T and toll of every dataflow, and what all paths sustain."""
+    """Show an application on a host: physical links, T and toll of each dataflow, the rate of all paths together."""
     from offramp.leo.config import load_config, resolve
     from offramp.leo.selection.capacity import capacity
 

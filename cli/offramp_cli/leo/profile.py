@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp leo profile``: what the links and functions of a configuration take on this machine."""
+"""``offramp leo profile``: performance of a configuration's links and functions on this machine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ class ProfileSettings(Files):
 
     link: Annotated[
         Mapping[str, str],
-        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else", item=parse_pair),
+        Field(
+            "LINK=memory | shared | tcp: stand-in for a physical link here, memory by default; repeatable",
+            item=parse_pair,
+        ),
     ] = field(default_factory=dict)
     device: Annotated[
         Mapping[str, str],
         Field(
-            "NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat",
+            "NODE=KIND:OPTIONS: measure the functions of a node (or all of cpu or acc) on this device; repeatable",
             item=parse_pair,
         ),
     ] = field(default_factory=dict)
-    seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
+    seconds: Annotated[float, Field("Seconds for each function", above=0, most=600)] = 0.2
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,13 @@ class Outputs(Result):
 
     out: Annotated[
         Path | None,
-        Field("Write the profile part to this .yaml, for use beside the others", group=OUTPUT, written=True),
+        Field("Write the profile to this .yaml file, for use with the other files", group=OUTPUT, written=True),
     ] = None
 
 
 @command(ProfileSettings, Outputs, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
 def profile(settings: ProfileSettings, outputs: Outputs) -> None:
-    """Measure bandwidth, message rate and latency of every link, and the time of every function, on this machine."""
+    """Measure bandwidth, message rate and latency of each link, and the time of each function, on this machine."""
     from offramp.leo.config import load_config
     from offramp.leo.profile.machine import measure_machine
 

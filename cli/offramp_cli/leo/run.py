@@ -24,16 +24,16 @@ class RunSettings(RequesterSettings):
     """What is run, over which paths, and how it is measured."""
 
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
-    load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
+    load: Annotated[float, Field("Share of the rate at which the latency is measured", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
     transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
-    seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices", least=0)] = 1
-    keys: Annotated[int, Field("For kvs: of the store, as many as a small device holds; 0: 100,000", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: keys, arrivals and devices", least=0)] = 1
+    keys: Annotated[int, Field("Keys of the store, for kvs: as many as a small device holds; 0: 100,000", least=0)] = 0
 
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
 def run(settings: RunSettings, result: Result) -> None:
-    """Run an application between two processes: every path alone, then all, with a path for each request."""
+    """Run an application between two processes: over each path alone, then over all, with a path chosen per request."""
     from offramp.leo.applications.compare import compare
     from offramp.leo.selection import named
     from offramp_cli.stages import stages
@@ -57,7 +57,7 @@ def run(settings: RunSettings, result: Result) -> None:
     result.write("offramp.leo.run/1", found.numbers())
     wrong = sum(row.wrong for row in found.rows)
     if wrong:
-        raise OfframpError(f"{wrong} requests were not answered as they should have been")
+        raise OfframpError(f"{wrong} requests got wrong answers")
 
 
 def _report_energy(console: Console, found: Comparison) -> None:

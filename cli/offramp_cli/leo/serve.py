@@ -35,14 +35,14 @@ class Served(ApplicationSettings):
     names: Annotated[
         tuple[str, ...],
         Field(
-            "kvs, store (one that runs), dfs, ebs, allreduce, or YAML files of an application and a host; none: the "
+            "kvs, store (a running one), dfs, ebs, allreduce, or YAML files of an application and a host; none: the "
             "key-value store",
             position=True,
             metavar="NAME|FILE…",
         ),
     ] = ()
     requesters: Annotated[int, Field("Requesters of an application at a time", least=1, most=64)] = 4
-    restarts: Annotated[int, Field("How often a responder that has died is started again", least=0)] = 1000
+    restarts: Annotated[int, Field("How often a dead responder is restarted", least=0)] = 1000
 
 
 _STORE_ONLY = ("resp", "memcached", "folder", "sync", "cut", "memory", "value_bytes", "connections", "spin_us")
@@ -77,7 +77,9 @@ def _expect_usual(settings: object, names: Iterable[str]) -> None:
     usual = type(settings)()
     for name in names:
         if getattr(settings, name) != getattr(usual, name):
-            raise SettingsError(name, "is of the key-value store, not of an application", str(getattr(settings, name)))
+            raise SettingsError(
+                name, "is an option of the key-value store, not of an application", str(getattr(settings, name))
+            )
 
 
 def _serve_application(served: Served, settings: StoreSettings) -> None:
@@ -133,7 +135,7 @@ def _announce(out: Console, settings: StoreSettings, server: StoreServer) -> Non
 
 @command(NoSettings, example="leo password")
 def password(_: NoSettings) -> None:
-    """Print the password of the store for clients of redis and memcached, made of the token."""
+    """Print the store's password for redis and memcached clients, derived from the token."""
     from offramp.leo.store.server import password_of
     from offramp_base.listening import Token
 

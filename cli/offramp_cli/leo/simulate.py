@@ -58,47 +58,47 @@ class LeoSettings:
 
     files: Annotated[
         tuple[str, ...],
-        Field("As of offramp leo plan; without, two paths as the thesis's knees tell", position=True),
+        Field("Files as for offramp leo plan; without, two paths that follow from the thesis's knees", position=True),
     ] = ()
     policy: Annotated[
         tuple[str, ...],
         Field(
-            "A rule, exact:K, only:PATH or all; repeat. offramp leo plan shows the paths",
+            "A rule, exact:K, only:PATH or all; repeatable. offramp leo plan shows the paths",
             shown_default=", ".join(_RULES),
         ),
     ] = ()
-    cores: Annotated[int | None, Field("Cores of each host that serve", least=1)] = None
+    cores: Annotated[int | None, Field("Serving cores of each host", least=1)] = None
     load: Annotated[
-        tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load", above=0)
+        tuple[float, ...], Field("Open loop: million requests per second; repeatable", group="Load", above=0)
     ] = ()
-    window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat", least=1)] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: outstanding requests; repeat", least=1)] = ()
     requests: Annotated[int, Field("Requests in each run", least=1, most=10_000_000)] = 20000
     network: Annotated[
         tuple[float, float],
-        Field("Least and most us that a request spends on the network", parse=parse_range, shown_default="3-9"),
+        Field("Minimum and maximum us that a request spends on the network", parse=parse_range, shown_default="3-9"),
     ] = (3.0, 9.0)
     spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
-    burst: Annotated[int, Field("Requests that come at once, open loop")] = 1
+    burst: Annotated[int, Field("Requests that arrive together, open loop")] = 1
     keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
     wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
     tenant: Annotated[
         tuple[tuple[float, float], ...],
-        Field("SHARE:WEIGHT of a tenant with a selector of its own; repeat", item=parse_tenant),
+        Field("SHARE:WEIGHT of a tenant with a selector of its own; repeatable", item=parse_tenant),
     ] = ()
     sweep: Annotated[
-        int, Field("Instead: this many random settings, the default rule against others", group="Sweep")
+        int, Field("Instead: compare the default rule with others on this many random settings", group="Sweep")
     ] = 0
     kind: Annotated[
         tuple[str, ...],
-        Field("Class of a sweep's settings, or all; repeat. Then rules that learn nothing are the rivals"),
+        Field("Class of a sweep's settings, or all; repeatable. Compares with rules that do not learn"),
     ] = ()
     processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
 def leo(settings: LeoSettings, outputs: Plotted) -> None:
-    """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
+    """Choose paths by several rules, in open and closed loop, and compare throughput and latency."""
     console = show.console()
     seed = settings.seed
     if settings.sweep:
@@ -176,6 +176,6 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
         last = row["load"]
     console.print(table)
     console.print(
-        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers a second (for each tenant); JCT: mean time "
+        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers per second (for each tenant); JCT: mean time "
         "inside the hosts, us; median and 99 %: from arrival to answer, us."
     )

@@ -50,7 +50,7 @@ def _show_promises(console: Console, settings: int, found: dict[str, Any]) -> No
         ("against_greedy", "cost over the better greedy rule's"),
         ("against_outstanding", "cost over that of the outstanding rule"),
         ("against_optimum", "mean JCT over that of the exact search, k = 8"),
-        ("gain", "throughput over the better greedy rule's, loops that offer more than all paths sustain"),
+        ("gain", "throughput over the better greedy rule's, in loops that offer more than all paths sustain"),
     ):
         known = found[name]
         numbers = [f"{known[key]:.3f}" for key in ("least", "median", "most")] if known["count"] else [""] * 3
@@ -67,6 +67,6 @@ def _show_classes(console: Console, settings: int, classed: dict[str, dict[str, 
         table.add_row(kind, *(f"{known['simple'][which]:.3f}" for which in ("p95", "most")), *most)
     console.print(table)
     console.print(
-        "\nOver the better of outstanding and weighted: 95th percentile and most; then the most over each rule. "
+        "\nOver the better of outstanding and weighted: 95th percentile and maximum; then the maximum over each rule. "
         "Exact: k = 8 with the future known, where that can be computed."
     )

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 class Build:
     """The folder of a build."""
 
-    folder: Annotated[Path | None, Field("Of the build", short="-B", shown_default="in the user's cache")] = None
+    folder: Annotated[Path | None, Field("Folder of the build", short="-B", shown_default="in the user's cache")] = None
 
 
 @dataclass(frozen=True)
 class Package:
     """What is made of a build."""
 
-    package: Annotated[bool, Field("Make a .deb, too")] = False
+    package: Annotated[bool, Field("Also make a .deb")] = False
 
 
 @dataclass(frozen=True)
 class Socket:
-    """Where an agent is spoken to."""
+    """The control socket of an agent."""
 
     socket: Annotated[str, Field("Control socket; its permissions say who may use the agent")] = (
         "/run/offramp-nic/agent.sock"
@@ -43,23 +43,23 @@ class Socket:
 
 @dataclass(frozen=True)
 class Agent(Socket):
-    """An agent."""
+    """Settings of an agent that runs."""
 
     port: Annotated[
         tuple[str, ...],
         Field(
-            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with "
-            "@VLAN behind it; repeat",
+            "Interface, xdp:INTERFACE, memif:PATH, vhost:PATH, virtio:PATH, PCI address or DPDK device, each with an "
+            "optional @VLAN at the end; repeatable",
             short="-p",
         ),
     ] = ()
-    cores: Annotated[int, Field("That work", least=1)] = 1
-    queues: Annotated[int, Field("Of each port, each way; one for each client", least=1, most=64)] = 1
+    cores: Annotated[int, Field("Cores that work", least=1)] = 1
+    queues: Annotated[int, Field("Queues of each port, each way; one for each client", least=1, most=64)] = 1
     compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
     mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
     spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
-    software_rules: Annotated[bool, Field("Leave the devices' own flow rules alone")] = False
+    software_rules: Annotated[bool, Field("Do not use the devices' own flow rules")] = False
     telemetry: Annotated[bool, Field("Open DPDK's telemetry socket")] = False
 
 
@@ -90,15 +90,15 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
 
 @command(Agent, Build, example="nic run --port eth1 --cores 2")
 def run(agent: Agent, where: Build) -> None:
-    """Run the agent until Ctrl-C; build it first if need be."""
+    """Run the agent until Ctrl-C; build it first if necessary."""
     _run(agent, where)
 
 
 @command(Agent, Build, example="nic upgrade --port eth1 --cores 2")
 def upgrade(agent: Agent, where: Build) -> None:
-    """Take the place of the agent at the socket, with its clients, and run until Ctrl-C; build it first if need be.
+    """Replace the agent at the socket, take over its clients, and run until Ctrl-C; build it first if necessary.
 
-    The ports are those of the running agent, on interfaces; cores and what they do may be others.
+    The ports must be those of the running agent, on interfaces; cores and their options may differ.
     """
     if not Path(agent.socket).is_socket():
         raise OfframpError(f"agent {agent.socket}: no socket; is `offramp nic run` running?")
@@ -119,17 +119,17 @@ def _run(agent: Agent, where: Build, *more: str) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where metrics go."""
+    """Where metrics are written."""
 
     out: Annotated[
         Path | None,
-        Field("File that is replaced as a whole, such as the node exporter's collector reads", written=True),
+        Field("File to replace atomically, for example for the node exporter's textfile collector", written=True),
     ] = None
 
 
 @command(Socket, Metrics, example="nic metrics --socket /run/offramp-nic/agent.sock")
 def metrics(where: Socket, to: Metrics) -> None:
-    """Print what a running agent counts in Prometheus' text format."""
+    """Print the counters of a running agent in Prometheus' text format."""
     import sys
     from contextlib import closing
 
@@ -152,7 +152,7 @@ def metrics(where: Socket, to: Metrics) -> None:
 
 @command(Socket, Result, example="nic stats --json -")
 def stats(where: Socket, result: Result) -> None:
-    """Show what a running agent counts."""
+    """Show the counters of a running agent."""
     from contextlib import closing
 
     from rich.table import Table

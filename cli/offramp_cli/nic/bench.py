@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from offramp_sim.nic.bench import NicRate
 
 METHOD = (
-    "One worker of SwitchGNN, frames of 178 bytes both ways, against an end that answers at once; features to sums. "
+    "One worker of SwitchGNN, from features to sums, with frames of 178 bytes both ways; the peer answers at once. "
     "Python: NumPy and packet sockets, as in training, without compiled code of its own. testpmd: flowgen against "
-    "macswap, frames of the same length. veth: packet sockets, through the kernel; memif: shared memory of two "
-    "processes; loop: rings in one process, the other end on the same core. The best of the rounds. CPU: of a frame, "
-    "worker's process and agent."
+    "macswap, frames of the same length. veth: packet sockets, through the kernel; memif: memory shared by two "
+    "processes; loop: rings in one process, the peer on the same core. The best of the rounds. CPU: processor time per "
+    "frame, of the worker's process and the agent."
 )
 
 
@@ -41,20 +41,20 @@ def _choices() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is measured."""
+    """Settings of the measurement."""
 
     link: Annotated[
-        tuple[str, ...], Field("Links; repeat", short="-l", choices=_choices, shown_default="all of them")
+        tuple[str, ...], Field("Links; repeatable", short="-l", choices=_choices, shown_default="all of them")
     ] = ()
-    seconds: Annotated[float, Field("Of each measurement", least=0)] = 2.0
+    seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 2.0
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
-    vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
-    seed: Annotated[int, Field("Of graph and features", least=0)] = 0
+    vertices: Annotated[int, Field("Vertices of the graph, all in one block", least=10)] = 4000
+    seed: Annotated[int, Field("Seed of graph and features", least=0)] = 0
     queues: Annotated[
         int,
-        Field("Compare one queue of one core with so many, a worker each; nothing else", least=1, most=8),
+        Field("Compare one queue of one core with this many, one worker each; nothing else", least=1, most=8),
     ] = 1
-    cores: Annotated[int, Field("Of the agent with {queues}", least=1)] = 2
+    cores: Annotated[int, Field("Cores of the agent with {queues}", least=1)] = 2
     first: Annotated[bool, Field("With {queues}: before other processes (nice -20)")] = False
 
     def __post_init__(self) -> None:

@@ -44,37 +44,43 @@ class PacketSettings:
     network: Annotated[
         tuple[str, tuple[int, ...]],
         Field(
-            f"{_SHAPES}; HOSTS of a leaf",
+            f"{_SHAPES}; HOSTS are per leaf",
             parse=_shape,
             metavar="SHAPE",
             shown_default="star:33",
         ),
     ] = ("star", (33,))
     traffic: Annotated[
-        str, Field("Everybody to one, to one other each, or to all", choices=("incast", "permutation", "all-to-all"))
+        str, Field("All hosts to one, each to one other, or to all", choices=("incast", "permutation", "all-to-all"))
     ] = "incast"
     size: Annotated[int, Field("Bytes of each flow", unit=BYTES, least=1)] = 1_000_000
-    control: Annotated[tuple[str, ...], Field("Congestion control; repeat; all by default", choices=_controls)] = ()
+    control: Annotated[tuple[str, ...], Field("Congestion control; repeatable; all by default", choices=_controls)] = ()
     rate_bps: Annotated[
-        int, Field("Of every link", key="rate", above=0, unit=BITS_PER_SECOND, shown_default="100gbit")
+        int, Field("Rate of every link", key="rate", above=0, unit=BITS_PER_SECOND, shown_default="100gbit")
     ] = 100_000_000_000
     delay_ns: Annotated[
-        float, Field("Of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
+        float, Field("Delay of every link", key="delay", parse=nanoseconds, metavar="TIME", shown_default="1us")
     ] = 1000.0
-    buffer: Annotated[int | None, Field("Bytes that may wait at a switch's port; any by default", unit=BYTES)] = None
+    buffer: Annotated[int | None, Field("Bytes that may wait at a switch's port; unlimited by default", unit=BYTES)] = (
+        None
+    )
     mark: Annotated[
-        int | None, Field("Waiting bytes above which packets are marked; each control's own by default", unit=BYTES)
+        int | None,
+        Field("Queued bytes above which packets are marked; each control's own threshold by default", unit=BYTES),
     ] = None
     mark_all: Annotated[
-        int | None, Field("Above which all are; between the two with a rising probability", unit=BYTES)
+        int | None,
+        Field(
+            "Waiting bytes above which all packets are marked; between the two, with a rising probability", unit=BYTES
+        ),
     ] = None
     mark_probability: Annotated[
         float, Field("Probability of a mark just below the upper threshold", least=0, most=1)
     ] = 1.0
     loss: Annotated[float, Field("Probability that a link loses a packet", least=0, below=1)] = 0.0
     spray: Annotated[bool, Field("Each packet draws one of the equal paths")] = False
-    cores: Annotated[int, Field("That simulate; the result is the same", least=1, most=64)] = 1
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    cores: Annotated[int, Field("Cores that simulate; the result is the same", least=1, most=64)] = 1
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):

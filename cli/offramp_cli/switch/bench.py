@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 ENGINES = ("native", "python")
 METHOD = (
-    "memory: frames in memory, whole batches, the fastest quarter; bmv2 reads them from a capture file, not logging; "
-    "its time is that between frames out. veth: through veth pairs, the best of several windows or paces without loss."
+    "memory: frames in memory, whole batches, the fastest quarter; bmv2 reads a capture file without logging, and "
+    "its time is that between output frames. veth: through veth pairs, the best loss-free window or pace."
 )
 
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What is measured."""
+    """Settings of the measurement."""
 
     program: Annotated[
         str | None,
@@ -42,7 +42,7 @@ class BenchSettings:
     bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
     veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
     within: Annotated[float, Field("Seconds after which no further measurement begins", least=0)] = 140.0
-    seed: Annotated[int, Field("Of packets and table entries", least=0)] = 0
+    seed: Annotated[int, Field("Seed of packets and table entries", least=0)] = 0
 
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")

@@ -23,7 +23,8 @@ class Files:
         Path | None, Field("File for bmv2's JSON", short="-o", group=OUTPUT, aliases=("output",), written=True)
     ] = None
     p4runtime_files: Annotated[
-        tuple[str, ...], Field("File for the P4Info: text, or by its end .bin or .json; repeat", group=OUTPUT)
+        tuple[str, ...],
+        Field("File for the P4Info: text, or binary or JSON if it ends in .bin or .json; repeatable", group=OUTPUT),
     ] = ()
     bf_rt_schema: Annotated[
         Path | None, Field("File for BF-RT's description of a TNA program, bf-rt.json", group=OUTPUT, written=True)
@@ -43,7 +44,7 @@ def compile(source: Source, files: Files) -> None:  # noqa: A001
 
 
 def _without_p4c(words: list[str]) -> list[str]:
-    """Without p4c's options that mean nothing here, which standard error names once."""
+    """The words without p4c's options that mean nothing here, which standard error names once."""
     from offramp_p4.dropin.p4c import take_foreign
 
     return take_foreign(words, "offramp switch compile")

@@ -25,24 +25,26 @@ class DebugSettings(Preprocessor):
     """What is debugged, where a client's launch request does not say it."""
 
     program: Annotated[str | None, Field("P4-16 source", position=True, shown_default="")] = None
-    stdio: Annotated[bool, Field("Speak with the editor that starts this command", group="Editor")] = False
+    stdio: Annotated[
+        bool, Field("Talk on standard input and output to the editor that starts this command", group="Editor")
+    ] = False
     listen: Annotated[str | None, Field("Wait for editors here: HOST:PORT or unix:PATH")] = None
     entries: Annotated[str | None, Field("STF file with table commands to run first", group="Packets")] = None
     stf: Annotated[str | None, Field("STF file, whose packets and table commands are used")] = None
-    pcap: Annotated[str | None, Field("Capture, whose packets come in at one port")] = None
-    port: Annotated[int, Field("The port of the capture", least=0, most=MAX_PORT)] = 0
+    pcap: Annotated[str | None, Field("Capture file, whose packets arrive at one port")] = None
+    port: Annotated[int, Field("Ingress port of the capture's packets", least=0, most=MAX_PORT)] = 0
     packet: Annotated[
-        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
+        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeatable", item=parse_packet)
     ] = ()
-    stop_on_entry: Annotated[bool, Field("Hold the first packet at once")] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    stop_on_entry: Annotated[bool, Field("Hold the first packet immediately")] = False
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.stdio == (self.listen is not None):
             raise SettingsError("stdio", "expected either {stdio} or {listen} ADDRESS")
 
     def launch(self) -> Launch:
-        """What is run where a client asks for nothing else."""
+        """The launch request for a client that sends no program of its own."""
         from offramp_p4.debug.launch import Launch
 
         return Launch(
@@ -61,9 +63,9 @@ class DebugSettings(Preprocessor):
 
 @command(DebugSettings, example="switch debug program.p4 --stf test.stf --stdio")
 def debug(settings: DebugSettings) -> None:
-    """Serve the Debug Adapter Protocol: breakpoints on lines, states, tables and actions; step; look; change.
+    """Serve the Debug Adapter Protocol: breakpoints on lines, states, tables and actions; step, inspect, change.
 
-    Every connection has a switch of its own. To debug one that runs: offramp switch run --debug ADDRESS.
+    Every connection has a switch of its own. To debug a running one: offramp switch run --debug ADDRESS.
     """
     from offramp_p4.debug.debugger import Debugger
     from offramp_p4.debug.launch import Launcher

@@ -36,13 +36,13 @@ def _engines() -> list[str]:
 
 @dataclass(frozen=True)
 class FuzzSettings:
-    """A campaign."""
+    """Settings of a fuzzing campaign."""
 
-    minutes: Annotated[float, Field("How long", least=0)] = 1.0
-    seed: Annotated[int, Field("Of the first trial; each has the next one", least=0)] = 0
+    minutes: Annotated[float, Field("Minutes to run", least=0)] = 1.0
+    seed: Annotated[int, Field("Seed of the first trial; each next trial adds one", least=0)] = 0
     jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
-    trials: Annotated[int | None, Field("Stop after so many trials", least=1)] = None
-    architecture: Annotated[str, Field("Of the programs", choices=_architectures)] = "v1model"
+    trials: Annotated[int | None, Field("Stop after this many trials", least=1)] = None
+    architecture: Annotated[str, Field("Architecture of the programs", choices=_architectures)] = "v1model"
     against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
     out: Annotated[
         Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT, filled=True)
@@ -51,7 +51,7 @@ class FuzzSettings:
 
 @command(FuzzSettings, Result, example="switch fuzz --minutes 10 --json -")
 def fuzz(settings: FuzzSettings, result: Result) -> None:
-    """Look for programs on which engines differ, and input that does more than fail cleanly; exit 1 on a finding."""
+    """Look for programs on which engines differ, and for input that does not fail cleanly; exit code 1 on a finding."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from offramp_p4.fuzz import Campaign

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Strictness:
-    """What follows from warnings."""
+    """Whether warnings make the command fail."""
 
-    strict: Annotated[bool, Field("Exit with 1 if there is a warning")] = False
+    strict: Annotated[bool, Field("Exit with code 1 if there is a warning")] = False
 
 
 @command("offramp_p4.settings:Source", Strictness, Result, example="switch lint program.p4 --strict")
 def lint(source: Source, strictness: Strictness, result: Result) -> None:
-    """Warn of what is unused, unreachable, uninitialised, invalid, or impossible for hardware."""
+    """Warn of code that is unused, unreachable, uninitialised, invalid, or impossible for hardware."""
     from offramp_p4.lint import lint as find
 
     warnings = [str(warning) for warning in find(source.load())]

@@ -23,7 +23,7 @@ class Form:
 
     out: Annotated[
         Path | None,
-        Field("File to write, else standard output", short="-o", group=OUTPUT, aliases=("output",), written=True),
+        Field("File to write; standard output by default", short="-o", group=OUTPUT, aliases=("output",), written=True),
     ] = None
     format: Annotated[str, Field("Format", choices={"text": "protobuf's text format", "json": "protobuf's JSON"})] = (
         "text"
@@ -33,7 +33,7 @@ class Form:
 
 @command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")
 def p4info(source: Source, form: Form) -> None:
-    """Print the P4Info of a program, as p4c's --p4runtime-files makes it."""
+    """Print the P4Info of a program, as p4c's --p4runtime-files writes it."""
     from offramp_p4.bmv2.compiled import p4info_bytes
     from offramp_p4.runtime.p4info import generate
 

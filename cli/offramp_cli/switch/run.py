@@ -32,15 +32,19 @@ _LOG_LEVELS: Final = {
 
 @dataclass(frozen=True)
 class Start:
-    """What the command alone knows."""
+    """Settings that only the command has."""
 
     no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Start")] = False
     translation: Annotated[
         Path | None,
-        Field("JSON: for each type with @p4runtime_translation, controller's value to program's value"),
+        Field(
+            "JSON file that maps, for each type with @p4runtime_translation, the controller's values to the program's"
+        ),
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
-    log_level: Annotated[str, Field("Of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = "info"
+    log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
+        "info"
+    )
 
 
 @command(
@@ -52,9 +56,9 @@ class Start:
 def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
     """Run a P4 program as a switch that serves P4Runtime, and BF-RT and gNMI if asked.
 
-    Options of bmv2's simple_switch_grpc have its names, and may stand behind -- as there.
+    Options of bmv2's simple_switch_grpc keep their names, and may follow -- as there.
 
-    Any of those from --priority-queues on puts a traffic manager between ingress and egress.
+    Any option under "Traffic manager" puts a traffic manager between ingress and egress.
 
     Traces (--log-console, --log-file, --trace) need the Python engine.
     """
@@ -73,7 +77,7 @@ def run(settings: Settings, start: Start, traffic: TrafficSettings) -> None:
 
 
 def _like_bmv2(args: list[str]) -> list[str]:
-    """Without the ``--`` behind which simple_switch_grpc wants the options of its target.
+    """The arguments without the ``--`` behind which simple_switch_grpc wants the options of its target.
 
     A ``--pcap`` without folder means this one, as there.
     """
@@ -90,7 +94,7 @@ run.rewrite = _like_bmv2
 def _announce(running: Running) -> None:
     out = show.console(wrap=False)
     pipeline = running.device.pipeline
-    out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
+    out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one over P4Runtime'}")
     if pipeline:
         out.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
     out.print(f"P4Runtime  {running.address}  device {running.device.id}")

@@ -28,17 +28,17 @@ class ShellSettings:
     election_id: Annotated[str, Field("HIGH,LOW; the highest controller is primary")] = "0,1"
     p4info: Annotated[Path | None, Field("P4Info of the pipeline to push, with --pipeline")] = None
     pipeline: Annotated[Path | None, Field("Pipeline to push: P4 source for this switch, JSON for bmv2")] = None
-    grpc_ca: Annotated[str | None, Field("TLS: certificates that sign the server's, PEM")] = None
+    grpc_ca: Annotated[str | None, Field("TLS: CA certificates that sign the server's, PEM")] = None
     grpc_cert: Annotated[str | None, Field("TLS: certificate to show the server, PEM")] = None
-    grpc_key: Annotated[str | None, Field("TLS: its private key, PEM")] = None
+    grpc_key: Annotated[str | None, Field("TLS: private key of that certificate, PEM")] = None
     environment: Annotated[
         Path | None,
-        Field("Virtual environment of the shell; made at first use", shown_default="in the user's cache"),
+        Field("Virtual environment of the shell; created at first use", shown_default="in the user's cache"),
     ] = None
 
     def __post_init__(self) -> None:
         if (self.p4info is None) != (self.pipeline is None):
-            raise SettingsError("p4info", "goes with {pipeline}, and the other way round")
+            raise SettingsError("p4info", "goes with {pipeline}, and vice versa")
         high, comma, low = self.election_id.partition(",")
         if not comma or any(part is None for part in map(whole_number, (high, low))):
             raise SettingsError("election_id", "expected HIGH,LOW", self.election_id)
@@ -48,7 +48,7 @@ class ShellSettings:
 def shell(settings: ShellSettings) -> None:
     """Open p4runtime-shell on a running switch; commands may come from standard input.
 
-    The shell needs other packages than Offramp, so it lives in a virtual environment of its own.
+    The shell needs other packages than Offramp, so it has its own virtual environment.
     """
     from offramp_base.p4rt.session import Session
     from offramp_base.p4rt.tls import Tls

@@ -22,7 +22,7 @@ class Folder:
 
 @command(Folder, example="switch shims ~/p4/bin")
 def shims(settings: Folder) -> None:
-    """Write simple_switch, simple_switch_grpc, simple_switch_CLI, p4c and its back ends for bmv2, which run ours.
+    """Write launchers named simple_switch, simple_switch_grpc, simple_switch_CLI, p4c and p4c-bm2-* that run ours.
 
     They take the options of bmv2 and p4c; those that mean nothing here are accepted and named on standard error.
     """

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StfSettings:
-    """What is run."""
+    """The program and the STF files to run."""
 
     test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
-    engine: Annotated[str, Field("What runs the program", choices=ENGINES)] = "auto"
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES)] = "auto"
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
 
 @command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")
 def stf(source: Source, settings: StfSettings, result: Result) -> None:
-    """Run an STF test; exit code 1 and the differing bytes if a packet is not as expected."""
+    """Run an STF test; if a packet is not as expected, show the differing bytes and exit with code 1."""
     from offramp_p4.stf import run_stf
 
     text = read_stf(settings.test)

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """What is sent."""
+    """The program, and the packets to trace through it."""
 
     packet: Annotated[
-        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
+        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeatable", item=parse_packet)
     ] = ()
     stf: Annotated[Path | None, Field("STF file, whose packets and table commands are used")] = None
     entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
     every: Annotated[
         bool,
-        Field("Show each way that a --packet can take, whatever members selectors pick", key="all"),
+        Field("Show every path that a --packet can take, whichever members selectors pick", key="all"),
     ] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
 
     def __post_init__(self) -> None:
@@ -48,9 +48,9 @@ class TraceSettings:
 
 @command("offramp_p4.settings:Source", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233")
 def trace(source: Source, settings: TraceSettings, result: Result) -> None:
-    """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops.
+    """Run packets and show a tree for each: parser states, tables, actions, registers, copies, drops.
 
-    The JSON is a line for each packet, or with --all for each of its ways.
+    The JSON has a line for each packet, or with --all for each of its paths.
     """
     from offramp_p4.stf.replay import replay
     from offramp_p4.switch import Switch
@@ -62,7 +62,7 @@ def trace(source: Source, settings: TraceSettings, result: Result) -> None:
     files = [(file, read_stf(file)) for file in (settings.entries, settings.stf) if file is not None]
 
     def prepared(sink: Callable[[PacketTrace], object], packets: int) -> Switch:
-        """A switch that has run the files and so many of the packets."""
+        """A switch that has run the files and the first ``packets`` packets."""
         switch = Switch(program, seed=settings.seed, trace=sink)
         for file, commands in files:
             replay(switch, commands, str(file))

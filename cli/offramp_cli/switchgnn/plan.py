@@ -32,7 +32,7 @@ def _lanes() -> list[str]:
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What is planned."""
+    """The graph, the partition and the switch of a plan."""
 
     graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)]
     workers: Annotated[int, Field("Workers that share the graph", least=1)] = 4
@@ -45,24 +45,27 @@ class PlanSettings:
             "a file: the worker of each vertex, one per line (METIS's format)"
         ),
     ] = "auto"
-    racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1
+    racks: Annotated[int, Field("Racks of workers, each with a leaf switch", least=1)] = 1
     order: Annotated[str, Field("Upload order: gamr | degree | bfs | random | id")] = "gamr"
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     scheme: Annotated[
         str,
-        Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
+        Field(
+            "paper, auto (least predicted time), or some of pairwise, chunk-major, hybrid, balanced, binned, q16, q8 "
+            "joined by +"
+        ),
     ] = "paper"
     lanes: Annotated[
         str,
         Field(
-            "Lanes of 32 bits of an aggregator, and of a packet at most; 32 as the paper has it",
+            "32-bit lanes of an aggregator, and at most of a packet; the paper has 32",
             choices=_lanes,
         ),
     ] = "32"
-    compare: Annotated[bool | None, Field("Compare all schemes; by default up to 200,000 cut edges")] = None
-    rates: Annotated[Path | None, Field("JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions")] = (
-        None
-    )
+    compare: Annotated[bool | None, Field("Compare all schemes; by default if at most 200,000 edges are cut")] = None
+    rates: Annotated[
+        Path | None, Field("JSON with the rates for predictions: link_bps, delay_s, passes_pps, host_pps, round_s")
+    ] = None
     measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
 
 
@@ -72,7 +75,7 @@ class Outputs(Result):
 
     calibrate: Annotated[
         Path | None,
-        Field("While measuring: write the rates that explain the times", written=True, group=OUTPUT),
+        Field("With --measure: write the rates that fit the measured times", written=True, group=OUTPUT),
     ] = None
     save: Annotated[Path | None, Field("Write the paper's plan to this .npz file", written=True)] = None
     save_partition: Annotated[Path | None, Field("Write the worker of each vertex to this file", written=True)] = None
@@ -141,7 +144,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
-    """What was asked for, ready for JSON."""
+    """The settings as they were given, ready for JSON."""
     names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme", "lanes")
     given = {name: getattr(settings, name) for name in names}
     return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
@@ -237,7 +240,7 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         ("cut edges C", number(numbers["C"])),
         ("copies under p2p R", number(numbers["R"])),
         ("copies a boundary vertex r", f"{numbers['r']:.2f}"),
-        ("packets a vertex", number(numbers["chunks"])),
+        ("packets per vertex", number(numbers["chunks"])),
         ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
         ("blocks", number(numbers["blocks"])),
         ("levels", number(numbers["levels"])),

@@ -61,7 +61,7 @@ def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict
 
 
 def as_numbers(options: Sequence[Option], measured: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
-    """The JSON form."""
+    """The options and measurements as JSON."""
     rows = []
     for i, option in enumerate(options):
         made = option.made

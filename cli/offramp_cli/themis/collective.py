@@ -37,7 +37,7 @@ class Case:
 
     @property
     def demand(self) -> Demand:
-        """What it asks."""
+        """The demand of the collective on the network."""
         from offramp.themis.demand import Demand
 
         return Demand(self.collective, self.size)

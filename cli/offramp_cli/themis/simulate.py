@@ -43,7 +43,7 @@ class ThemisSettings:
     collective: Annotated[str, Field("Collective", choices=_collectives)] = "all-reduce"
     scheduler: Annotated[
         tuple[str, ...],
-        Field("Schedulers; repeat", choices=_schedulers, aliases=("policy",), shown_default=", ".join(_USUAL)),
+        Field("Schedulers; repeatable", choices=_schedulers, aliases=("policy",), shown_default=", ".join(_USUAL)),
     ] = ()
     chunks: Annotated[
         int | None, Field("Chunks of a collective", shown_default="64, or the system file's", least=1)
@@ -51,8 +51,8 @@ class ThemisSettings:
     delays: Annotated[
         str | None,
         Field(
-            "Delays of a chunk: overlap with other chunks; or a dimension waits until its last message has arrived; or "
-            "each stage is a call of NCCL, by the ring or tree and the protocol that its tuner chooses",
+            "Delays of a chunk: they overlap with other chunks; or a dimension waits until its last message arrives; "
+            "or each stage is a call of NCCL, by the ring or tree and the protocol that its tuner chooses",
             choices=("overlap", "serial", "nccl"),
             shown_default="overlap; serial with a system file",
         ),
@@ -63,13 +63,15 @@ class ThemisSettings:
     bidirectional: Annotated[
         bool | None,
         Field(
-            "Rings' collectives go both ways round, half of a chunk each, or one",
+            "Collectives on rings go both ways round, half of a chunk each, or one way",
             shown_default="the network's; both, with serial delays one",
         ),
     ] = None
-    threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
+    threshold: Annotated[float, Field("Themis: difference between loads that is tolerated, as a share of a chunk")] = (
+        1 / 16
+    )
     change: Annotated[
-        tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
+        tuple[str, ...], Field("AT_US=F1,F2,…: from this time on, each dimension runs at this factor of its bandwidth")
     ] = ()
     workload: Annotated[
         str | None,
@@ -80,24 +82,28 @@ class ThemisSettings:
         ),
     ] = None
     iterations: Annotated[int, Field("Training iterations")] = 3
-    compute: Annotated[float, Field("Factor on the workload's computation times")] = 1.0
+    compute: Annotated[float, Field("Factor applied to the workload's computation times")] = 1.0
     execute: Annotated[
         bool,
-        Field("Also run it: processes on this machine, dimensions limited to their bandwidth", group="In real time"),
+        Field(
+            "Also run it in processes on this machine, with each dimension limited to its bandwidth",
+            group="In real time",
+        ),
     ] = False
     namespaces: Annotated[
-        bool, Field("Run it over veth interfaces behind HTB in namespaces, not token buckets (root)")
+        bool, Field("Run it over veth interfaces behind HTB in namespaces, in place of token buckets (needs root)")
     ] = False
-    seed: Annotated[int, Field("Moves everything random: the values that are summed", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the values that are summed", least=0)] = 0
 
     def __post_init__(self) -> None:
         if self.namespaces and not self.execute:
-            raise SettingsError("namespaces", "expected {execute} beside it")
+            raise SettingsError("namespaces", "expected {execute} too")
         if self.system is not None and self.delays not in (None, "serial"):
             raise SettingsError("delays", "with {system} they are serial")
         if self.kind_of_delays != "overlap" and (self.change or self.execute):
             raise SettingsError(
-                "delays", "serial ones and NCCL's are simulated, at speeds that stay: not with {change}, {execute}"
+                "delays",
+                "serial delays and NCCL's are only simulated, at constant speeds: not with {change}, {execute}",
             )
 
     @property
@@ -108,7 +114,7 @@ class ThemisSettings:
 
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
-    """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
+    """Schedule a collective, or train a model, on a network of several dimensions: baseline, Themis and better."""
     from offramp.hermod.chakra import is_trace
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network

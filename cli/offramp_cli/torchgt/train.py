@@ -27,9 +27,7 @@ class Outputs(Result):
 
     coflows: Annotated[
         Path | None,
-        Field(
-            "Write a step's exchanges to this folder: Chakra traces and a plan of priorities", group=OUTPUT, filled=True
-        ),
+        Field("Folder for a step's exchanges: Chakra traces and a plan of priorities", group=OUTPUT, filled=True),
     ] = None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp transport bench``: how fast the ways are that frames can take to the switch."""
+"""``offramp transport bench``: the speed of each transport between a host and the switch."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 SIZES = (64, 178, 512, 1500)
 METHOD = (
-    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: by a "
-    "socket), at most 2,048 on the way. "
+    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: over a "
+    "socket), at most 2,048 in flight. "
     "Exchange: SwitchGNN, 4 worker processes, 800 vertices with 64 features, embedded switch. "
-    "The best of the rounds, which go through all transports in turn."
+    "The best of the rounds, each of which goes through all transports."
 )
 
 
@@ -35,14 +35,14 @@ def _transports() -> list[str]:
 
 @dataclass(frozen=True)
 class TransportBench:
-    """What is measured."""
+    """Settings of the measurement."""
 
-    transport: Annotated[tuple[str, ...], Field("Only these; repeat", choices=_transports, short="-t")] = ()
-    size: Annotated[tuple[int, ...], Field("Bytes of a frame; repeat", least=22, most=1500)] = SIZES
-    seconds: Annotated[float, Field("Time of each measurement", least=0)] = 1.0
+    transport: Annotated[tuple[str, ...], Field("Only these; repeatable", choices=_transports, short="-t")] = ()
+    size: Annotated[tuple[int, ...], Field("Frame size in bytes; repeatable", least=22, most=1500)] = SIZES
+    seconds: Annotated[float, Field("Seconds of each measurement", least=0)] = 1.0
     rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
     exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
-    seed: Annotated[int, Field("Moves everything random: frames, graph and features", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: frames, graph and features", least=0)] = 0
 
 
 @command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")

@@ -10,7 +10,7 @@ from offramp_cli.result import Result
 
 @command(Result, example="transport list --json -")
 def list_transports(result: Result) -> None:
-    """Show how links of each transport are named, what they need, and whether that is given here."""
+    """Show how links of each transport are named, what they need, and whether that is available here."""
     from rich.table import Table
 
     from offramp_base.transport.links import TRANSPORTS

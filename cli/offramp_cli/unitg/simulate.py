@@ -27,7 +27,7 @@ class Compared:
     """The policies that are compared."""
 
     policy: Annotated[
-        tuple[str, ...], Field("When the language model runs; repeat; all by default", choices=_policies)
+        tuple[str, ...], Field("When the language model runs; repeatable; all by default", choices=_policies)
     ] = ()
 
 
@@ -38,7 +38,7 @@ class Compared:
     example="simulate unitg --stages 4 --policy sequential --policy interleaved --json -",
 )
 def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
-    """Simulate UniTG: what it takes to train both models, by when the language model may run."""
+    """Simulate UniTG: the time to train both models, by when the language model may run."""
     from offramp_sim.unitg.engine import simulate
     from offramp_sim.unitg.picture import draw_outcomes
 

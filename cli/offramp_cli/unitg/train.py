@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """Whether both models are measured in place of a training."""
+    """Whether both models are measured instead of trained."""
 
     measure: Annotated[
-        int, Field("Instead of training, so many rounds of both models alone, interleaved, colocated", least=0)
+        int, Field("Instead of training, this many rounds of both models alone, interleaved, colocated", least=0)
     ] = 0
     lm_steps: Annotated[
-        int, Field("Steps of the language model while measuring; 0: as many as fit the bubbles", least=0)
+        int, Field("Steps of the language model while measuring; 0: as many as fit into the bubbles", least=0)
     ] = 0
 
     def __post_init__(self) -> None:

@@ -53,7 +53,7 @@ class Engine:
         """Bind.
 
         Raises:
-            WrongRegisterMap: it is no engine of Offramp, or has another version of the register map.
+            WrongRegisterMap: it is not an engine of Offramp, or has another version of the register map.
         """
         self.core, self.BEAT = core, core.beat
         magic, version = self.read_register("MAGIC"), self.read_register("VERSION")

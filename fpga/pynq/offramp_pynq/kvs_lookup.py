@@ -24,10 +24,10 @@ class KvsLookup(Engine):
     VERSION = KVS_LOOKUP_REGS_VERSION
 
     def allocate_table(self, buckets: int) -> Any:
-        """A zeroed buffer for an index of so many buckets, a power of two, which look-ups read from now on.
+        """A zeroed buffer for an index of this many buckets, a power of two, which look-ups read from now on.
 
         Raises:
-            ValueError: it is no power of two.
+            ValueError: it is not a power of two.
         """
         if buckets < 1 or buckets & (buckets - 1):
             raise ValueError(f"a table of {buckets} buckets: expected a power of two")

@@ -34,7 +34,7 @@ class P2pDma(Engine):
         """Zeroed buffers of ``size`` bytes for the three memories, between which copies go from now on.
 
         Raises:
-            ValueError: it is no multiple of a beat.
+            ValueError: it is not a multiple of a beat.
         """
         if size < 1 or size % self.BEAT:
             raise ValueError(f"memories of {size} bytes: expected a multiple of {self.BEAT}")

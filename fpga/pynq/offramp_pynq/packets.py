@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 
 def request(head: bytes, number: int, vectors: Sequence[bytes], beat: int) -> bytes:
-    """A request packet, each vector padded to whole beats save for the last one."""
+    """A request packet, each vector padded to whole beats except for the last one."""
     parts = [HEADER.pack(head, number).ljust(beat, b"\0")]
     parts += [vector.ljust(-(-len(vector) // beat) * beat, b"\0") for vector in vectors[:-1]]
     return b"".join([*parts, *vectors[-1:]])

@@ -18,14 +18,14 @@ VERSION: Final = 0x4152_0001
 REGISTERS: Final = {"CLEAR": 0x08, "STATUS": 0x0C, "SIZE": 0x10, "NUMBER0": 0x20, "RANKS0": 0x24, "PAGES0": 0x28}
 JOBS: Final = 4
 JOB_BYTES: Final = 16
-"""From one job's registers to the next one's."""
+"""Bytes from one job's registers to the next one's."""
 COUNTS: Final = {verdict: 0x60 + 4 * verdict for verdict in PacketVerdict if 0 < verdict <= PacketVerdict.PULLED}
 """Registers of what packets came to."""
 MOST_PAGES: Final = 255
 """Most pages of a job: what its register can hold."""
 _START: Final = 1 << 8
 _LOOKS: Final = 100
-"""At a page that is emptied: the card takes 256 cycles, less than it takes to ask."""
+"""Most looks at a page that is being emptied: the card takes 256 cycles, less than it takes to ask."""
 
 
 class _Job(NamedTuple):

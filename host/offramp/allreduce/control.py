@@ -29,7 +29,7 @@ _HIGHER = re.compile(r"another controller is primary \(election id (\d+);")
 
 
 class JobControl(Protocol):
-    """Who admits jobs: :class:`AllReduceControl` of a P4 switch, or ``offramp.allreduce.card.CardControl``."""
+    """Admits jobs: :class:`AllReduceControl` of a P4 switch, or ``offramp.allreduce.card.CardControl``."""
 
     @property
     def pages(self) -> int:
@@ -155,7 +155,7 @@ class AllReduceControl:
 
 
 def with_session(address: str, ask: Callable[[Session], _T], timeout_s: float) -> _T:
-    """Be the primary controller of a switch for a moment: whoever comes later, with a higher election id, is it then.
+    """Be the primary controller of a switch for a moment, until another one comes with a higher election id.
 
     Raises:
         OfframpError: no answer, or others took the switch over for all the time.
@@ -176,7 +176,7 @@ def with_session(address: str, ask: Callable[[Session], _T], timeout_s: float) -
 
 
 def with_control(address: str, ask: Callable[[JobControl], _T], timeout_s: float) -> _T:
-    """The same for all-reduce, on a switch or a card (``fpga:udp=HOST``); ``ask`` may be called again from the start.
+    """Control all-reduce on a switch or a card (``fpga:udp=HOST``); ``ask`` may be called again from the start.
 
     Raises:
         OfframpError: also another program, or what ``ask`` raises.
@@ -189,7 +189,7 @@ def with_control(address: str, ask: Callable[[JobControl], _T], timeout_s: float
 
 
 def segments_of(address: str, timeout_s: float) -> int:
-    """Segments of a packet, asked without becoming anybody's controller.
+    """Segments of a packet, asked without becoming primary controller.
 
     Raises:
         OfframpError: no answer, or another program.

@@ -32,7 +32,7 @@ _TAGS = 2**32 - 1
 """Chunk numbers on the wire are 1 to this, round and round; 0 is an empty slot."""
 _AGAIN, _RESULT, _PULL = int(Kind.AGAIN), int(Kind.RESULT), int(Kind.PULL)  # arrays compare faster with plain numbers
 _REORDERED = 16
-"""A chunk is taken for lost when so many that were sent after it are back."""
+"""A chunk is taken for lost once this many that were sent after it have returned."""
 _MOST_REPEATS = 256
 _MOST_AT_ONCE = 16
 """Chunks that are repeated when nothing comes: when the network is only slow, more would make it slower."""
@@ -302,7 +302,7 @@ class Endpoint:
             self._running.popleft().finish()
 
     def _find_lost(self, newest: int) -> None:
-        """Chunks that left well before one whose sum is here are lost, or somebody else's are."""
+        """Repeat chunks that left well before one whose sum has arrived: a contribution to them is lost."""
         if self._stamps[self._base % self._slots] >= newest - _REORDERED:
             return
         missing = self._outstanding()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is to a switch: entries of ``sources`` and a multicast group, as a pure function of who is where."""
+"""A job as a switch sees it: entries of ``sources`` and a multicast group, as a pure function of the ranks' places."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class AllReducer:
         return with_control(network.control, admit, self._timeout_s)
 
     def _part(self, parting_s: float) -> None:
-        """Sum nothing once more: when all have sent that, nobody lacks anything. Only rank 0 must know."""
+        """Sum nothing once more: when all have sent that, every rank has every sum; rank 0 alone must know."""
         limit_s = min(self._timeout_s, parting_s if self.rank == 0 else _PARTING * self._network.retry_s)
         with contextlib.suppress(OfframpError):
             self._endpoint.begin(np.zeros(0, np.int8))

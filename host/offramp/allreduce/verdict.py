@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an all-reduce packet can come to in a switch."""
+"""Outcomes of an all-reduce packet in a switch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class PacketVerdict(IntEnum):
-    """What a packet came to; ``outcome_t`` of the P4 programs, which explains each."""
+    """Outcome of a packet; ``outcome_t`` of the P4 programs, which explains each."""
 
     FOREIGN = 0
     MALFORMED = 1

@@ -66,7 +66,7 @@ class BfrtSession:
         reply = self._connection.unary("GetForwardingPipelineConfig", request, self._timeout_s)
         own = [config.bfruntime_info for config in reply.config if config.p4_name == self._program]
         if not own:
-            raise OfframpError(f"program {self._program}: the device runs none of that name")
+            raise OfframpError(f"program {self._program}: the device runs no program of that name")
         self._info = BfrtInfo.parse(own[0], reply.non_p4_config.bfruntime_info)
 
     @property

@@ -17,7 +17,8 @@ TABLES: Final = {
 }
 """Tables of our programs from ``dst_addr`` to a port, and their actions; on Tofino their names begin with ``pipe.``."""
 BASE_PROGRAMS: Final = {"v1model": "hermod/v1model.p4", "tna": "hermod/tna.p4"}
-"""By target, an Ethernet switch with strict queues: what a laboratory's switch runs before a job comes."""
+"""Base program by target, an Ethernet switch with strict queues: it runs on a laboratory's switch before a job
+comes."""
 
 
 def ports_of_hosts(cluster: Cluster) -> dict[str, dict[int, int]]:

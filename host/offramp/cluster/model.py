@@ -40,18 +40,20 @@ def parse_mac(text: str) -> str:
 class Agent:
     """A smartNIC's agent in a host."""
 
-    name: Annotated[str, Field("Of the agent, one in its host")]
-    socket: Annotated[str, Field("Its control socket")] = "/run/offramp-nic/agent.sock"
-    cores: Annotated[int, Field("That work", least=1, most=1024)] = 1
-    interface: Annotated[str | None, Field("Of the host that is its port; none: it only computes")] = None
+    name: Annotated[str, Field("Name of the agent, unique in its host")]
+    socket: Annotated[str, Field("Control socket of the agent")] = "/run/offramp-nic/agent.sock"
+    cores: Annotated[int, Field("Cores that work", least=1, most=1024)] = 1
+    interface: Annotated[
+        str | None, Field("Interface of the host that is the agent's port; none: it only computes")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
     """An FPGA card in a host."""
 
-    name: Annotated[str, Field("Of the card, one in its host")]
-    device: Annotated[str, Field("What opens it, as for offramp leo run --device")] = "fpga:"
+    name: Annotated[str, Field("Name of the card, unique in its host")]
+    device: Annotated[str, Field("Device that opens the card, as for offramp leo run --device")] = "fpga:"
     memory: Annotated[int | None, Field("On the card", unit=BYTES)] = None
 
 
@@ -63,16 +65,18 @@ class Host:
         hardware: LEO's model of it: the name of a built-in one or of a file, or the model itself.
     """
 
-    name: Annotated[str, Field("Of the host")]
+    name: Annotated[str, Field("Name of the host")]
     address: Annotated[str | None, Field("IPv4 address on the cluster's network; the name by default")] = None
-    mac: Annotated[str | None, Field("Of its first interface, where switches must know it", parse=parse_mac)] = None
+    mac: Annotated[
+        str | None, Field("MAC address of its first interface, where switches must know it", parse=parse_mac)
+    ] = None
     cores: Annotated[int, Field("Cores", least=1, most=65536)] = 1
     gpus: Annotated[int, Field("GPUs", least=0, most=1024)] = 0
     memory: Annotated[int | None, Field("Main memory", unit=BYTES)] = None
     ranks: Annotated[int | None, Field("Processes of a job; one for each GPU by default, or one", least=0)] = None
-    speed: Annotated[float, Field("How many times faster than the job's figures it computes", above=0, most=1e6)] = 1.0
+    speed: Annotated[float, Field("Speed of computation, as a multiple of the job's figures", above=0, most=1e6)] = 1.0
     reach: Annotated[
-        str, Field("How commands get there", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
+        str, Field("How commands reach the host", choices=REACHES, besides=lambda text: text.startswith("namespace:"))
     ] = "ssh"
     agents: tuple[Agent, ...] = ()
     cards: tuple[Card, ...] = ()
@@ -93,13 +97,13 @@ class Host:
 class Switch:
     """A switch; memory and queues are what jobs may use of it."""
 
-    name: Annotated[str, Field("Of the switch")]
-    target: Annotated[str, Field("What it takes", choices=TARGETS)] = "v1model"
+    name: Annotated[str, Field("Name of the switch")]
+    target: Annotated[str, Field("Kind of program that the switch takes", choices=TARGETS)] = "v1model"
     control: Annotated[str | None, Field("Address of its P4Runtime server: HOST:PORT or unix:PATH")] = None
     device: Annotated[int, Field("P4Runtime device", least=0)] = 0
-    ca: Annotated[str | None, Field("Certificates that its own must be signed by, a PEM file")] = None
-    cert: Annotated[str | None, Field("Certificate of whoever controls it, a PEM file")] = None
-    key: Annotated[str | None, Field("Its private key, a PEM file")] = None
+    ca: Annotated[str | None, Field("CA certificates that sign the switch's own, a PEM file")] = None
+    cert: Annotated[str | None, Field("Client certificate to control the switch, a PEM file")] = None
+    key: Annotated[str | None, Field("Private key of that certificate, a PEM file")] = None
     memory: Annotated[int, Field("Stateful memory for jobs", unit=BYTES)] = 4_000_000
     ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
     queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8
@@ -149,18 +153,18 @@ class Dimension:
     rate_bps: Annotated[
         int,
         Field(
-            "Of all links of a rank on it, one direction",
+            "Rate of all links of a rank on it, one direction",
             key="rate",
             least=1,
             most=FASTEST_BPS,
             unit=BITS_PER_SECOND,
         ),
     ]
-    latency_ns: Annotated[float, Field("Of one step", key="latency", parse=nanoseconds)] = 0.0
+    latency_ns: Annotated[float, Field("Latency of one step", key="latency", parse=nanoseconds)] = 0.0
     payload_share: Annotated[float, Field("In-network: bytes of data in a byte on the wire", above=0, most=1)] = 1.0
     bidirectional: Annotated[
         bool | None,
-        Field("Ring: collectives go both ways round, or one", shown_default="as the simulation has it"),
+        Field("Ring: collectives go both ways round, or one way", shown_default="as the simulation has it"),
     ] = None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command gets to a host: here, by ssh, as a step of a Slurm job, or into a laboratory's namespace."""
+"""How a command reaches a host: on this machine, by ssh, as a step of a Slurm job, or in a laboratory's namespace."""
 
 from __future__ import annotations
 

@@ -29,8 +29,10 @@ _MOST_LINKS: Final = 65536
 
 @dataclass(frozen=True, kw_only=True)
 class _LinkFields:
-    rate_bps: Annotated[int, Field("Each way", key="rate", least=1, most=FASTEST_BPS, unit=BITS_PER_SECOND)]
-    delay_ns: Annotated[float, Field("Each way", key="delay", parse=nanoseconds)] = 0.0
+    rate_bps: Annotated[
+        int, Field("Rate in each direction", key="rate", least=1, most=FASTEST_BPS, unit=BITS_PER_SECOND)
+    ]
+    delay_ns: Annotated[float, Field("Delay in each direction", key="delay", parse=nanoseconds)] = 0.0
 
 
 def is_cluster(data: object) -> bool:

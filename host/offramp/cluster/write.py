@@ -41,7 +41,7 @@ def _inline(value: object) -> str:
 
 
 def _exact(unit: Unit, value: int) -> str | int:
-    """With a unit where that says the same number."""
+    """The value with a unit where that gives the same number."""
     shown = unit.shown(value)
     try:
         return shown if unit.parse(shown) == value else value

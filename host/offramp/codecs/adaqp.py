@@ -32,7 +32,7 @@ _CODE_BITS: Final = 2
 
 
 class AdaqpCodec(FeatureCodec):
-    """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
+    """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits per row.
 
     AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients
     are added once by their owner, so that their ranges alone count.
@@ -43,7 +43,7 @@ class AdaqpCodec(FeatureCodec):
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:  # noqa: ARG003
-        """With AdaQP's own tradeoff and period."""
+        """A codec with AdaQP's own tradeoff and period."""
         return cls(rank, settings.seed)
 
     def __init__(self, rank: int, seed: int, *, tradeoff: float = 0.5, period: int = PERIOD) -> None:

@@ -19,7 +19,7 @@ UNCOMPRESSED: Final = 32
 
 
 class CodecSettings(Protocol):
-    """What of a run's settings a codec may go by."""
+    """The settings of a run that a codec may use."""
 
     @property
     def codec(self) -> str:
@@ -31,7 +31,7 @@ class CodecSettings(Protocol):
 
     @property
     def seed(self) -> int:
-        """Seed of everything random."""
+        """Random seed."""
 
 
 class Coding(ABC):

@@ -41,7 +41,7 @@ class SylvieCodec(FeatureCodec):
 
     @classmethod
     def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
-        """With importance where the controller decides the width."""
+        """A codec with importance where the controller decides the width."""
         return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
 
     def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
@@ -96,7 +96,7 @@ class SylvieCodec(FeatureCodec):
 
 
 class _FixedWidth(SylvieCodec):
-    """The same width for every vertex and epoch, so that codes of several workers share their steps and add up."""
+    """One width for all vertices and epochs, so that codes of several workers share their steps and add up."""
 
     summable = True
     samples = True

@@ -117,7 +117,7 @@ def entropy(x: torch.Tensor) -> torch.Tensor:
     """Entropy of a coin that shows heads with probability ``sigmoid(x)``, in nats.
 
     Computed before the sigmoid, whose float32 is exactly 1 from 17 on: the logarithm of the other side would have no
-    gradient there, and masks go on from explanation to explanation until they are that certain.
+    gradient there, and masks carry over from explanation to explanation until they are that certain.
     """
     softplus = torch.nn.functional.softplus
     return torch.sigmoid(x) * softplus(-x) + torch.sigmoid(-x) * softplus(x)

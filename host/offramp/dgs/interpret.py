@@ -31,7 +31,7 @@ SPARSE = 0.1
 
 
 class Interpreter:
-    """Explains one worker's model; its masks go on from explanation to explanation.
+    """Explains one worker's model; its masks carry over from explanation to explanation.
 
     Attributes:
         explanation: the last one, None before it.
@@ -146,7 +146,7 @@ class Interpreter:
 
 
 def compact(rows: npt.NDArray[np.float32]) -> Any:
-    """The same rows, as CSR where few values are other than 0."""
+    """The rows, as CSR where few values are other than 0."""
     return sp.csr_matrix(rows) if np.count_nonzero(rows) < SPARSE * rows.size else rows
 
 

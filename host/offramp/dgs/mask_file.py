@@ -38,7 +38,7 @@ def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
 
 
 def load_masks(path: str, workers: int) -> list[Masks]:
-    """Masks of so many workers, as version 1.
+    """Masks of all workers, as version 1.
 
     Raises:
         OfframpError: no such file, or masks of a worker are missing.

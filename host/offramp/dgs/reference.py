@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What :mod:`offramp.dgs.kernels` computes, over NumPy arrays: the oracle, and the way without LLVM."""
+"""The functions of :mod:`offramp.dgs.kernels` over NumPy arrays: the oracle, and the fallback without LLVM."""
 
 from __future__ import annotations
 

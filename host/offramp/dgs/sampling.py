@@ -61,7 +61,7 @@ def machine_code(kernel: Callable[..., int]) -> Callable[..., int] | None:
 
 
 def whole(words: IntArray) -> IntArray:
-    """The same words, one after the other in memory, as machine code reads them."""
+    """The words in contiguous memory, as machine code reads them."""
     return np.ascontiguousarray(words, np.int64)
 
 

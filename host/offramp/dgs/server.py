@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker answers to others: neighbours drawn of its vertices, features of its rows."""
+"""Answers of a worker to others: neighbours drawn of its vertices, features of its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Answers by the requester's latest masks that it has told."""
+    """Answers requests by the latest masks that the requester has sent."""
 
     def __init__(self, shard: Shard, rule: Rule) -> None:
         self._shard, self._rule = shard, rule

@@ -159,8 +159,8 @@ class DgsSettings(GraphSettings):
             "Local vertices are pooled into one", choices={"classes": "for each class", "pooled": "for all; the thesis"}
         ),
     ] = "classes"
-    signal: Annotated[str, Field("dgs: what stands for importance", choices=SIGNALS)] = "explained"
-    masks: Annotated[str | None, Field("dgs: begin with the masks in this file")] = None
+    signal: Annotated[str, Field("dgs: measure of importance", choices=SIGNALS)] = "explained"
+    masks: Annotated[str | None, Field("dgs: start from the masks in this file")] = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -201,7 +201,7 @@ class DgsSettings(GraphSettings):
             raise SettingsError("sampler", f"weighs neighbours, so not with {{model}} {self.model}", self.sampler)
 
     def chosen_columns(self, features: int) -> int:
-        """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).
+        """How many of ``features`` columns travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
             SettingsError: more than there are.
@@ -223,7 +223,7 @@ class DgsSettings(GraphSettings):
 
     @property
     def batches_until_masks(self) -> int:
-        """From the start of an explanation until its masks take effect; :data:`FREE` for whenever they are ready."""
+        """Batches from the start of an explanation until its masks take effect; :data:`FREE`: when they are ready."""
         if self.lag is not None:
             return self.lag
         return 0 if self.explain == "inline" else self.period // 3

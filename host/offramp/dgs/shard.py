@@ -89,7 +89,7 @@ class Shard:
         return len(self.train_counts)
 
     def batch_sizes(self, step: int) -> IntArray:
-        """``(workers,)`` vertices in each worker's batch of a step of an epoch, from 0; who has no more has 0."""
+        """``(workers,)`` vertices in each worker's batch of a step of an epoch, from 0; 0 if a worker has none left."""
         size = self.settings.batch
         return np.clip(self.train_counts - step * size, 0, size)
 

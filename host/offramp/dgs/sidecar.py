@@ -205,7 +205,7 @@ def open_sidecar(shard: Shard) -> Iterator[Handle | None]:
 
 
 def _serve(connection: Connection, shard: Shard, block: Block) -> None:
-    """The process: one explanation for each version that it is told, until the trainer is gone."""
+    """The process: makes one explanation for each version of the weights, until the trainer is gone."""
     import torch
 
     from offramp.dgs.interpret import Interpreter

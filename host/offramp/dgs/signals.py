@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for importance: the explanation, or what it has to beat."""
+"""Measures of importance: the explanation, and the baselines that it has to beat."""
 
 from __future__ import annotations
 

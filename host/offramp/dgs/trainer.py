@@ -134,7 +134,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
         self._sampler.publish(masks.version, masks if self._settings.node_mask else None, columns)
 
     def _explain(self) -> None:
-        """After every so many batches: begin an explanation, but where one still runs."""
+        """Begin an explanation after every ``period`` batches, unless one is still running."""
         settings = self._settings
         if not settings.explains or self.batches % settings.period:
             return

@@ -36,7 +36,7 @@ def degrees(problem: Problem, machine: IntArray) -> Degrees:
 
 
 def flow_weights(problem: Problem, machine: IntArray, found: Degrees | None) -> FloatArray:
-    """Seconds a byte of each edge (equation 26); without degrees, alone on the network; 0 if it stays local."""
+    """Seconds per byte of each edge (equation 26); without degrees, alone on the network; 0 if it stays local."""
     remote = problem.remote(machine)
     into, out_of = machine[problem.target], machine[problem.source]
     shares = (1, 1) if found is None else (found.ingress[into], found.egress[out_of])

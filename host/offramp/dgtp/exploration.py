@@ -45,12 +45,12 @@ class Exploration:
         gamma: feasible placements whose critical path is within this share of the shortest are simulated.
         mu: by which share capacities may be exceeded on the way.
         by_makespan: walk by simulated time instead of the critical path (figure 9).
-        simulations: at most so many placements are simulated; the paper sets no limit.
+        simulations: at most this many placements are simulated; the paper sets no limit.
     """
 
     steps: int = 10_000
     beta: Annotated[
-        float, Field("Greed of a walk: 1 / the relative cost that it shrugs off", least=0, group="Search")
+        float, Field("Greed of a walk: 1 / the relative increase in cost that it tolerates", least=0, group="Search")
     ] = 20.0
     gamma: Annotated[float, Field("Simulate placements within this share of the best path", least=0)] = 0.1
     mu: Annotated[float, Field("Capacities may be exceeded by this share on the way", least=0)] = 1.0

@@ -36,7 +36,7 @@ class Job:
         servers: parameter servers, each with an equal share of the model.
         iterations: N, until training has converged.
         store, sampler, worker, ps, ring: time and demand of each kind; ring tasks take nothing.
-        gathered: bytes that a sampler gathers an iteration from all stores together.
+        gathered: bytes that a sampler gathers per iteration from all stores together.
         subgraph: bytes of its part of a mini-batch, for the worker.
         model_bytes: gradients, and parameters, of the whole model.
         shares: of what is gathered, by store; equal by default.

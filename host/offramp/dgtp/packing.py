@@ -191,7 +191,7 @@ def _by_table(
 def _by_integer_program(
     problem: Problem, of: Classes, order: list[int], groups: Groups | None
 ) -> npt.NDArray[np.int64] | None:
-    """The same counts as integers of a program, and with groups how many are kept together on each machine."""
+    """Counts by an integer program; with groups, also how many are kept together on each machine."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_diag, csr_array, hstack, kron
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement as a plan that launchers and training scripts read: which rank where, which store where."""
+"""A placement as a plan that launchers and training scripts read: the machine of each rank and store."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _role(rank: int, fields: Mapping[str, Any]) -> Role:
     role = Role(**{**fields, "feeds": tuple(fields["feeds"])})
     numbers = (role.local_rank, role.index, *role.feeds, *(() if role.gpu is None else (role.gpu,)))
     if not all(isinstance(word, str) for word in (role.machine, role.address, role.kind)):
-        raise TypeError("a name that is no text")
+        raise TypeError("a name that is not text")
     if role.rank != rank or not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("a number out of range")
     return role

@@ -27,7 +27,7 @@ def amount(value: object, where: str, unit: str = "") -> float:
     """A number from 0 to 1e24, with a decimal or binary prefix and ``unit`` if it is text.
 
     Raises:
-        OfframpError: it is none; names ``where`` it stands.
+        OfframpError: the value is not a quantity; names ``where`` it stands.
     """
     example = f"a number or text such as 1.5G{unit}" if unit else "a number of at least 0"
     if isinstance(value, str):
@@ -44,7 +44,7 @@ def count(value: object, where: str, least: int = 0) -> int:
     """A whole number of at least ``least``, and at most 2^53.
 
     Raises:
-        OfframpError: it is none.
+        OfframpError: the value is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_COUNT:
         raise OfframpError(f"{where}: {value}: expected a whole number of at least {least}")

@@ -34,9 +34,9 @@ def refine(
 ) -> Explored:
     """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one.
 
-    It stops before a simulation that would end after ``until``, a time of the monotonic clock, and where little is left
-    to try: after so many ``misses``, by default some times the trials. ``known`` says what the start takes, ``allowed``
-    which feasible placements may be tried.
+    It stops before a simulation that would end after ``until``, a time of the monotonic clock, and when little is left
+    to try: after this many ``misses``, by default a multiple of the trials. ``known`` says what the start takes,
+    ``allowed`` which feasible placements may be tried.
     """
     rng = np.random.default_rng(seed)
     begun = time.monotonic()

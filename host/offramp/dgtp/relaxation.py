@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no placement of a job on a cluster can beat: a linear relaxation over all of them.
+"""Bounds that no placement of a job on a cluster can beat: a linear relaxation over all of them.
 
 A placement's own lower bound (:mod:`offramp.dgtp.bounds`) says how good a schedule is; this one says how good the
 placement is. Tasks of one class may be split between machines. Counted are bytes from bound tasks (graph stores) and
@@ -160,7 +160,7 @@ def _sent_by_bound(problem: Problem, of: Classes, sent: FloatArray) -> tuple[Flo
 
 
 def _each_machine(blocks: list[FloatArray]) -> csr_array:
-    """The same rows for each machine, with its own values at its own variables."""
+    """A block diagonal of the rows: each machine's values at its own variables."""
     from scipy.sparse import block_diag
 
     return block_diag(blocks, format="csr")

@@ -129,7 +129,7 @@ def moves_of(problem: Problem, before: IntArray, known: IntArray, machine: IntAr
 
 
 def _fewest_moves(problem: Problem, before: IntArray) -> IntArray:
-    """Tasks of each class stay where they were as often as all fit; the others go where there is room."""
+    """Keep as many tasks of each class in place as fit; the others go where there is room."""
     of = classes(problem)
     there = np.zeros((len(problem.cluster), len(of.sizes)), np.int64)
     for k, members in enumerate(of.members):

@@ -89,7 +89,7 @@ class Search:
         Field("Seconds for all of it, which then gives the best so far; the same seed may end elsewhere", above=0),
     ] = None
     how: Exploration = field(default_factory=Exploration)
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -138,7 +138,7 @@ def search(
     processes: int | None = None,
     dask: str | None = None,
 ) -> Found:
-    """The best placement found; the same seed finds the same one, whoever works on it.
+    """The best placement found; the same seed finds the same one, however many processes search.
 
     Raises:
         OfframpError: no placement is feasible.
@@ -215,7 +215,7 @@ class _Effort:
 
 
 def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _Effort:
-    """What the settings say; else what takes some seconds, or with a limit of time whatever fits into it."""
+    """The effort that the settings ask for; else what takes some seconds, or what fits into the time limit."""
     share = 0.5 if simulation_s > _LONG_S else 1.0
     if how.within is None:
         load_s = 60e-6 + 40e-9 * len(problem.graph.edges)

@@ -54,7 +54,7 @@ def peak_to_mean(drawn: FloatArray, edges: npt.NDArray[np.bool_]) -> float:
 
 
 def with_peak_to_mean(drawn: FloatArray, edges: npt.NDArray[np.bool_], wanted: float) -> FloatArray:
-    """The same volumes, those of the chosen edges spread about their mean until the ratio is ``wanted``.
+    """The volumes, those of the chosen edges spread about their mean until the ratio is ``wanted``.
 
     Raises:
         OfframpError: the ratio is below 1, or the volumes are all equal.

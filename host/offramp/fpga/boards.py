@@ -41,7 +41,7 @@ class Board(NamedTuple):
     """Engines that Vitis links, with their parameters."""
     ecp5: Ecp5 | None = None
     ethernet: bool = False
-    """Whether it has an IP address of its own."""
+    """Whether the board has an IP address of its own."""
 
 
 _SLOW: Final = ("--no-tmdriv", "--router", "router2")

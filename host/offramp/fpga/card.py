@@ -29,7 +29,7 @@ SCHEME: Final = "fpga:udp="
 """What the name of such a card begins with."""
 _MAGIC: Final = 0x4F46_5250
 _ENTRIES: Final = 1 << 31
-"""In a place: it is of an engine's entries; the bit below chooses between two tables."""
+"""Bit of a place that selects an engine's entries; the bit below chooses between two tables."""
 _TABLE_BIT: Final = 30
 _BURST: Final = 64
 """Datagrams that are read before the clock is looked at again."""
@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Whose registers: ``control_port``'s engine, in bits 9:8 of a place."""
+    """Engine whose registers are accessed: bits 9:8 of a place in ``control_port``."""
 
     KVS_LOOKUP = 0
     REDUCE = 1

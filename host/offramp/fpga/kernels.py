@@ -66,7 +66,7 @@ def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
     """
     engine = interface_of(name, values)
     if "WIDTH" not in engine.parameters or any(port.name.endswith("_tdest") for port in engine.ports):
-        raise OfframpError(f"FPGA module {name}: its streams are no requests and answers, so that it is no kernel")
+        raise OfframpError(f"FPGA module {name}: its streams are not requests and answers, so it is not a kernel")
     shell = interface_of(SHELL, {"WIDTH": int(engine.parameters["WIDTH"])})
     outside = [port for port in (*shell.ports, *engine.ports) if port.name.startswith((CONTROL, "m_axi_"))]
     ports = ["input wire ap_clk", "input wire ap_rst_n", *(_declared(port) for port in outside)]

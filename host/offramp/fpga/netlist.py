@@ -90,5 +90,5 @@ def _cells(
 
 
 def _primitive(module: Mapping[str, Any]) -> bool:
-    """Whether it is a cell of the chip: the netlist has its description, too."""
+    """Whether a module is a cell of the chip, whose description the netlist contains too."""
     return bool({"blackbox", "whitebox"} & module.get("attributes", {}).keys())

@@ -49,7 +49,7 @@ def interface_of(name: str, values: Mapping[str, int]) -> Interface:
 
 
 def read_interface(path: Path, values: Mapping[str, int]) -> Interface:
-    """The same of the module in a file of its name.
+    """The interface of the module in a file of its name.
 
     Raises:
         OfframpError: it has no parameters.

@@ -121,7 +121,7 @@ class Session:
         return min(times, default=max(self._open_at, self.heard_at) + ALIVE_S)
 
     def heard(self, datagram: bytes, now: float) -> None:
-        """Take what came from the card; what is no answer of this session is ignored.
+        """Take what came from the card; what is not an answer of this session is ignored.
 
         Raises:
             Refused: the card is another host's, or does not know the session any more.

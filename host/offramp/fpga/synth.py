@@ -133,7 +133,7 @@ def read_report(report: Path, packed: int) -> Resources:
     """
     try:
         text = report.read_text(encoding="utf-8")
-        # Between the modules and this, yosys 0.23 prints the hierarchy, which is no JSON.
+        # Between the modules and this, yosys 0.23 prints the hierarchy, which is not JSON.
         design, _ = json.JSONDecoder().raw_decode(text, text.index("{", text.index('"design"')))
         cells: dict[str, int] = design["num_cells_by_type"]
     except (OSError, ValueError, KeyError):
@@ -160,7 +160,7 @@ class ClockTiming(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """On an ECP5: the lowest clock that place and route reached, what it took, what the chip has, and every clock."""
+    """Timing on an ECP5: the lowest clock that place and route reached, resources used and there, and every clock."""
 
     fmax_mhz: float
     used: dict[str, int]

@@ -2,9 +2,9 @@
 """Cycles of the engines, packet by packet, as their RTL takes them: for load tests, and to say what a change costs.
 
 A packet is given by the cycles in which its beats are offered; each function says in which cycle each beat is taken and
-in which each beat of the answers is given. Memory answers in order after a fixed latency, one line a cycle from a port;
-whoever takes the answers is always ready. Within that the numbers are the RTL's own, whatever the packets are: tests
-compare them on random mixes.
+in which each beat of the answers is given. Memory answers in order after a fixed latency, one line per cycle and
+port; the receiver of the answers is always ready. Under these conditions the numbers are the RTL's own for any packets:
+tests compare them on random mixes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 
 class _Stage:
-    """When items leave a stage, as those behind it see that; before the first nothing did."""
+    """When items leave a stage, as the stages behind it see it; before the first item nothing left."""
 
     def __init__(self) -> None:
         self.at: list[int] = []
@@ -57,7 +57,7 @@ class _Stage:
         return self.at[-number] if len(self.at) >= number else _NEVER
 
     def leave(self, *constraints: int) -> int:
-        """The next item leaves in the latest of these cycles, one item a cycle."""
+        """The next item leaves in the latest of these cycles, one item per cycle."""
         self.at.append(max(self.back(1) + 1, *constraints))
         return self.at[-1]
 
@@ -207,7 +207,7 @@ class _Word:
         self.at = _NEVER
 
     def took(self, cycle: int) -> None:
-        """It was taken."""
+        """Note the cycle in which the word was taken."""
         self.at = cycle
 
 

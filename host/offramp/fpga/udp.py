@@ -57,7 +57,7 @@ class Target(IntEnum):
 
 
 class Reply(IntEnum):
-    """What became of a datagram."""
+    """Outcome of a datagram."""
 
     DONE = 0
     BUSY = 1
@@ -67,7 +67,7 @@ class Reply(IntEnum):
 
 
 class Control(IntEnum):
-    """What ``control_port.sv`` does."""
+    """Requests to ``control_port.sv``."""
 
     TABLE = 0
     SET = 1
@@ -85,7 +85,7 @@ class Counter(IntEnum):
     JUMBO = 3
     OVERFLOW = 4
     MISADDRESSED = 5
-    """To another MAC or IP address, or another port."""
+    """Frames to another MAC or IP address, or another port."""
     UNKNOWN = 6
     """Frames of a protocol that the card does not speak."""
     FRAGMENT = 7

@@ -44,7 +44,8 @@ SCHEDULES: Final = {
     "adaptive": Schedule(eager=True, asynchronous=True, boundary_first=True, adaptive=True),
     "isolated": Schedule(isolated=True),
 }
-"""By name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), and no exchange at all."""
+"""Schedules by name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), and no exchange at
+all."""
 
 
 def schedule_of(name: str) -> Schedule:

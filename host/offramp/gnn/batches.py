@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
 
 CACHE_BYTES: Final = 256 << 20
-"""Rows of others that a loader keeps of each field, unless it is told otherwise."""
+"""Bytes of others' rows that a loader keeps of each field by default."""
 
 
 class BatchLoader(ABC):
@@ -133,7 +133,7 @@ class BatchLoader(ABC):
 
     @property
     def _sampler(self) -> Sampler:
-        """That of the edges of a graph of one type."""
+        """The sampler of the edges of a graph of one type."""
         return self._samplers[ITS_EDGES]
 
     @abstractmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks that share a graph: a process group of ``torch.distributed`` that somebody else made, or one process."""
+"""The ranks that share a graph: an existing process group of ``torch.distributed``, or one process."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Alone(Group):
     """One process that owns the whole graph."""
 
     def broadcast(self, values: torch.Tensor) -> torch.Tensor:
-        """The same values."""
+        """Return the values, as there is one rank."""
         return values
 
     def start_all_to_all(
         self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
     ) -> Callable[[], torch.Tensor]:
-        """The same rows."""
+        """Return the rows, as there is one rank."""
         return lambda: self.all_to_all(rows, send, receive)
 
 

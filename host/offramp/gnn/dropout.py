@@ -70,7 +70,7 @@ def _mask(rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> npt
 
 
 def _mask_on(device: torch.device, rows: npt.NDArray[np.uint64], columns: int, p: float, key: int) -> torch.Tensor:
-    """The same bits as :func:`_mask`, made where the features are."""
+    """The bits of :func:`_mask`, made where the features are."""
     numbers = torch.from_numpy(rows.view(np.int64)).to(device)
     first = splitmix_tensor.mix(numbers ^ splitmix_tensor.signed(key))[:, None]
     steps = torch.arange(-(-columns // _LANES), device=device) * splitmix_tensor.signed(GOLDEN)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 Constants = dict[tuple[int, int], tuple[torch.Tensor, int, torch.Tensor]]
-"""By a tensor's and a halo's identity: the tensor, its version, and its rows with the halo's behind them."""
+"""Constants by a tensor's and a halo's identity: the tensor, its version, and its rows with the halo's behind them."""
 
 
 class Distribution(TorchFunctionMode):
@@ -113,7 +113,7 @@ class Distribution(TorchFunctionMode):
         return out
 
     def _is_given(self, x: torch.Tensor) -> bool:
-        """Whether ``x`` is the graph's, which changes where somebody writes into it and nowhere else."""
+        """Whether ``x`` is a tensor of the graph, which changes only where it is written in place."""
         return any(x is each for vertices in self.part.vertices.values() for each in vertices.data.values())
 
     def _note(self, tensor: torch.Tensor) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``distribute``: somebody's model on one rank's part of a graph."""
+"""``distribute``: an unmodified model on one rank's part of a graph."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def partition(
         seed: of the method.
 
     Raises:
-        OfframpError: fields that do not fit together, or an owner that is no rank.
+        OfframpError: fields that do not fit together, or an owner that is not a rank.
     """
     comm = open_comm(group)
     whole = read_whole(data)

@@ -88,7 +88,7 @@ class Route:
         return np.zeros((len(self.own) + len(self.place), features), np.int32)
 
     def _exchange(self, worker: AnyWorker, values: npt.NDArray[np.int32], back: int) -> npt.NDArray[Any]:
-        """In as many pieces as the plan that suits best takes."""
+        """Exchange the values in as many pieces as the most suitable plan takes."""
         features = values.shape[1]
         width, plan = next((each for each in self.plans if each[0] >= features), self.plans[-1])
         pieces = [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
 
 Rule = "Callable[[Distribution, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]"
-"""From the pass, the function and its arguments to its result; NotImplemented: the function as it is."""
+"""Maps the pass, the function and its arguments to the result; NotImplemented: run the function as it is."""
 
 RULES: Final[dict[str, Callable[..., Any]]] = {}
 
@@ -197,7 +197,7 @@ def _put(name: str, into: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
 
 @_rule("dropout")
 def _dropout(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001
-    """The same mask whatever the number of ranks."""
+    """Dropout with the same mask whatever the number of ranks."""
     x, p = args[0], _argument(args, kwargs, 1, "p", 0.5)
     if not _argument(args, kwargs, 2, "training", default=True) or p == 0:
         return NotImplemented

@@ -61,7 +61,7 @@ class Requests:
         self.asked: IntArray = asked.numpy()
 
     def send(self, rows: npt.NDArray[Any]) -> torch.Tensor:
-        """Rows for the owners of the vertices asked for, one with each, against those of the others."""
+        """Exchange rows for the owners of the vertices asked for, one with each, for those of the other ranks."""
         return self._comm.all_to_all(torch.from_numpy(rows[self.order]), self._sent, self._came)
 
     def answer(self, rows: torch.Tensor) -> torch.Tensor:

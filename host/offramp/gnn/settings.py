@@ -30,7 +30,7 @@ _MODEL, _TRAINING, _HALO = "Model", "Training", "Halo rows"
 class GnnSettings:
     """A model on the parts of a store, one rank for each part."""
 
-    store: Annotated[str, Field("What offramp graph partition wrote", position=True)]
+    store: Annotated[str, Field("The store that offramp graph partition wrote", position=True)]
     model: Annotated[
         str,
         Field(
@@ -41,14 +41,14 @@ class GnnSettings:
     layers: Annotated[int, Field("Layers of PyG's models", least=1)] = 2
     norm: Annotated[str, Field("Norm of PyG's models", choices=NORMS)] = "none"
     dropout: Annotated[float, Field("Dropout of PyG's models", least=0, below=1)] = 0.0
-    edge_fields: Annotated[tuple[str, ...], Field("Fields of edges that the model takes behind edge_index")] = ()
+    edge_fields: Annotated[tuple[str, ...], Field("Fields of edges that the model takes after edge_index")] = ()
     epochs: Annotated[int, Field("Full-batch steps", least=1, group=_TRAINING)] = 100
     lr: Annotated[float, Field("Adam's learning rate", above=0)] = 0.01
-    lr_schedule: Annotated[str, Field("What becomes of the learning rate", choices=SCHEDULES)] = "constant"
-    weight_decay: Annotated[float, Field("Of AdamW", least=0)] = 0.0
-    patience: Annotated[int, Field("Stop after so many epochs without a better validation; 0: never", least=0)] = 0
-    metric: Annotated[str, Field("Better by which", choices=("accuracy", "f1", "auc"))] = "accuracy"
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 0
+    lr_schedule: Annotated[str, Field("Schedule of the learning rate", choices=SCHEDULES)] = "constant"
+    weight_decay: Annotated[float, Field("Weight decay of AdamW", least=0)] = 0.0
+    patience: Annotated[int, Field("Stop after this many epochs without a better validation; 0: never", least=0)] = 0
+    metric: Annotated[str, Field("Metric by which weights are better", choices=("accuracy", "f1", "auc"))] = "accuracy"
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 0
     codec: Annotated[str, Field("fp32 | sylvie | q1 … q8", group=_HALO)] = "fp32"
     bits: Annotated[int | None, Field("Base width of sylvie")] = None
     staleness: Annotated[str, Field("Rows of this step, or of the one before", choices=STALENESS)] = "sequential"
@@ -65,7 +65,7 @@ class GnnSettings:
         str | None, Field("Folder of one run for TensorBoard's curves", written=True, metavar="FOLDER")
     ] = None
     wandb: Annotated[str | None, Field("Weights & Biases' project that the run is logged to", metavar="PROJECT")] = None
-    timeout_s: Annotated[float, Field("How long a rank may be stopped", above=0)] = 60.0
+    timeout_s: Annotated[float, Field("Seconds that a rank may be stopped", above=0)] = 60.0
 
     def __post_init__(self) -> None:
         if self.propagator == "switch" and (self.codec != "fp32" or self.staleness != "sequential"):
@@ -93,9 +93,9 @@ class GnnJob:
 class UseSettings:
     """Weights on the parts of a store."""
 
-    store: Annotated[str, Field("What offramp graph partition wrote", position=True)]
-    weights: Annotated[str, Field("What offramp gnn train wrote", position=True)]
+    store: Annotated[str, Field("The store that offramp graph partition wrote", position=True)]
+    weights: Annotated[str, Field("The weights that offramp gnn train wrote", position=True)]
     out: Annotated[str, Field("Write an array with one row for each vertex here (.npy)", written=True)]
-    model: Annotated[str, Field("FILE.py:NAME or MODULE:NAME of weights of one's own model: code that is run")] = ""
+    model: Annotated[str, Field("FILE.py:NAME or MODULE:NAME of the weights of your own model: code that is run")] = ""
     layer: Annotated[str, Field("embed: the module whose output it is; by default the last layer's input")] = ""
-    timeout_s: Annotated[float, Field("How long a rank may be stopped", above=0)] = 60.0
+    timeout_s: Annotated[float, Field("Seconds that a rank may be stopped", above=0)] = 60.0

@@ -53,7 +53,7 @@ def open_store(path: str | Path, group: dist.ProcessGroup | None = None, *, veri
 
 
 def _cut_of(manifest: Manifest) -> int:
-    """The same on ranks whose stores are of one partition."""
+    """A number that is equal on ranks whose stores are of one partition."""
     return crc32(repr([manifest.files[manifest.owner_file(name)] for name in manifest.counts]).encode())
 
 

@@ -38,7 +38,7 @@ class Tag(NamedTuple):
     dim: int = 0
 
     def moved(self, dim: int) -> Tag:
-        """The same rows in another dimension."""
+        """The tag after the rows have moved to another dimension."""
         return self._replace(dim=dim)
 
 

@@ -89,7 +89,7 @@ def save_weights(path: Path, state: dict[str, torch.Tensor], about: dict[str, An
 
 
 def load_weights(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """A ``state_dict`` and the document with it, which is somebody else's word; nothing in the files is executed.
+    """A ``state_dict`` and the document with it, both untrusted; nothing in the files is executed.
 
     Raises:
         OfframpError: files that :func:`save_weights` did not write.
@@ -119,7 +119,7 @@ def specified(about: dict[str, Any], state: dict[str, torch.Tensor], chosen: str
     PyG's larger than its weights.
 
     Raises:
-        OfframpError: a model of one's own that was not chosen, or what is no specification of these weights.
+        OfframpError: a model of one's own that was not chosen, or what is not a specification of these weights.
     """
     spec = dict(about["model"])
     limits = {"inputs": _MOST, "outputs": _MOST}

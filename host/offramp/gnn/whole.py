@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole graph as tensors of vertices and edges by type, read from PyG's objects or what looks like them."""
+"""A whole graph as tensors of vertices and edges by type, read from PyG's objects or similar ones."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Boundary:
         self.owner = np.asarray(owner, np.int32)
         self.workers = workers if workers is not None else int(self.owner.max(initial=0)) + 1
         if self.owner.shape != (n,):
-            raise OfframpError(f"owner: expected {n} entries, one a vertex, got shape {self.owner.shape}")
+            raise OfframpError(f"owner: expected {n} entries, one per vertex, got shape {self.owner.shape}")
         if n and not 0 <= self.owner.min() <= self.owner.max() < self.workers:
             raise OfframpError(f"owner: expected workers from 0 to {self.workers - 1}")
         rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)

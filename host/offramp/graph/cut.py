@@ -17,7 +17,7 @@ from offramp_base.settings.error import SettingsError
 
 STREAM: Final = "stream"
 GIVEN: Final = "given"
-"""As the graph was cut already: by DistDGL, or by PyG."""
+"""Method that keeps an existing cut, by DistDGL or PyG."""
 
 _VERTEX_BYTES: Final = 20
 _EDGE_BYTES: Final = 80

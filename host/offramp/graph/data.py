@@ -57,7 +57,7 @@ class Graph:
         n = len(self.indptr) - 1
         if self.features.ndim != 2 or self.features.shape[0] != n:
             raise OfframpError(
-                f"{self.name}: features: expected {n} rows, one a vertex, got shape {self.features.shape}"
+                f"{self.name}: features: expected {n} rows, one per vertex, got shape {self.features.shape}"
             )
         for what, array in (
             ("labels", self.labels),
@@ -66,7 +66,9 @@ class Graph:
             ("test", self.test),
         ):
             if array.shape != (n,):
-                raise OfframpError(f"{self.name}: {what}: expected {n} entries, one a vertex, got shape {array.shape}")
+                raise OfframpError(
+                    f"{self.name}: {what}: expected {n} entries, one per vertex, got shape {array.shape}"
+                )
         if n and not 0 <= self.labels.min() <= self.labels.max() < self.classes:
             raise OfframpError(f"{self.name}: labels: expected integers from 0 to {self.classes - 1}")
 
@@ -147,7 +149,7 @@ def _degree_feature(indptr: IntArray) -> npt.NDArray[np.float32]:
 def _as_labels(name: str, labels: npt.ArrayLike, n: int) -> IntArray:
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iu" or array.min() < 0:
-        raise OfframpError(f"{name}: labels: expected {n} integers of at least 0, one a vertex")
+        raise OfframpError(f"{name}: labels: expected {n} integers of at least 0, one per vertex")
     if array.max() >= MOST_CLASSES:
         raise OfframpError(f"{name}: labels: label {array.max()}: expected at most {MOST_CLASSES - 1}")
     return array.astype(np.int64)
@@ -161,5 +163,5 @@ def _as_features(name: str, features: Any) -> Any:
         features = features.astype(np.float32)
     values = features.data if issparse(features) else features
     if features.ndim != 2 or not np.isfinite(values).all():
-        raise OfframpError(f"{name}: features: expected a matrix of finite numbers, one row a vertex")
+        raise OfframpError(f"{name}: features: expected a matrix of finite numbers, one row per vertex")
     return features

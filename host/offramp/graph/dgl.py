@@ -252,7 +252,7 @@ def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
     reader.mark(_TYPES, "the graph of types")
     rows, columns, sources, targets = _csr(reader)
     if any(len(each) and not 0 <= each.min() <= each.max() < min(rows, columns) for each in (sources, targets)):
-        raise _Malformed("types of edges between types of vertices that there are not")
+        raise _Malformed("types of edges between types of vertices that do not exist")
     return rows, columns, sources, targets
 
 

@@ -24,7 +24,7 @@ def read_edge_list(
 ) -> Graph:
     """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns, ``#`` and ``%`` lines are ignored.
 
-    With ``features`` (``.npy``, or text with one row a vertex) or ``labels`` (likewise, one integer a vertex)
+    With ``features`` (``.npy``, or text with one row per vertex) or ``labels`` (likewise, one integer per vertex)
     ids are row numbers; without either, ids may have gaps and are renumbered in ascending order.
 
     Raises:
@@ -108,7 +108,7 @@ def _matrix(path: Path) -> npt.NDArray[Any]:
         except ValueError as error:
             raise OfframpError(f"{path}: {first_line(error)}") from None
     if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise OfframpError(f"{path}: expected a matrix of numbers, one row a vertex")
+        raise OfframpError(f"{path}: expected a matrix of numbers, one row per vertex")
     return array
 
 

@@ -169,7 +169,7 @@ def _smooth_labels(rng: np.random.Generator, n: int, u: IntArray, v: IntArray, k
         own = np.eye(k)[labels]
         # Votes for a large class count less, so that none takes over.
         votes = (adjacency @ own + own) / (1 + own.sum(axis=0))
-        # Half of the vertices at a time: all at once, neighbours would swap classes for ever.
+        # Half of the vertices at a time: all at once, neighbours would swap classes forever.
         labels = np.where(rng.random(n) < 0.5, votes.argmax(axis=1), labels)
     return labels
 

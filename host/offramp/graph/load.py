@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way in for every graph."""
+"""The one entry point that loads any graph."""
 
 from __future__ import annotations
 

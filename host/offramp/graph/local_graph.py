@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker holds of the graph: its vertices, the edges among them, and which touch other workers."""
+"""One worker's part of the graph: its vertices, the edges among them, and which touch other workers."""
 
 from __future__ import annotations
 

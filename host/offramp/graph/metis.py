@@ -45,7 +45,7 @@ def weighted_parts(indptr: IntArray, indices: IntArray, parts: int, weights: Int
     """``(n,)`` part of each vertex, minimising communication volume, parts of equal weight.
 
     Raises:
-        OfframpError: pymetis is not installed, or not one weight a vertex.
+        OfframpError: pymetis is not installed, or not one weight per vertex.
     """
     _check(weights, (len(indptr) - 1,))
     return _parts(indptr, indices, parts, seed, _pymetis().ObjType.VOL, weights)

@@ -22,7 +22,7 @@ from offramp_base.errors import OfframpError
 
 _EDGES = "_edges.csv"
 _MOST_COLUMNS = 1 << 24
-"""Features' columns are numbered; a number beyond this is no number of a word or a page."""
+"""Features' columns are numbered; a number beyond this is not a number of a word or a page."""
 
 
 def is_musae(folder: Path) -> bool:

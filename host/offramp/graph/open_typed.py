@@ -13,7 +13,7 @@ from offramp.graph.typed import EdgeType, TypedSource, typed_in_memory
 from offramp_base.errors import OfframpError
 
 BETWEEN: Final = "__"
-"""In the name of a folder of edges, between the types of its ends and its own."""
+"""Separator in the name of a folder of edges, between the types of its ends and its own."""
 _OGB_BETWEEN: Final = "___"
 
 

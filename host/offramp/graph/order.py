@@ -57,7 +57,7 @@ def order_ranks(
 
 
 class _Unvisited:
-    """Who has not been enqueued; rows are read only as long as there is somebody."""
+    """Vertices that have not been enqueued; rows are read only while there are any."""
 
     def __init__(self, indptr: IntArray, neighbours: IntArray) -> None:
         self.starts = indptr.tolist()

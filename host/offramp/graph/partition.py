@@ -40,7 +40,7 @@ KAHYPAR_PINS = 400_000
 
 @dataclass
 class _Rows:
-    """Rows that are nothing else (:class:`~offramp.graph.csr.Adjacency`)."""
+    """An adjacency that has only its rows (:class:`~offramp.graph.csr.Adjacency`)."""
 
     indptr: IntArray
     indices: IntArray

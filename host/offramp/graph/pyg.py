@@ -30,7 +30,7 @@ def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
     data = _asked(spec, lambda: open_pyg(spec)[0])
     labels = None if data.y is None else data.y.numpy()
     if labels is not None and labels.ndim != 1:
-        raise OfframpError(f"{spec}: labels: expected one class a vertex, got shape {labels.shape}")
+        raise OfframpError(f"{spec}: labels: expected one class per vertex, got shape {labels.shape}")
     u, v = data.edge_index.numpy()
     return build_graph(
         spec.removeprefix("pyg:").replace("/", "-"),

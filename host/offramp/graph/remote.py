@@ -37,7 +37,7 @@ class RemoteNeighbours:
         n = len(self._indptr) - 1
         self.owner: IntArray = np.array(owner, np.int64)
         if self.owner.shape != (n,):
-            raise OfframpError(f"owner: expected {n} entries, one a vertex, got shape {self.owner.shape}")
+            raise OfframpError(f"owner: expected {n} entries, one per vertex, got shape {self.owner.shape}")
         if n and not 0 <= self.owner.min() <= self.owner.max() < workers:
             raise OfframpError(f"owner: expected workers from 0 to {workers - 1}")
         rows = rows_of(self._indptr)

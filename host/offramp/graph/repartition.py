@@ -43,7 +43,7 @@ class Repartition:
         most: swaps; 0 for 10·√n.
 
     Raises:
-        OfframpError: a value that is none of these.
+        OfframpError: a value that is not one of these.
     """
 
     mode: str = "guarded"
@@ -173,7 +173,7 @@ class _Search:
         return found
 
     def literal(self) -> str:
-        """Algorithm 2 as printed, until the loads are even, an assignment comes back or nothing is there to swap."""
+        """Algorithm 2 as published, until the loads are even, an assignment comes back or nothing is there to swap."""
         signature = 0
         seen = {signature}
         ratio: float | None = None

@@ -24,7 +24,7 @@ class GraphSettings:
     features: Annotated[str | None, Field("Edge list: features, .npy, one row per vertex.")] = None
     labels: Annotated[str | None, Field("Edge list: labels, .npy, one integer per vertex.")] = None
     split: Annotated[str | None, Field("planetoid, or fractions: 0.6/0.2/0.2; the graph's own by default.")] = None
-    seed: Annotated[int, Field("Moves everything random: split, partition, weights and order.", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: split, partition, weights and order.", least=0)] = 0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.

@@ -73,7 +73,7 @@ def in_memory(
 
 
 def place_rows(path: Path, fields: dict[str, Any], given: dict[str, Any], at: IntArray, rows: int) -> None:
-    """Put a part's rows among those of the whole graph, which has so many ``rows``.
+    """Put a part's rows among those of the whole graph, which has ``rows`` rows.
 
     Raises:
         OfframpError: arrays that do not fit the part, or the parts before it.

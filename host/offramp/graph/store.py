@@ -97,7 +97,7 @@ class Manifest:
 def write_store(
     source: GraphSource | TypedSource, owner: npt.NDArray[np.integer], parts: int, folder: Path, method: str
 ) -> Manifest:
-    """Write a partitioned store; the manifest comes last, so that a folder without one is no store.
+    """Write a partitioned store; the manifest comes last, so that a folder without one is not a store.
 
     Memory: 5 bytes for each vertex, and 40 for each edge of the largest part.
 
@@ -141,7 +141,7 @@ def write_store(
 
 
 def _as_json(manifest: Manifest) -> dict[str, Any]:
-    """Without types where there is one of each."""
+    """The manifest as JSON, without types where there is one of each."""
     return {name: value for name, value in asdict(manifest).items() if value or not name.endswith("_types")}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``torch.save`` wrote, read without executing anything."""
+"""Reader of files written by ``torch.save`` that executes nothing."""
 
 from __future__ import annotations
 

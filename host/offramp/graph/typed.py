@@ -56,7 +56,7 @@ class TypedSource:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def flat(self) -> GraphSource:
-        """The same as one type: vertices of the types one after another, edges likewise, without fields."""
+        """The graph as one type: vertices of the types one after another, edges likewise, without fields."""
         starts = self._starts()
 
         def chunks() -> Iterator[tuple[IntArray, IntArray]]:

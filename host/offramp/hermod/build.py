@@ -50,7 +50,7 @@ def _vary(tasks: list[Task], jitter: float, seed: int) -> None:
 
 
 def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
-    """In an order in which nothing comes before what it waits for; otherwise by submission."""
+    """The tasks in an order in which nothing comes before what it waits for; otherwise by submission."""
     from heapq import heapify, heappop, heappush
 
     left = [len(task.waits) for task in tasks]
@@ -103,7 +103,7 @@ class _Builder:
         """The other way round, by the flows' identity; what is the same object is routed once."""
 
     def iteration(self, it: int) -> None:
-        """All workers' programs."""
+        """Add all workers' programs of one iteration."""
         shape = self.shape
         if shape.barrier and self.gathers:
             barrier = self._add(Compute(-1, 0.0, it, 0, (0, 0), False, self.gathers))

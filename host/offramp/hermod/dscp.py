@@ -43,8 +43,8 @@ class Codec:
     Attributes:
         micro_batches, layers: of the job.
         interleaved: whether EP goes before PP (interleaved 1F1B).
-        plain: the layout as printed, which inverts orders beyond 8 microbatches (interleaved: beyond 7); otherwise the
-            microbatch takes the bits of the layer there (specification section 4, fix B and rank packing).
+        plain: the layout as published, which inverts orders beyond 8 microbatches (interleaved: beyond 7); otherwise
+            the microbatch takes the bits of the layer there (specification section 4, fix B and rank packing).
 
     Raises:
         OfframpError: no microbatch or layer.

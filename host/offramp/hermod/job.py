@@ -21,7 +21,7 @@ class Job:
         pp, tp, ep: degrees of pipeline, tensor and expert parallelism; dp is what is left of the GPUs.
         micro_batch, sequence: sequences in a microbatch, tokens in a sequence.
         micro_batches: in an iteration of one replica.
-        schedule, chunks: ``1f1b``, or ``interleaved`` with so many model chunks a worker.
+        schedule, chunks: ``1f1b``, or ``interleaved`` with this many model chunks per worker.
         iteration_barrier: whether the next iteration waits for all AllGathers (clip by norm).
         imbalance: standard deviation of the logarithm of the experts' popularity, drawn for each sender.
         jitter: relative standard deviation of the time of each computation.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's parameters and messages come to (specification section 9)."""
+"""Sizes of a job's parameters and messages (specification section 9)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def compose(
 
 
 def switch_document(tenants: Sequence[Tenant], plans: Sequence[QueuePlan], queues: int) -> Document:
-    """What a switch is told: the plans of all jobs in one, whose rows say by ``tenant`` whose they are."""
+    """The document for a switch: the plans of all jobs in one, whose rows name their job as ``tenant``."""
     rows: list[dict[str, Any]] = []
     by_dscp = [0] * CODES
     for tenant, plan in zip(tenants, plans, strict=True):

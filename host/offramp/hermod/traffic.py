@@ -74,7 +74,7 @@ def ring(members: Indices, size: float, *, bidirectional: bool = False) -> Flows
 
 
 def reversed_flows(flows: Flows) -> Flows:
-    """The same sizes the other way round: what combine is to dispatch."""
+    """The flows in the reverse direction: combine is dispatch reversed."""
     return Flows(flows.sink, flows.source, flows.size)
 
 

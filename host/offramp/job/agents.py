@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SmartNIC agents that a job stands on."""
+"""SmartNIC agents that a job depends on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AgentThere:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name of the step for people."""
         return f"agent {self.agent.name} of {self.host}"
 
     def apply(self) -> None:

@@ -48,7 +48,7 @@ class GnnOnSwitch(ProgramOnSwitch):
         session.push(b"", self.text.encode())
 
     def runs(self, session: Session) -> bool:
-        """By the names of its tables."""
+        """Whether the switch runs SwitchGNN, by the names of its tables."""
         return guard.TABLE in session.index.tables
 
     def admit(self, session: Session) -> None:
@@ -56,7 +56,7 @@ class GnnOnSwitch(ProgramOnSwitch):
         self.load(SwitchGnnControl(session))
 
     def admitted(self, session: Session) -> bool:
-        """By the entries of workers' ports."""
+        """Whether the job is on the switch, by the entries of workers' ports."""
         return next(iter(session.read_table(origin.TABLE)), None) is not None
 
 

@@ -42,9 +42,9 @@ class Measured:
 
 
 Measure = Callable[[Sequence[str], int], Measured]
-"""Measures these ways on the cluster; of so many bytes, where that matters."""
+"""Measures these ways on the cluster; with this many bytes, where that matters."""
 Once = Callable[[JobSettings, Sequence[str], Path, float], None]
-"""Deploys ways, runs the ranks of a job once within so many seconds, and takes everything away."""
+"""Deploys ways, runs the ranks of a job once within this many seconds, and removes everything."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Placed:
 
     @classmethod
     def on(cls, job: JobSettings, cluster: Cluster) -> Placed:
-        """With the hosts that the job names.
+        """Place a job on the hosts that it names.
 
         Raises:
             OfframpError: hosts that the cluster lacks.
@@ -237,7 +237,7 @@ class Epochs:
     refused: dict[str, str] = field(default_factory=dict)
 
     def predict(self, measure: Measure | None) -> Prediction:
-        """By the model, or by what was measured of those ways that the model has."""
+        """Predict by the model, or by measurements of those ways that the model has."""
         alone: dict[str, float] = {}
         for way in self.ways:
             try:
@@ -259,12 +259,12 @@ class Epochs:
 
 
 def measure_each(ways: Sequence[str], timeout_s: float, one: Callable[[str, float], float | None]) -> Measured:
-    """``one`` of each way by turns, as many rounds as there is time for; a way that failed once is left out.
+    """``one`` of each way in turn, as many rounds as there is time for; a way that failed once is left out.
 
     Args:
         ways: the plain one first.
         timeout_s: for all of it; only the first round is begun without knowing how long one takes.
-        one: measures a way within so many seconds; None: it said nothing.
+        one: measures a way within this many seconds; None: it said nothing.
     """
     deadline = time.monotonic() + timeout_s
     found: dict[str, list[float]] = {way: [] for way in ways}

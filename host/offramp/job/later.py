@@ -25,12 +25,12 @@ _POLL_S: Final = 0.05
 
 
 def undo_later(cluster: Cluster) -> None:
-    """Start it."""
+    """Start the process that undoes later."""
     start_lasting(__name__, [owner()], cluster_text(cluster))
 
 
 def main() -> None:
-    """Wait, and release."""
+    """Wait for the job's process to end, then release what it has left."""
     cluster = parse_cluster(sys.stdin.read())
     deadline = time.monotonic() + _LONGEST_S
     while is_process(sys.argv[1]) and time.monotonic() < deadline:

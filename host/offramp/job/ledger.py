@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who uses a switch, and what it held before the first of them: a folder for each switch, under a lock.
+"""Users of a switch, and what it held before the first of them: a folder for each switch, under a lock.
 
 The first job that brings a program keeps what was there; the last one that leaves puts it back. A job whose process was
 killed is found by the next: its process id and start are in the ledger.
@@ -58,7 +58,7 @@ class Ledger:
 
     @property
     def program(self) -> str:
-        """What the jobs that use the switch have brought; empty where nobody has."""
+        """The program that the jobs using the switch have brought; empty if none has."""
         path = self.folder / _PROGRAM
         return read_text(path).strip() if path.is_file() else ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a look says as metrics, in Prometheus' text format (version 0.0.4)."""
+"""A look at a cluster as metrics in Prometheus' text format (version 0.0.4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks find in the file of ``OFFRAMP_NETWORK``, for each way of summing."""
+"""Contents of the file of ``OFFRAMP_NETWORK`` for ranks, for each way of summing."""
 
 from __future__ import annotations
 

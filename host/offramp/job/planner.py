@@ -17,7 +17,7 @@ _MATTERS: Final = 0.02
 
 @dataclass(frozen=True)
 class Choice:
-    """What the planner thinks of one way.
+    """The planner's opinion of one way.
 
     Attributes:
         way: which.
@@ -49,7 +49,7 @@ class JobPlan:
 
     @property
     def plain(self) -> Choice:
-        """Without any offload."""
+        """The choice without any offload."""
         return self.choices[0]
 
     @property

@@ -26,7 +26,7 @@ _PASSED: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "OFFRAMP_TOKE
 _TAIL: Final = 2000
 _LOOK_S: Final = 1.0
 _GRACE_S: Final = 10.0
-"""For ranks to end by themselves."""
+"""Seconds that ranks have to end by themselves."""
 
 
 @dataclass

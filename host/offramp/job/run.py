@@ -36,7 +36,7 @@ _POLL_S: Final = 0.1
 
 
 def _silent(what: str, name: str) -> None:
-    """Nobody wants to know."""
+    """Ignore a report of progress."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class There:
-    """What was put there for the ranks.
+    """What was deployed for the ranks.
 
     Attributes:
         network: file for ``OFFRAMP_NETWORK``; None where they need none.
@@ -199,7 +199,7 @@ def _attempt(
 
 
 def _wait_until_back(steps: Sequence[Step]) -> None:
-    """Wait for switches and agents to answer; not for ever."""
+    """Wait for switches and agents to answer; not forever."""
     deadline = time.monotonic() + _BACK_S
     for step in steps:
         while not _back(step) and time.monotonic() < deadline:
@@ -230,7 +230,7 @@ def calibrate(
     timeout_s: float,
     note: Note = _silent,
 ) -> Measured:
-    """Seconds of a step, or of so many bytes, by each way that works on the cluster.
+    """Measure the seconds of a step, or of ``size`` bytes, by each way that works on the cluster.
 
     Raises:
         OfframpError: it cannot be deployed or run, or takes too long.
@@ -265,7 +265,7 @@ def link_bytes(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, tuple[int, 
 
 
 def _with_token(job: JobSettings, folder: Path) -> JobSettings:
-    """With a token of the job's own, which Hermod's endpoints ask for, unless it has one."""
+    """The job with a token of its own, which Hermod's endpoints ask for, unless it has one."""
     path = folder / "job.token"
     if any(each.startswith("OFFRAMP_TOKEN_FILE=") for each in job.environment):
         return job

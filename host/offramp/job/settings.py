@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job file says."""
+"""The settings of a job file."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def _assignment(text: str) -> str:
 class JobSettings:
     """A program of ``torch.distributed``, one process for each rank, and what is known of its communication."""
 
-    name: Annotated[str, Field("Of the job")] = "job"
+    name: Annotated[str, Field("Name of the job")] = "job"
     command: Annotated[tuple[str, ...], Field("Program of every rank and its arguments")] = ()
     train: Annotated[
-        Path | None, Field("In place of command: settings of offramp train, full-graph training of a GNN")
+        Path | None, Field("Instead of command: settings of offramp train, full-graph training of a GNN")
     ] = None
     dgs: Annotated[Path | None, Field("The same of offramp train dgs, training on sampled neighbours")] = None
     torchgt: Annotated[Path | None, Field("The same of offramp train torchgt, a graph transformer")] = None
     unitg: Annotated[Path | None, Field("The same of offramp train unitg, a GNN with a language model")] = None
-    leo: Annotated[Path | None, Field("In place of command: requests of a LEO application")] = None
+    leo: Annotated[Path | None, Field("Instead of command: requests of a LEO application")] = None
     hosts: Annotated[str | None, Field("Hosts that it runs on, h[1-4]; all by default")] = None
     environment: Annotated[tuple[str, ...], Field("NAME=VALUE for every rank", item=_assignment)] = ()
     all_reduce: Annotated[int, Field("Bytes of float32 that each rank sums in a step", least=0, unit=BYTES)] = 0
     collectives: Annotated[int, Field("All-reduces of a step", least=1, most=1_000_000)] = 1
-    all_to_all: Annotated[int, Field("Bytes that each rank gives to all-to-alls in a step", least=0, unit=BYTES)] = 0
+    all_to_all: Annotated[int, Field("Bytes that each rank sends in all-to-alls in a step", least=0, unit=BYTES)] = 0
     exchanges: Annotated[int, Field("All-to-alls of a step", least=1, most=1_000_000)] = 1
     compute_s: Annotated[float, Field("Seconds of a step without communication", key="compute", least=0)] = 0.0
     steps: Annotated[int, Field("Steps of the job, for predictions", least=1)] = 1
-    lossy: Annotated[bool, Field("Whether gradients may be sums of a few bits a value (Sylvie)")] = False
-    bits: Annotated[int, Field("Of these values", least=1, most=8)] = 8
+    lossy: Annotated[bool, Field("Whether gradients may be summed in a few bits per value (Sylvie)")] = False
+    bits: Annotated[int, Field("Bits of these values", least=1, most=8)] = 8
     pages: Annotated[int, Field("Pages of 256 slots of each switch", least=1, most=16)] = 1
     segments: Annotated[int, Field("Segments of 256 bytes in a frame of all-reduce, where switches are empty")] = 32
-    port: Annotated[int, Field("Where rank 0 listens for the others", least=1024, most=65535)] = 29500
+    port: Annotated[int, Field("Port at which rank 0 listens for the others", least=1024, most=65535)] = 29500
     deadline_s: Annotated[float, Field("Seconds that planning may take", key="deadline", above=0)] = 60.0
-    restarts: Annotated[int, Field("How often it is started again after a rank has died", least=0, most=100)] = 0
+    restarts: Annotated[int, Field("How often the job is restarted after a rank has died", least=0, most=100)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -85,7 +85,7 @@ class JobSettings:
 
     @property
     def communicates(self) -> bool:
-        """Whether it says what its program sums or exchanges."""
+        """Whether the job says what its program sums or exchanges."""
         return bool(self.all_reduce or self.all_to_all)
 
     @property

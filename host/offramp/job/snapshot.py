@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that a controller can put into a P4 switch, read so that it can be put back and compared."""
+"""Everything that a controller can put into a P4 switch, read so that it can be restored and compared."""
 
 from __future__ import annotations
 

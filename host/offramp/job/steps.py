@@ -80,7 +80,7 @@ _KEYS: Final = ("step", "what", "begin_ns", "end_ns")
 
 
 def mean_step_s(folder: Path) -> float | None:
-    """Seconds of a step on average, the first one left out, which makes connections; None where nobody wrote any."""
+    """Mean seconds of a step, without the first one, which makes connections; None if no rank wrote any."""
     rows = [row for rows in read_steps(folder).values() for row in rows if row["what"] == "step"]
     first = min((row["step"] for row in rows), default=0)
     seconds = [(row["end_ns"] - row["begin_ns"]) / _NS for row in rows if row["step"] > first]

@@ -65,7 +65,7 @@ class ProgramOnSwitch(ABC):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name of the step for people."""
         return f"{self.what} on {self.switch.name}"
 
     @abstractmethod
@@ -176,12 +176,12 @@ class JobOnSwitch(ProgramOnSwitch):
             )
 
     def bring(self, session: Session) -> None:
-        """With as many pages as the switch's memory holds."""
+        """Push the program with as many pages as the switch's memory holds."""
         sizes = {"SEGMENTS": self.segments, "PAGES": pages_of(self.switch, self.segments)}
         session.push(b"", p4_text(PROGRAM, sizes).encode())
 
     def runs(self, session: Session) -> bool:
-        """By the names of its tables."""
+        """Whether the switch runs all-reduce, by the names of its tables."""
         return _control(session) is not None
 
     def admit(self, session: Session) -> None:
@@ -198,7 +198,7 @@ class JobOnSwitch(ProgramOnSwitch):
             raise
 
     def admitted(self, session: Session) -> bool:
-        """By the job's pages."""
+        """Whether the job is on the switch, by its pages."""
         return self.job in AllReduceControl(session)._taken().values()
 
 
@@ -211,7 +211,7 @@ def _control(session: Session) -> AllReduceControl | None:
 
 @contextlib.contextmanager
 def _session(switch: Switch, timeout_s: float) -> Iterator[Session]:
-    """A session that looks, and is nobody's primary controller."""
+    """A session that only reads, and is not primary controller."""
     from offramp_base.p4rt.tls import Tls
 
     tls = Tls(switch.cert, switch.key, switch.ca) if switch.ca or switch.cert else None

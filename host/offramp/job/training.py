@@ -59,7 +59,7 @@ class Training(Kind):
         return {} if rounds is None else {"epochs": rounds}
 
     def settings(self, placed: Placed, way: str) -> Any:
-        """What the job's file says, with what the way sets, for so many ranks.
+        """What the job's file says, with what the way sets, for this many ranks.
 
         Raises:
             OfframpError: names file, line and field; or fields that do not go with the way.
@@ -76,7 +76,7 @@ class Training(Kind):
             raise OfframpError(f"{place}: {error}") from None
 
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
-        """By a model of what travels, or by epochs that were measured."""
+        """Predict by a model of what travels, or by measured epochs."""
         self.settings(placed, self.ways[0])  # a fault in the file is the job's, not a way's
         return Epochs(self.ways, lambda way: self.model_s(placed, way)).predict(measure)
 

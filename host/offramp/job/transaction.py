@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that hold all together or not at all, undone in reverse."""
+"""Steps that are applied together or not at all, undone in reverse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Step(Protocol):
         """What is done where, for people: ``program of leaf1``."""
 
     def apply(self) -> None:
-        """Do it."""
+        """Apply the step."""
 
     def undo(self) -> None:
         """Take it away again."""

@@ -17,7 +17,7 @@ _POLL_S: Final = 0.1
 
 
 def main() -> None:
-    """Wait, and become the command; whoever is not there by then is the command's to complain of."""
+    """Wait, then become the command; the command reports a peer that is not there by then."""
     host, port, *words = sys.argv[1:]
     deadline = time.monotonic() + _LONGEST_S
     while time.monotonic() < deadline:

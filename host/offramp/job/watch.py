@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster while a job runs: links and their queues, switches, agents, ranks, paths, and what was predicted."""
+"""A cluster while a job runs: links and their queues, switches, agents, ranks, paths, and predictions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
 PLAN: Final = "plan.json"
-"""In the folder of ``offramp job run``: what was predicted, before anything runs."""
+"""File in the folder of ``offramp job run`` with what was predicted before anything ran."""
 _TIMEOUT_S: Final = 5.0
 _QUEUES: Final = 8
 _HERMOD: Final = "HermodEgress."
@@ -107,7 +107,7 @@ class WayLook:
 
 @dataclass(frozen=True)
 class Look:
-    """One moment.
+    """Observations at one moment.
 
     Attributes:
         at_s: of the monotonic clock.
@@ -141,7 +141,7 @@ class Look:
 
 
 def look(cluster: Cluster, folder: Path | None) -> Look:
-    """Ask everybody; who does not answer is not in it, or said not to.
+    """Look at everything; what does not answer is left out, or marked so.
 
     Args:
         cluster: whom.

@@ -21,7 +21,7 @@ MOST: Final = (1 << 32) - 1
 
 
 class Region(IntEnum):
-    """A memory."""
+    """The memory of a device."""
 
     HOST = 0
     ACCELERATOR = 1

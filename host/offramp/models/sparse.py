@@ -111,7 +111,7 @@ class FeatureMatrix(Protocol):
         """Features of the first ``count`` vertices."""
 
     def to_dense(self) -> torch.Tensor:
-        """The same features as a dense ``(n, F)`` tensor."""
+        """The features as a dense ``(n, F)`` tensor."""
 
 
 class SparseFeatures:
@@ -137,5 +137,5 @@ class SparseFeatures:
         return product
 
     def to_dense(self) -> torch.Tensor:
-        """The same features as a dense ``(n, F)`` tensor."""
+        """The features as a dense ``(n, F)`` tensor."""
         return self._features.to_dense()

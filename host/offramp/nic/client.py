@@ -122,7 +122,7 @@ class Client:
         for done in self.rings.completions():
             sent = self._sent.pop(done.request, None)
             if sent is None:
-                raise OfframpError(f"agent {self.path}: answered request {done.request}, which was never made")
+                raise OfframpError(f"agent {self.path}: answered request {done.request}, which was not made")
             if done.status == wire.NO_ROOM and self._again(done.request, sent):
                 continue
             length = min(done.length, sent.room)

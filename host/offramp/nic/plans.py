@@ -19,7 +19,7 @@ from offramp.switchgnn.wire import LANES
 
 MAGIC: Final = 0x32504753  # "SGP2"
 Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
-"""For each plan its rows (boundary vertices of the worker, ascending) and its blocks."""
+"""Each plan with its rows (boundary vertices of the worker, ascending) and its blocks."""
 
 
 def share(

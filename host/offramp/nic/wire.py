@@ -35,7 +35,7 @@ class Kind(IntEnum):
 HELLO: Final = Structure("Hello", "The first message of a client.", version="u32")
 HELLO_REPLY: Final = Structure(
     "HelloReply",
-    "Names of functions follow, one a line.",
+    "Names of functions follow, one per line.",
     version="u32",
     cores="u32",
     most_entries="u32",
@@ -93,7 +93,7 @@ COFLOWS: Final = Structure(
 )
 UPGRADE: Final = Structure(
     "Upgrade",
-    "From a new agent to the one that it takes the place of; the names of its ports follow, one a line.",
+    "From a new agent to the one that it takes the place of; the names of its ports follow, one per line.",
     version="u32",
 )
 MOST_RANKS: Final = 4096

@@ -55,7 +55,7 @@ def load_rates(path: Path) -> Rates:
     """Rates from a JSON object; those that it does not name keep their defaults.
 
     Raises:
-        OfframpError: the file cannot be read, is no JSON object of such values, or names something else.
+        OfframpError: the file cannot be read, is not a JSON object of such values, or names something else.
     """
     try:
         content = parse_json(read_text(path))

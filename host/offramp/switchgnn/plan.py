@@ -64,7 +64,7 @@ class BlockPlan:
 
     @cached_property
     def need(self) -> IntArray:
-        """``(k,)`` contributions to each vertex's sum; 0: it has none."""
+        """``(k,)`` contributions to each vertex's sum; 0 where it has no sum."""
         return np.diff(self.sources[0])
 
     @cached_property
@@ -174,7 +174,7 @@ class Plan:
         return max((block.results for block in self.blocks), default=0) * self.chunks
 
     def reordered(self, order: str, seed: int = 0) -> Plan:
-        """The same blocks with uploads in another order (:data:`offramp.graph.order.METHODS`)."""
+        """The plan with uploads in another order (:data:`offramp.graph.order.METHODS`)."""
         blocks = [replace(b, order=order_ranks(b.indptr, b.neighbours, order, seed + b.block_id)) for b in self.blocks]
         return replace(self, blocks=blocks)
 

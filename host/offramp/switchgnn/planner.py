@@ -139,6 +139,6 @@ def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:
 
 
 def renumbered(plan: Plan, first_block_id: int) -> Plan:
-    """The same plan with other Block_ids."""
+    """The plan with other Block_ids."""
     blocks = [replace(block, block_id=first_block_id + i) for i, block in enumerate(plan.blocks)]
     return replace(plan, blocks=blocks, first_block_id=first_block_id)

@@ -32,7 +32,7 @@ class Rows:
     params: dict[str, IntArray]
 
     def with_params(self, params: dict[str, IntArray]) -> Rows:
-        """The same entries with other values of some parameters."""
+        """The entries with other values of some parameters."""
         return replace(self, params=self.params | params)
 
     def __len__(self) -> int:

@@ -39,7 +39,7 @@ class Worker:
         racks: leaf of each worker; empty if there is a single switch.
         rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
-            16 frames and queues 64 packets a port, so that windows of 8 frames every 5 ms are safe there.
+            16 frames and queues 64 packets per port, so that windows of 8 frames every 5 ms are safe there.
     """
 
     def __init__(

@@ -157,7 +157,7 @@ class Layout:
         self._check(message, label)
         bounds = [_from_wire(message[g.bounds], compact=self.compact) for g in self.groups]
         if not all(np.isfinite(each).all() for each in bounds):
-            raise OfframpError(f"{label}: damaged message: bounds are not numbers")
+            raise OfframpError(f"{label}: damaged message: bounds that are not numbers")
         return bounds
 
     def chosen(self, name: str, shape: Sequence[int], rows: Rows | None) -> Rows:

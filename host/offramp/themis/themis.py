@@ -135,7 +135,7 @@ def schedule(
 
 
 def baseline(network: Network, collective: Collective, sizes: Sequence[float]) -> Schedule:
-    """The same hierarchical order for every chunk (section 2.3)."""
+    """The baseline: one hierarchical order for every chunk (section 2.3)."""
     stage = Collective.REDUCE_SCATTER if collective is Collective.ALL_REDUCE else collective
     order = baseline_order(network, stage)
     return Schedule(network, collective, tuple(chunk_for(collective, size, order) for size in sizes))

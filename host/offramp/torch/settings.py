@@ -33,7 +33,8 @@ class NetworkSettings:
     """
 
     offloads: Annotated[
-        tuple[str, ...], Field("Offloads in order of preference: NAME, or GROUP:NAME for groups with that description")
+        tuple[str, ...],
+        Field("Offloads in order of preference: NAME, or GROUP:NAME for groups with that word in their description"),
     ] = ()
     least: Annotated[int, Field("A smaller collective goes to gloo", least=0, unit=BYTES)] = 64 << 10
     verify: Annotated[bool, Field("Compare every collective among the ranks before it starts")] = False

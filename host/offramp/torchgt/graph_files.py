@@ -50,7 +50,7 @@ def _of_ogb(folder: Path, split: str | None, seed: int) -> GraphSet:
         raise OfframpError(f"{folder}: raw/edge.csv.gz: expected {edges.sum()} pairs, got {ends.shape}")
     first = np.repeat(np.cumsum(vertices) - vertices, edges)
     if len(ends) and not (ends.min() >= 0 and (ends.max(axis=1) < np.repeat(vertices, edges)).all()):
-        raise OfframpError(f"{folder}: raw/edge.csv.gz: an end is not a vertex of its graph")
+        raise OfframpError(f"{folder}: raw/edge.csv.gz: an end that is not a vertex of its graph")
     path = folder / "raw/node-feat.csv.gz"
     features = _table(path, "float64") if path.exists() else np.zeros((int(vertices.sum()), 1))
     masks = None

@@ -20,7 +20,10 @@ Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
 LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
 Dropout = Annotated[float, Field("Dropout between layers", least=0, below=1)]
 Device = Annotated[
-    str, Field("Device of the computation", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
+    str, Field("Device on which models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
+]
+Precision = Annotated[
+    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
 ]
 Precision = Annotated[
     str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights are unchanged"})
@@ -36,4 +39,4 @@ Checkpoint = Annotated[
 ]
 CheckpointEvery = Annotated[int, Field("Epochs between checkpoints", least=1)]
 Resume = Annotated[str | None, Field("Resume from the checkpoint in this file")]
-Partition = Annotated[str, Field("Assignment of vertices", choices=methods)]
+Partition = Annotated[str, Field("Assignment of vertices to workers", choices=methods)]

@@ -149,7 +149,7 @@ class TrainSettings(GraphSettings):
         DescentRule.lag
     )
     bin_memory: Annotated[
-        int | None, Field("Memory for two bins of a worker, instead of bins: 8MB", least=1, unit=BYTES)
+        int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
     ] = None
     priorities: Annotated[
         str | None,

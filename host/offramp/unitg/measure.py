@@ -57,7 +57,7 @@ class Measurement:
         return median(1 - r.interleaved_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def saving_colocated(self) -> float:
-        """The same without a gate."""
+        """Share of the time that co-location without a gate saves against one phase after the other."""
         return median(1 - r.colocated_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def slowdown(self) -> float:
@@ -65,7 +65,7 @@ class Measurement:
         return median(r.iteration_s[1] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def slowdown_colocated(self) -> float:
-        """The same without a gate."""
+        """Relative increase of an iteration's time with the language model beside it, without a gate."""
         return median(r.iteration_s[2] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def as_dict(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class UnitgSettings(GraphSettings):
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
-        float, Field("Emulate devices with this many ms for a stage's forward pass of a microbatch", least=0)
+        float, Field("Emulate devices on which a stage's forward pass of a microbatch takes this long", least=0)
     ] = 0.0
     timeout_s: Annotated[float, Field("Seconds without messages until a process gives up", key="timeout", above=0)] = (
         120.0
@@ -99,16 +99,16 @@ class UnitgSettings(GraphSettings):
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[
         str,
-        Field("Exit of each text from the language model", choices=EXIT_RULES),
+        Field("Exits at which texts leave the language model", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
-    lm_width: Annotated[int, Field("Width of the language model's layers", least=1)] = 64
-    lm_heads: Annotated[int, Field("Attention heads of the language model", least=1)] = 4
-    lm_length: Annotated[int, Field("Most tokens of a text", least=2)] = 24
+    lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64
+    lm_heads: Annotated[int, Field("Heads of its attention", least=1)] = 4
+    lm_length: Annotated[int, Field("Maximum tokens of a text", least=2)] = 24
     lm_batch: Annotated[int, Field("Texts of each exit in a step, on each rank", least=1)] = 16
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
     lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
-    lm_ms: Annotated[float, Field("Emulated ms for a forward pass of a language model's module", least=0)] = 0.0
+    lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be run.

@@ -49,7 +49,7 @@ def parse_header(peer: int, words: list[int]) -> tuple[Key, int]:
     """
     step, layer, backward, number, length = words
     if min(words) < 0 or length > MOST_BYTES or backward > 1:
-        raise OfframpError(f"worker {peer} announces a message of {length} bytes: invalid header")
+        raise OfframpError(f"worker {peer} announces a message of {length} bytes: its header is not valid")
     return Key(step, layer, bool(backward), number), length
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce through embedded switches without sockets, in turns: for tests and campaigns."""
+"""All-reduce through embedded switches without sockets, in lockstep: for tests and campaigns."""

@@ -12,7 +12,7 @@ from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 
 
 def prefix_of(switch: AnySwitch) -> str:
-    """What the names of the program begin with."""
+    """Prefix of the program's names."""
     return "pipe." if f"pipe.{entries.SOURCES}" in switch.tables else ""
 
 
@@ -28,12 +28,12 @@ def load(switch: AnySwitch, role: entries.SwitchRole, job: int, pages: Sequence[
 
 
 def outcomes(switch: AnySwitch) -> dict[str, int]:
-    """What packets came to, by name."""
+    """Counts of packets by outcome."""
     counts = switch.counters[prefix_of(switch) + entries.OUTCOMES].packets
     return {outcome.name.lower(): counts[outcome] for outcome in PacketVerdict}
 
 
 def strangers(switch: AnySwitch) -> dict[int, int]:
-    """Strangers' packets by port."""
+    """Packets of strangers by port."""
     counts = switch.counters[prefix_of(switch) + entries.STRANGERS].packets
     return {port: packets for port, packets in enumerate(counts) if packets}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: ranks that sum tensors through the embedded switch, and by gloo's ring beside it."""
+"""An experiment: ranks that sum tensors through the embedded switch, and by gloo's ring beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Experiment:
     """Ranks on this machine, the size of their tensors, and the links between them and the switch."""
 
     ranks: Annotated[int, Field("Processes", least=1, most=MOST_RANKS)] = 4
-    size: Annotated[tuple[float, ...], Field("Megabytes of float32; repeat", least=0, most=1024, short="-s")] = (1.0,)
+    size: Annotated[tuple[float, ...], Field("Megabytes of float32; repeatable", least=0, most=1024, short="-s")] = (
+        1.0,
+    )
     rounds: Annotated[int, Field("All-reduces of each size", least=1, most=1000)] = 3
     segments: Annotated[int, Field("Segments of 256 bytes in a packet: 1 (a Tofino's), 4 or 32")] = 4
     pages: Annotated[int, Field("Pages of 256 slots for the job", least=1, most=16)] = 1
@@ -42,10 +44,10 @@ class Experiment:
         ),
     ] = None
     mtu: Annotated[int, Field("MTU of those links", least=1000, most=65_000)] = 9000
-    transport: Annotated[str, Field("Of links without a rate", choices=_transports)] = "auto"
+    transport: Annotated[str, Field("Transport of links without a rate", choices=_transports)] = "auto"
     loss: Annotated[float, Field("Probability that a frame is lost, each way", least=0, most=0.9)] = 0.0
     compare: Annotated[bool, Field("Also measure gloo's all_reduce, in turns with ours")] = False
-    seed: Annotated[int, Field("Moves everything random: the tensors and what is lost", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the tensors and what is lost", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -80,7 +82,7 @@ class SizeTiming:
 
     @property
     def median_s(self) -> float:
-        """The middle one, or the lower of two."""
+        """Median seconds; the lower of two middle values."""
         return sorted(self.seconds)[(len(self.seconds) - 1) // 2]
 
 
@@ -94,6 +96,6 @@ class AllReduceTimings:
     lost: int
 
     def gain(self, megabytes: float) -> float | None:
-        """How many times as fast as gloo's an all-reduce was, by medians."""
+        """Median time of gloo's all-reduce over that of ours."""
         found = {timing.way: timing.median_s for timing in self.timings if timing.megabytes == megabytes}
         return found["gloo"] / found["offramp"] if "gloo" in found else None

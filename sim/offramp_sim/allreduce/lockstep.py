@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All ranks and their switches in one process, in turns."""
+"""All ranks and their switches in one process, taking turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Channel = Callable[[PacketBatch], PacketBatch]
 
 
 def perfect(batch: PacketBatch) -> PacketBatch:
-    """A channel that hands everything over as it is."""
+    """A channel that delivers everything unchanged."""
     return batch
 
 
@@ -29,9 +29,9 @@ class Lockstep:
         ports: of each of them.
         process: the switch.
         burst: frames that each rank sends in one turn.
-        up: what becomes of frames on their way to the switch; may keep some for a later turn.
+        up: transforms frames on their way to the switch; may keep some for a later turn.
         down: the same on the way to the ranks.
-        patience: turns in which nobody learns anything until a run fails.
+        patience: turns without any progress after which a run fails.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class Lockstep:
         """Sum one array of each rank, in place.
 
         Raises:
-            OfframpError: as a rank says it, or nothing moves.
+            OfframpError: a rank failed, or there is no progress.
         """
         for endpoint, array in zip(self.endpoints, arrays, strict=True):
             endpoint.begin(array)
         self.run()
 
     def run(self) -> None:
-        """Go on until all ranks have finished what they began.
+        """Run until all ranks have finished what they began.
 
         Raises:
-            OfframpError: as a rank says it, or nothing moves.
+            OfframpError: a rank failed, or there is no progress.
         """
         progress, since = -1, self.turn
         while not all(endpoint.idle for endpoint in self.endpoints):
@@ -76,7 +76,7 @@ class Lockstep:
                 raise OfframpError(next(e for e in self.endpoints if not e.idle).state())
 
     def step(self) -> None:
-        """One turn of everybody."""
+        """Take one turn of all ranks and the switch."""
         self.turn += 1
         batches = []
         for endpoint, port in zip(self.endpoints, self.ports, strict=True):

@@ -34,11 +34,11 @@ _ERROR = 2.0**-22
 
 
 def measure(experiment: Experiment, note: Callable[[str], None] = lambda _: None) -> AllReduceTimings:
-    """Sum tensors of every size, by each way in turns.
+    """Sum tensors of every size, alternating between ours and gloo.
 
     Args:
         experiment: what to do.
-        note: told what is being done.
+        note: called with what is being done.
 
     Raises:
         OfframpError: a wrong sum, or a rank or the switch that failed; no right to make rated links.
@@ -83,7 +83,7 @@ def _measure(experiment: Experiment, note: Callable[[str], None]) -> AllReduceTi
 
 @contextmanager
 def _switch(experiment: Experiment) -> Iterator[tuple[EmbeddedSwitch, list[int | None]]]:
-    """The switch, and the process in whose namespace each rank is, if in another one."""
+    """The switch, and for each rank the process whose namespace it joins, if not this one."""
     ports = range(1, experiment.ranks + 1)
     with ExitStack() as stack:
         if experiment.rate_bps is None:
@@ -97,13 +97,13 @@ def _switch(experiment: Experiment) -> Iterator[tuple[EmbeddedSwitch, list[int |
 
 
 def tensor(rank: int, megabytes: float, seed: int) -> npt.NDArray[np.float32]:
-    """What a rank sums."""
+    """Tensor that a rank contributes."""
     rng = np.random.default_rng((seed, rank))
     return rng.standard_normal(int(megabytes * MEGABYTE) // 4, np.float32)
 
 
 def _rank(pipe: Connection, rank: int, *work: Any) -> None:
-    """One rank: seconds of each step, then what it counted; or what went wrong."""
+    """Run one rank: it sends the seconds of each step and then its counts, or an error."""
     ends_with_parent()
     try:
         _work(pipe, rank, *work)

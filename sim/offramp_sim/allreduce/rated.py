@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links with a rate: a namespace for each rank, joined by veth pairs to a bridge where the switch is.
 
-Frames of all-reduce cross them in UDP, gloo's in TCP; HTB holds both ends of each pair to the rate. All is in the
-namespaces of this thread and of the processes that it starts, and ends with them.
+Frames of all-reduce cross them in UDP, gloo's in TCP; HTB limits both ends of each pair to the rate. Everything is in
+the namespaces of this thread and of the processes that it starts, and ends with them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _QUEUE_PACKETS: Final = 2000
 
 
 class RatedLinks:
-    """A context manager; the calling thread is in a namespace of its own.
+    """Rated links of all ranks; a context manager for a thread that is in a namespace of its own.
 
     Args:
         ranks: how many.

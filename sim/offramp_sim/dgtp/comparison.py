@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement beside what everybody does, on volumes that the search has not seen; whichever is best is the answer."""
+"""A placement beside the usual baselines, on volumes that the search has not seen; the best of them is the answer."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _HELD_OUT = 1_000_003
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of it.
+    """Result of a comparison.
 
     Attributes:
-        machine: of every task, in the placement that is best.
+        machine: machine of every task in the best placement.
         seconds: by placement and policy; ``ours`` is the best one's.
         reached: simulated seconds of it under online execution.
         known: bounds of it.
-        any_lower: no placement ends before; 0 where the time was up.
+        any_lower: lower bound of every placement; 0 if the time was up.
     """
 
     machine: IntArray
@@ -49,7 +49,7 @@ def baselines(problem: Problem, seed: int) -> dict[str, IntArray]:
 
 
 class Comparing:
-    """The baselines, judged before there is a placement to compare with them.
+    """The baselines, evaluated before there is a placement to compare with them.
 
     Attributes:
         baseline_s: seconds that judging one placement took, by the clock.
@@ -65,7 +65,7 @@ class Comparing:
             iterations: of training.
             policies: of flows; placements are compared by online execution if it is among them, else by the first.
             seed: of the search. Volumes are others than those it has.
-            within: seconds after which no other one is begun, nor the bound; two of each may be left out.
+            within: seconds after which no further one is begun, nor the bound; two of each may be left out.
         """
         until = time.monotonic() + within
         self.problem, self.policies = problem, policies
@@ -90,7 +90,7 @@ class Comparing:
 
     @property
     def best(self) -> Found:
-        """The better baseline, as a search that walks nowhere would find it."""
+        """The better baseline, as a search without any steps would find it."""
         by = self._policy
         name = min(self.placements, key=lambda name: self.seconds[name][by])
         return Found(self.placements[name], self.seconds[name][by], len(self.drawn), ())
@@ -100,7 +100,7 @@ class Comparing:
         return "oes" if "oes" in self.policies else self.policies[0]
 
     def with_ours(self, machine: IntArray, *, fixed: bool = False) -> Comparison:
-        """Take the best of a placement and the baselines; with ``fixed`` it stays, though a baseline may be better."""
+        """Take the best of a placement and the baselines; with ``fixed`` the placement, even if it is worse."""
         self.placements = {OURS: machine, **self.placements}
         self._judge(OURS)
         by = self._policy

@@ -12,10 +12,10 @@ from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.trace import FlowRun, Moment, TaskRun, Trace
 
 Policy = Callable[[Sequence[Flow], Sequence[float], Sequence[float]], Sequence[float]]
-"""Bytes a second of each flow, given them in order of arrival, and what network cards take in and give out."""
+"""Bytes per second of each flow, given them in order of arrival, and what network cards take in and give out."""
 
 _CLOSE: Final = 1e-12
-"""Events of floating-point time that are this close to each other, relatively, are one moment."""
+"""Relative difference below which events in floating-point time count as simultaneous."""
 
 
 def execute(
@@ -29,7 +29,7 @@ def execute(
     """Run the iterations of ``drawn`` with online execution, flows at the rates of ``policy``.
 
     Raises:
-        OfframpError: the placement is none, or a policy leaves work that never ends.
+        OfframpError: the placement is invalid, or a policy leaves work that never ends.
     """
     run = _Run(problem, problem.check(placement).tolist(), drawn, policy)
     run.keep_rates = rates
@@ -88,7 +88,7 @@ class _Run:
         self._settle(arrived)
 
     def _settle(self, arrived: list[Flow]) -> None:
-        """Everything that ends at this moment, and all that follows from it at once."""
+        """Process everything that ends at this moment, and all that follows from it immediately."""
         moment = self.now if not isinstance(self.now, float) else self.now * (1 + _CLOSE)
         gone = {id(flow) for flow in arrived}
         self.flows = [flow for flow in self.flows if id(flow) not in gone]

@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 80
 
 
 def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, path: Path) -> None:
-    """Write a PNG: above, tasks by machine, shades by iteration; below, flows under way into and out of each machine.
+    """Write a PNG: above, tasks by machine, shaded by iteration; below, flows into and out of each machine.
 
     Raises:
         OfframpError: there are too many tasks to see, or the file cannot be written.
@@ -90,7 +90,7 @@ def _flows(axes: Any, problem: Problem, machine: IntArray, times: Times) -> None
 
 
 def _under_way(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How many of some intervals are open, as steps over time."""
+    """Number of open intervals, as steps over time."""
     at = np.concatenate([start, end])
     change = np.concatenate([np.ones(len(start)), -np.ones(len(end))])
     order = np.argsort(at, kind="stable")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How flows share network cards: online execution's equal shares, and what it is compared with (section VI-B)."""
+"""How flows share network cards: online execution's equal shares, and the policies compared with it (section VI-B)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICIES: Final = (
     "hermod",
     "mrtf-shortest",
 )
-"""Names, in the order of their numbers in the fast engine."""
+"""Names of the policies, in the order of their numbers in the fast engine."""
 
 
 def make_policy(name: str, problem: Problem) -> Policy:
@@ -37,7 +37,7 @@ def make_policy(name: str, problem: Problem) -> Policy:
     of :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
 
     Raises:
-        OfframpError: there is none of that name.
+        OfframpError: there is no policy of that name.
     """
     if name not in POLICIES:
         raise OfframpError(f"policy {name}: expected one of {', '.join(POLICIES)}")
@@ -96,7 +96,7 @@ def _exclusive(
 def _shortest(
     flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float], order: Sequence[int]
 ) -> list[float]:
-    """A flow that waits for one of its cards keeps the other from those behind it."""
+    """A flow that waits for one of its cards blocks the other for the flows behind it."""
     return _claimed(flows, ingress, egress, order, waits=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's clusters and jobs (sections VI-A and VI-B), with synthetic profiles where it prints none.
+"""The paper's clusters and jobs (sections VI-A and VI-B), with synthetic profiles where the paper prints none.
 
 The paper prints neither execution times nor volumes. Times are chosen so that a 1080Ti takes 60 ms for a mini-batch;
 volumes follow from fan-outs and feature lengths with an assumed share of neighbours that are fetched only once.
@@ -30,12 +30,12 @@ _DEMANDS: Final[dict[str, dict[str, float]]] = {
 }
 _SECONDS: Final = {"store": 0.010, "sampler": 0.020, "worker": 0.060, "ps": 0.003}
 V100: Final = {"worker": 2.5}
-"""How much faster than a 1080Ti a V100 trains: assumed, the paper says nothing."""
+"""Speed-up of a V100 over a 1080Ti in training; assumed, since the paper does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Bytes that a sampler gathers an iteration at 1,000 seeds, their spread, the model, and training vertices.
+    """Bytes gathered per iteration at 1,000 seeds, their spread, the model, and training vertices.
 
     Gathered bytes are assumed; spreads make the peak-to-mean ratios that section VI-B reports (1.16, 1.08).
     """
@@ -71,7 +71,7 @@ def make_job(
         workers: how many.
         samplers: of each.
         sync: ``ps`` or ``ring``.
-        epochs: every sampler goes through all training vertices that often.
+        epochs: passes of every sampler over all training vertices.
         batch: seeds of a sampler an iteration.
         gathered: bytes at 1,000 seeds instead of the assumed ones.
         compute: times, as multiples of the assumed ones.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a picture shows: panels of curves, of bars along time, and of intervals."""
+"""Contents of a picture: panels of curves, of bars along time, and of intervals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Curves:
     Attributes:
         title, x, y: what is drawn, and along which axes.
         lines: ``(xs, ys)`` by label.
-        bars: whether the lines are drawn as groups of bars.
-        points: labels of lines that are drawn as points alone.
-        stacked: bars lie, and the lines follow each other in every bar.
-        log: both axes of lines are logarithmic: a power law is a straight line.
+        bars: draw the lines as groups of bars.
+        points: labels of lines that are drawn as points only.
+        stacked: bars are horizontal, and the lines follow each other in every bar.
+        log: make both axes of lines logarithmic, so that a power law is a straight line.
     """
 
     title: str

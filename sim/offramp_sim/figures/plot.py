@@ -64,14 +64,14 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
 
 
 def _width(panel: Panel) -> float:
-    """Inches: intervals stand beside their names."""
+    """Width in inches: intervals stand beside their names."""
     if not isinstance(panel, Intervals):
         return 5.0
     return max(5.0, 3.5 + 0.075 * max(map(len, panel.spans), default=0))
 
 
 def _height(panel: Panel) -> float:
-    """Inches: lying bars need room for their names."""
+    """Height in inches: horizontal bars need room for their names."""
     if isinstance(panel, Intervals):
         return max(_USUAL, 1.0 + 0.2 * len(panel.spans))
     if not isinstance(panel, Curves):
@@ -98,7 +98,7 @@ def _lines(axes: Any, panel: Curves) -> None:
 
 
 def _bars(axes: Any, panel: Curves) -> None:
-    """Lying down, the first on top, so that long names have room."""
+    """Draw horizontal bars, the first on top, so that long names have room."""
     width = 0.8 / len(panel.lines)
     for i, (label, (names, values)) in enumerate(panel.lines.items()):
         axes.barh(np.arange(len(names)) + (i + 0.5) * width - 0.4, values, width, label=label)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from offramp.train.settings import TrainSettings
 
 WARM_UP: Final = 2
-"""Epochs at the start that no time is taken of."""
+"""Epochs at the start that are not timed."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What a run took.
+    """Measured times and traffic of a run.
 
     Attributes:
         epochs: of which time is taken, those after the warm-up.
@@ -47,12 +47,12 @@ class Timed:
 
     @property
     def waiting_s(self) -> float:
-        """Median of what the slowest worker waited for messages."""
+        """Median time that the slowest worker waited for messages."""
         return median(epoch.communication_seconds for epoch in self.epochs)
 
 
 def run_timed(graph: Graph, settings: TrainSettings) -> Timed:
-    """Train, on this machine's cores, which the workers share.
+    """Train on this machine's cores, which the workers share.
 
     Raises:
         OfframpError: the settings do not fit the graph, or a worker failed.

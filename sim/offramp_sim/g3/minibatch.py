@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampled and replicated training moves and computes: the systems that G3 is compared with (g3.md section 7)."""
+"""Traffic and computation of sampled and replicated training, with which G3 is compared (g3.md section 7)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work:
     edges: int = 0
 
     def times(self, factor: float) -> Work:
-        """The same work scaled by a factor, rounded."""
+        """The work scaled by a factor, rounded."""
         numbers = (self.rows, self.remote, self.targets, self.edges)
         return Work(*(round(number * factor) for number in numbers))
 
@@ -46,7 +46,7 @@ class Work:
 
 
 def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int) -> Work:
-    """Full neighbourhoods over so many hops, computed by the worker itself."""
+    """Work with full neighbourhoods over ``layers`` hops, which the worker computes itself."""
     n = len(graph.indptr) - 1
     adjacency = sp.csr_matrix((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(n, n))
     degrees = np.diff(graph.indptr)
@@ -62,9 +62,9 @@ def replicated(graph: Adjacency, owner: npt.ArrayLike, worker: int, layers: int)
 def sampled(
     graph: Adjacency, owner: npt.ArrayLike, worker: int, fan_out: Sequence[int], batch: int, seed: int, most: int = 8
 ) -> Work:
-    """Batches of the worker's vertices, each with ``fan_out`` neighbours a hop at most, the targets' first (DGL).
+    """Work with batches of the worker's vertices, at most ``fan_out`` neighbours per hop, the targets' first (DGL).
 
-    ``most`` of them are drawn, and stand for the others.
+    At most ``most`` batches are drawn, and stand for all.
     """
     rng = np.random.default_rng([seed, worker])
     mine = np.asarray(owner) == worker

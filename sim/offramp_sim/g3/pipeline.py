@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a bin takes.
+    """Costs of a bin.
 
     Attributes:
         load_bps, unload_bps: bytes per second between host and device.
@@ -63,8 +63,8 @@ class Mode:
     Attributes:
         overlapped: a bin loads while another computes and a third unloads, two bins in the device at most.
         asynchronous: a bin's rows are sent while others are computed.
-        eager: a bin starts when its own rows are there, not when all of its layer's are.
-        boundary_first: bins by the priority list; otherwise by ids.
+        eager: a bin starts once its own rows are there, rather than all rows of its layer.
+        boundary_first: order bins by the priority list; otherwise by ids.
     """
 
     overlapped: bool = False
@@ -86,7 +86,7 @@ ENGINES: Final = ("load", "compute", "unload", "send")
 
 
 class Span(NamedTuple):
-    """What one engine of a worker did for a bin: its layer from 1, its place among :data:`ENGINES`, and when."""
+    """Work of one engine of a worker for a bin: layer from 1, position in :data:`ENGINES`, start and end."""
 
     worker: int
     layer: int
@@ -101,7 +101,7 @@ class Pipelined:
 
     Attributes:
         seconds: until the last worker is done.
-        bound_s: no schedule is faster: the busiest engine of any worker.
+        bound_s: lower bound of any schedule: the busiest engine of any worker.
         bytes_sent: over the network.
         spans: everything that took time.
     """
@@ -129,7 +129,7 @@ class _Bin:
 
 @dataclass
 class _Worker:
-    """One worker's engines, and where it is."""
+    """One worker's engines and progress."""
 
     bins: list[_Bin]
     layer: int = 0
@@ -151,7 +151,7 @@ def simulate(
     *,
     targets: int | None = None,
 ) -> Pipelined:
-    """A forward pass over layers of ``widths`` (d_0 to d_L); input features are there, the last layer's are not sent.
+    """Simulate a forward pass over layers of ``widths`` (d_0 to d_L); inputs are local, the last layer's are not sent.
 
     Args:
         graph: symmetric.
@@ -223,7 +223,7 @@ class _Run:
         return made
 
     def _advance(self, now: float, number: int, worker: _Worker) -> None:
-        """Start the next bin of ``worker``, or wait for when it may."""
+        """Start the next bin of ``worker``, or wait until it may start."""
         start = self._may_load(worker)
         if start > now:
             heapq.heappush(self._events, (start, number))

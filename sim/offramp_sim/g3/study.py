@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole training runs in one process, on a clock of modelled time: what codecs and schedules do to accuracy."""
+"""Whole training runs in one process, in modelled time: the effect of codecs and schedules on accuracy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RATE_BPS = 1e8
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run has come to.
+    """Result of a run.
 
     Attributes:
         epochs: one record each; their times are modelled.
@@ -43,7 +43,7 @@ class Trained:
 
 
 def train_here(graph: Graph, settings: TrainSettings) -> Trained:
-    """Train with all workers as threads; the same settings give the same result, whatever the machine does.
+    """Train with all workers as threads; equal settings give equal results, regardless of the machine's load.
 
     Raises:
         OfframpError: the settings do not fit the graph.
@@ -71,7 +71,7 @@ def _work(group: ThreadGroup, job: WorkerJob) -> Trained:
 
 
 class _Clock:
-    """Time that passes with the bytes a worker has sent, and between two readings by itself."""
+    """Clock that advances with the bytes a worker has sent, and a little with each reading."""
 
     def __init__(self, channel: Propagator | Mailbox) -> None:
         self._channel, self._readings = channel, 0

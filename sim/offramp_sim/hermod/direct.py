@@ -9,7 +9,7 @@ from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 
 
 def load(switch: AnySwitch, plan: SwitchPlan) -> None:
-    """Give a switch that runs ``p4/hermod`` the plan; it was just made or reset."""
+    """Write the plan to a switch that runs ``p4/hermod`` and has just been made or reset."""
     made = entries_for(plan, switch.tables)
     for row in made.entries:
         table, action = switch.tables[row.table], ActionData(row.action, tuple(row.params.values()))

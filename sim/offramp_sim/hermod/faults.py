@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on purpose: frames lost on links, ports that a receiver pauses."""
+"""Injected faults: frames lost on links, ports that a receiver pauses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The switch may not send to a NIC from ``start_s`` on for ``seconds`` (None: for ever), as by PFC.
+    """Time during which the switch may not send to a NIC, as with PFC: ``seconds`` from ``start_s`` on (None: forever).
 
     Raises:
         OfframpError: a negative number.
@@ -26,11 +26,11 @@ class Pause:
 
     @property
     def end_s(self) -> float | None:
-        """When it is over."""
+        """End of the pause in seconds."""
         return None if self.seconds is None else self.start_s + self.seconds
 
     def __str__(self) -> str:
-        length = "for ever" if self.seconds is None else f"for {self.seconds:g} s"
+        length = "forever" if self.seconds is None else f"for {self.seconds:g} s"
         return f"NIC {self.nic} from {self.start_s:g} s {length}"
 
 
@@ -55,7 +55,7 @@ class Faults:
 
 
 def parse_pause(text: str) -> Pause:
-    """``NIC@START+SECONDS``, or ``NIC@START`` for ever.
+    """Parse ``NIC@START+SECONDS``, or ``NIC@START`` for a pause without end.
 
     Raises:
         OfframpError: something else.

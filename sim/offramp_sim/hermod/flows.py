@@ -24,7 +24,7 @@ _MOST_PACKETS: Final = 1 << 24
 
 @dataclass(slots=True, eq=False)
 class Flow:
-    """One flow: both ends, and how it is marked.
+    """One flow: both ends, its marking and its progress.
 
     Attributes:
         pair: its queue pair, the position among all flows.
@@ -33,11 +33,11 @@ class Flow:
         level: at the sender; lower goes first, equal ones in turn.
         side: 2 waits while its sender has a flow of side 1 (Lina).
         frames, answer: its data packets, and the start of its acknowledgements.
-        before: of a ring, what the sender must have received to send as much.
-        after: flows that wait for this one so.
-        waiting: the sender has it in its queue.
-        submitted: it may send.
-        deadline_ps, timed, tries: of the timer that asks again.
+        before: for a ring, the flow of which the sender must have received as much as it sends.
+        after: flows that wait for this one in that way.
+        waiting: whether it is in the sender's queue.
+        submitted: whether it may send.
+        deadline_ps, timed, tries: state of the retransmission timer.
     """
 
     pair: int
@@ -60,24 +60,24 @@ class Flow:
 
     @property
     def limit(self) -> int:
-        """Packets that may have been sent by now: of a ring, a window more than have come in."""
+        """Packets that may have been sent by now: for a ring, a window more than have been received."""
         before = self.before
         if before is None or before.receiver.complete:
             return self.sender.packets
         return before.receiver.received + self.sender.window
 
     def frame(self) -> bytes:
-        """The packet that goes now."""
+        """The packet to send now."""
         sequence = self.sender.take()
         last = sequence == self.sender.packets - 1
         return self.frames.last_packet(sequence) if last else self.frames.packet(sequence)
 
 
 def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
-    """What each task sends over the network.
+    """Flows that each task sends over the network.
 
     Raises:
-        OfframpError: more packets or flows than 24 bits count, or a flow to the NIC that it comes from.
+        OfframpError: more packets or flows than 24 bits can number, or a flow from a NIC to itself.
     """
     made: list[list[Flow]] = []
     pair = position = 0
@@ -132,7 +132,7 @@ def _flows(
 
 
 def _couple(source: Sequence[int], sink: Sequence[int], made: dict[int, Flow]) -> None:
-    """A ring moves in step: what a member sends it has received, but for a window; inside a server at once."""
+    """Couple a ring's flows: a member sends at most a window more than it has received; inside a server at once."""
     into = {worker: k for k, worker in enumerate(sink)}
     if len(into) != len(sink) or set(into) != set(source):
         return

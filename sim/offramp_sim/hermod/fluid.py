@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flow level with what packets add to it: headers, and the way of one packet."""
+"""The flow level with effects of packets added: headers, and the travel time of one packet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp_sim.hermod.wire import Sizes, Wire
 
 
 def fluid(loaded: Loaded, wire: Wire) -> Loaded:
-    """The same DAG for the flow level: lines carry payload only, and a coflow ends one packet's way later.
+    """The DAG for the flow level: lines carry payload only, and a coflow ends one packet's travel time later.
 
     That way is every link's delay, and a packet's time on each link but the last: switches store and forward.
     """

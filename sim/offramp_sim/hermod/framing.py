@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames as RoCEv2 has them: Ethernet, IPv4 with a DSCP, UDP, base transport header (IBTA, annex A17)."""
+"""RoCEv2 frames: Ethernet, IPv4 with a DSCP, UDP, base transport header (IBTA, annex A17)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from offramp_base.wire.ethernet import ETHER_TYPE_IPV4, ipv4_checksum, wire_bytes
 
 PAYLOAD_BYTES: Final = 4096
-"""RoCEv2's largest MTU."""
+"""RoCEv2's largest MTU, in bytes."""
 _ROCE_PORT: Final = 4791
 _UDP: Final = 17
 _WRITE_MIDDLE: Final = 0x07
@@ -26,12 +26,12 @@ def goodput(payload: int = PAYLOAD_BYTES) -> float:
 
 
 def full_packet_bytes(payload: int) -> int:
-    """What a packet takes on a line."""
+    """Bytes that a full packet occupies on a line."""
     return wire_bytes(payload + _OVERHEAD)
 
 
 class End(NamedTuple):
-    """A NIC as an address: one for each path to it, so that a sender chooses the path by the destination."""
+    """Address of a NIC: one for each path to it, so that a sender chooses the path by the destination."""
 
     nic: int
     path: int = 0
@@ -85,12 +85,12 @@ class Frames:
 
 
 def acknowledgement(head: bytes, sequence: int, received: int) -> bytes:
-    """The answer to a packet; ``head`` is from :func:`acknowledgement_head`."""
+    """The acknowledgement of a packet; ``head`` is from :func:`acknowledgement_head`."""
     return head + sequence.to_bytes(3, "big") + received.to_bytes(4, "big") + bytes(_ICRC)
 
 
 def acknowledgement_head(source: End, sink: End, dscp: int, pair: int) -> bytes:
-    """The part that all answers of a flow share."""
+    """The part that all acknowledgements of a flow share."""
     return _head(source, sink, dscp, _ACKNOWLEDGE, pair, _AETH)[:_PSN_AT]
 
 

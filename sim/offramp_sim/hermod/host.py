@@ -23,8 +23,8 @@ _MOST_BACKOFF: Final = 6
 class CoflowHost:
     """A node of the network.
 
-    A packet is chosen when the line is free for it, so that a more urgent flow never waits for more than one packet of
-    another; equal flows take turns. Acknowledgements go before data.
+    A packet is chosen only when the line is free, so that a more urgent flow waits for at most one packet of another;
+    equal flows take turns. Acknowledgements go before data.
 
     Args:
         network: that it stands in.
@@ -32,7 +32,7 @@ class CoflowHost:
         flows: all of the run, by queue pair.
         timeout_ps: after which the first packet in flight is sent again.
         arrived: called when a flow that ends here has arrived.
-        silence: called when a flow asks again.
+        silence: called when a flow retransmits after a timeout.
 
     Attributes:
         tm: the line and the queue of acknowledgements.
@@ -60,7 +60,7 @@ class CoflowHost:
         self._held: list[Flow] = []
 
     def submit(self, flow: Flow) -> None:
-        """A flow may begin."""
+        """Let a flow begin."""
         flow.submitted = True
         if flow.side == 1:
             self._holding += 1
@@ -71,14 +71,14 @@ class CoflowHost:
 
     @property
     def next_ps(self) -> int | None:
-        """When something can be sent next."""
+        """Time at which something can be sent next."""
         due_ps = self.tm.next_ps
         if due_ps is None and self._ready:
             due_ps = max(self.network.now_ps, self._free_ps)
         return due_ps
 
     def advance(self, until_ps: int) -> list[Departure]:
-        """Send what the line has time for."""
+        """Send as much as the line has time for."""
         departures: list[Departure] = []
         while True:
             if self._ready and self._free_ps <= until_ps and self.tm.queue(PORT, _DATA).bytes == 0:
@@ -92,7 +92,7 @@ class CoflowHost:
             departures.append(Departure(self._free_ps, PORT, taken.item))
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
-        """A packet or an acknowledgement arrives."""
+        """Receive a packet or an acknowledgement."""
         del port
         packet = parse(frame)
         flow = self._flows[packet.pair]
@@ -116,7 +116,7 @@ class CoflowHost:
             self._arrived(flow)
 
     def _choose(self) -> bytes | None:
-        """The next packet of the most urgent flow; None if none can send after all."""
+        """The next packet of the most urgent flow; None if no flow can send after all."""
         while self._ready:
             level = min(self._ready)
             turn = self._ready[level]
@@ -144,12 +144,12 @@ class CoflowHost:
             self._ready.setdefault(flow.level, deque()).append(flow)
 
     def go_on(self, flow: Flow) -> None:
-        """A flow from here may be able to send more."""
+        """Reconsider a flow from here that may be able to send more."""
         self._consider(flow)
         self.network.wake(self)
 
     def over(self, flow: Flow) -> None:
-        """A flow from here has arrived: what was held back for it may go."""
+        """End a flow from here that has arrived: flows that were held back for it may send."""
         if flow.side == 1:
             self._holding -= 1
             if not self._holding:
@@ -159,7 +159,7 @@ class CoflowHost:
                 self.network.wake(self)
 
     def _watch(self, flow: Flow) -> None:
-        """A packet has been sent: a timer runs while one is in flight."""
+        """Start the timer of a flow that has sent a packet, if none runs; it runs while a packet is in flight."""
         if len(flow.sender.in_flight) == 1:
             flow.deadline_ps = self.network.now_ps + self._timeout_ps
         if not flow.timed:

@@ -36,7 +36,7 @@ class Watchdog:
         self._last_fault_s = max((p.end_s for p in faults.pauses if p.end_s is not None), default=0.0)
 
     def silent(self, flow: Flow) -> None:
-        """A flow has heard nothing for its time.
+        """Note that a flow has heard nothing for its timeout.
 
         Raises:
             OfframpError: and nobody has, again and again, with nothing to wait for.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How packets stand for a job's bytes: sizes, rates and windows."""
+"""How packets represent a job's bytes: sizes, rates and windows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sizes:
 
     @classmethod
     def of(cls, loaded: Loaded, wire: Wire) -> Sizes:
-        """For a job: real packets, or larger ones if there were more than ``wire.packets`` of them."""
+        """Sizes for a job: real packets, or larger ones if there were more than ``wire.packets`` of them."""
         fabric = loaded.fabric
         total = sum(
             float(np.sum(coflow.flows.size[fabric.travels(coflow.flows)]))

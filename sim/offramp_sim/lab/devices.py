@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in a laboratory beside the hosts: switches as processes, bridges, smartNIC agents."""
+"""Devices of a laboratory beside the hosts: switches as processes, bridges, smartNIC agents."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _FIRST: Final = (10, 90)
 
 
 def addressed(cluster: Cluster) -> Cluster:
-    """With an IPv4 and an Ethernet address for each host that has none.
+    """The cluster with an IPv4 and an Ethernet address for each host that has none.
 
     Raises:
         OfframpError: more hosts than one machine should pretend to be, or names where addresses should be.
@@ -141,7 +141,7 @@ def _hold(request: dict[str, Any]) -> None:
 
 
 def _detach(folder: Path) -> None:
-    """Let go of the terminal of whoever started this; of the standard input only its end matters from now on."""
+    """Detach from the terminal of the starting process; only the end of standard input matters from now on."""
     log = os.open(folder / "lab.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number in (1, 2):
         os.dup2(log, number)

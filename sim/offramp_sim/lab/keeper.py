@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and agents of a laboratory that have died are started again, as whoever runs a rack would do.
+"""Restarts switches and agents of a laboratory that have died, as the operator of a rack would.
 
 A switch comes back as an Ethernet switch that knows all hosts; what jobs had on it is theirs to bring
 (:mod:`offramp.job.run`). Until it is one no job touches it: its ledger is locked.

@@ -177,7 +177,7 @@ class Spaces:
         }
 
     def acquaint(self, host: str) -> None:
-        """Tell a host everybody's Ethernet address, so that nobody asks.
+        """Tell a host the Ethernet addresses of all others, so that it need not ask.
 
         A driver that sets the host's own makes the kernel forget them.
 
@@ -192,7 +192,7 @@ class Spaces:
             _batch([*self.inside(host), "ip"], told)
 
     def _configuration(self, host: Host) -> list[str]:
-        """Addresses of a host; everybody is on the same line."""
+        """Addresses of a host; all hosts are on the same line."""
         links = self._cluster.links_of[host.name]
         made = ["link set lo up"]
         for k, link in enumerate(links):
@@ -205,7 +205,7 @@ class Spaces:
         return made
 
     def _bridge(self) -> None:
-        """Switches that take no program: the kernel's bridge, told where everybody is, so that it never floods."""
+        """Make the bridge for switches that take no program; it knows where all hosts are, so it never floods."""
         known = ports_of_hosts(self._cluster)
         for number, each in enumerate(self._cluster.switches):
             if each.target in BASE_PROGRAMS:

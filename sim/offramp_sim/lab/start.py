@@ -57,7 +57,7 @@ def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[L
 
 @contextmanager
 def held(cluster: Path, name: str | None = None, mode: str = "auto") -> Iterator[tuple[Lab, str]]:
-    """The same for a block: it ends with that, or with this process, however that ends.
+    """Start a laboratory for a block: it ends with the block, or with this process, however that ends.
 
     Raises:
         OfframpError: as :func:`start`.

@@ -58,7 +58,7 @@ class Lab:
         return Path(self.folder) / CLUSTER
 
     def cluster(self) -> Cluster:
-        """The same, read."""
+        """The cluster of the laboratory, read from its file."""
         return read_cluster(self.cluster_file)
 
     def ended(self) -> list[str]:

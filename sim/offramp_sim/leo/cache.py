@@ -37,14 +37,16 @@ Advance = Callable[[str, int, int], None]
 class CacheSettings:
     """A load, and how much of it the switch may hold."""
 
-    requests: Annotated[int, Field("Of each round, with the cache and without", least=1, most=10_000_000)] = 5000
-    rounds: Annotated[int, Field("Of each, by turns", least=1, most=1000)] = 3
+    requests: Annotated[int, Field("Requests of each round, with the cache and without", least=1, most=10_000_000)] = (
+        5000
+    )
+    rounds: Annotated[int, Field("Rounds of each, in turns", least=1, most=1000)] = 3
     keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
     hot: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
-    exponent: Annotated[float, Field("Of Zipf's law", least=0, most=3)] = 0.99
+    exponent: Annotated[float, Field("Exponent of Zipf's law", least=0, most=3)] = 0.99
     writes: Annotated[float, Field("Share of writes", least=0, most=1)] = 0.05
-    window: Annotated[int, Field("Requests under way", least=1, most=256)] = 16
-    seed: Annotated[int, Field("Moves keys and requests", least=0)] = 1
+    window: Annotated[int, Field("Outstanding requests", least=1, most=256)] = 16
+    seed: Annotated[int, Field("Seed of keys and requests", least=0)] = 1
 
 
 @dataclass
@@ -78,14 +80,14 @@ class Turn:
 
 
 class Books:
-    """What was told of each key: versions never fall behind what was known when a request was sent."""
+    """What clients were told of each key: versions never fall behind what was known when a request was sent."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
         self._values: dict[tuple[int, int], bytes] = {}
 
     def known(self, key: int) -> int:
-        """The newest version that anybody was told."""
+        """The newest version that any client was told."""
         return self._newest.get(key, 1)
 
     def wrong(self, key: int, version: int, value: bytes, known: int) -> bool:
@@ -96,7 +98,7 @@ class Books:
 
 
 def run_cache(settings: CacheSettings, advance: Advance | None = None) -> dict[str, Turn]:
-    """The load with hot keys in the switch and without, by turns, through the same switch and store.
+    """The load with hot keys in the switch and without, in turn, through the same switch and store.
 
     Raises:
         OfframpError: the switch does not start, or requests are not answered.

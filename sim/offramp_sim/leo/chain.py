@@ -40,7 +40,7 @@ from offramp_sim.rtl.card import pynq_python
 
 SWITCH: Final = "switch"
 SIDES: Final = ("responder", "requester")
-"""By rank."""
+"""The two sides, by rank."""
 PLACES: Final = ("requester", CARD, "agent of requester", SWITCH, "agent of responder", "responder", NIC)
 """Who may have a request, in the order of its way there."""
 Advance = Callable[[str, int, int], None]
@@ -48,7 +48,7 @@ Advance = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class ChainRun:
-    """What a run came to.
+    """Result of a run.
 
     Attributes:
         load: requests with many under way.
@@ -219,7 +219,7 @@ def _counted(made: Application, requester: Requester, requests: int, advance: Ad
 
 
 def _outcome(load: LoadResult, spans: list[tuple[int, int]], tap: WireTap, folder: Path) -> ChainRun:
-    """What comes of everybody's notes."""
+    """The result, from the notes of all processes."""
     near, far = hops.read(folder, SIDES[1]), hops.read(folder, SIDES[0])
     clocks = _clocks(near, far)
     moments = [each for part in near for each in part.moments] + tap.moments()

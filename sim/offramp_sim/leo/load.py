@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes to the queue model: types, keys, times between arrivals, times on the network."""
+"""Load on the queue model: types, keys, times between arrivals, times on the network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Load:
 
     Attributes:
         requests: how many.
-        rate_mrps: of Poisson arrivals, million a second; None: closed loop.
+        rate_mrps: of Poisson arrivals, million per second; None: closed loop.
         window: of a closed loop, requests that are there at a time.
         mix: share of each type; none: equal shares.
         keys: how many there are; 0: every request has one of its own.

@@ -119,7 +119,7 @@ def _step_ends(ctx: Context, request: int) -> None:
 
 @native
 def run(ctx: Context) -> int:
-    """Serve all requests; returns how many have ended, which is fewer where some are held for ever."""
+    """Serve all requests; returns how many have ended, which is fewer where some are held forever."""
     if ctx.window > 0:
         for _ in range(min(ctx.window, ctx.requests)):
             _issue(ctx)

@@ -106,7 +106,7 @@ class QueueModelResult:
 
     @property
     def throughput_mrps(self) -> float:
-        """Answers a second between the warm-up and the same time before the end, millions."""
+        """Answers per second between the warm-up and the same time before the end, millions."""
         ended = np.sort(self.ended)
         cut = int(len(ended) * WARM_UP)
         inner = ended[cut : len(ended) - cut]
@@ -189,7 +189,7 @@ def simulate(
     context.resources, context.tenants, context.paths, context.most_steps = resources, tenants, paths, most
     ended = _run()(words.address)
     if ended < n:
-        raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
+        raise OfframpError(f"simulation: {n - ended} requests wait forever, since their paths are not taken")
     return _result(words, memories)
 
 

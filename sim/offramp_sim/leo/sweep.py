@@ -66,7 +66,7 @@ class Evaluation:
 
 
 def evaluate(case: tuple[str, int, int]) -> Evaluation:
-    """Run all rules on the setting of this class and number with so many requests."""
+    """Run all rules on the setting of this class and number, with this many requests."""
     setting = make_setting(*case)
     rules = [Rule(p) for p in (Policy.LOOKAHEAD, *_GREEDY, *SIMPLE)]
     outcomes = {rule.name: _run(setting, setting.load, rule) for rule in rules}
@@ -100,7 +100,7 @@ def _cost(load: Load, outcome: QueueModelResult) -> float:
 def run_sweep(
     settings: int, requests: int, seed: int, processes: int | None = None, classes: Sequence[str] = (MIXED,)
 ) -> list[Evaluation]:
-    """Verdicts of so many settings of each class."""
+    """Evaluations of ``settings`` settings of each class."""
     cases = [(kind, seed * 1_000_000 + number, requests) for kind in classes for number in range(settings)]
     return sweep(evaluate, cases, processes=processes, what="settings")
 

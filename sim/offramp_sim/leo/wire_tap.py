@@ -54,7 +54,7 @@ class WireTap:
             sock.close()
 
     def moments(self) -> list[Moment]:
-        """What was heard, on the monotonic clock; of a frame that was repeated, the first."""
+        """Recorded moments on the monotonic clock; of a frame that was repeated, the first."""
         ahead = _ahead_ns()
         first: dict[tuple[int, int, int], int] = {}
         for at, which, rank, message in sorted(self._heard):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network asks of whatever stands in it."""
+"""The interface of everything in the network."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Timed = Iterator[tuple[int, bytes]]
 
 
 def constant_rate(frame: bytes, rate_bps: int, *, start_ps: int = 0, stop_ps: int | None = None) -> Timed:
-    """``frame`` again and again at exactly ``rate_bps``, from ``start_ps`` until before ``stop_ps`` (None: for ever).
+    """``frame`` again and again at exactly ``rate_bps``, from ``start_ps`` until before ``stop_ps`` (None: forever).
 
     Raises:
         OfframpError: the rate is below 1.

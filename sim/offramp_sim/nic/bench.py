@@ -39,7 +39,7 @@ _TIMEOUT_S: Final = 20.0
 
 
 class NicRate(NamedTuple):
-    """Frames both ways in so many seconds.
+    """Frames both ways in ``seconds``.
 
     Attributes:
         host_ns: processor time of the worker's process.
@@ -55,7 +55,7 @@ class NicRate(NamedTuple):
 
     @property
     def frames_per_s(self) -> float:
-        """Frames a second, both ways."""
+        """Frames per second, both ways."""
         return self.frames / self.seconds
 
     @property

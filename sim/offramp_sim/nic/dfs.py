@@ -23,7 +23,7 @@ MOST_CORES: Final = len(_ACCELERATORS)
 
 
 class Throughput(NamedTuple):
-    """Chunks of 256 KB a second, medians.
+    """Chunks of 256 KB per second, medians.
 
     Attributes:
         cpu, nic: by cores, from 1 on; each on cores of its own.
@@ -41,7 +41,7 @@ class Throughput(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What is measured.
+    """A case to measure.
 
     Attributes:
         way: ``cpu``, ``nic`` or ``mix``.
@@ -84,7 +84,7 @@ def measure(
 
 
 def rate_of(case: Case, seconds: float, seed: int = 1, compression: str = "zlib") -> float:
-    """Chunks a second.
+    """Chunks per second.
 
     Raises:
         OfframpError: as :func:`measure`.
@@ -103,7 +103,7 @@ def rate_of(case: Case, seconds: float, seed: int = 1, compression: str = "zlib"
 
 
 def _rate(devices: dict[str, str], used: Sequence[str], seconds: float, seed: int) -> float:
-    """Chunks a second over the paths that use some devices, on either side."""
+    """Chunks per second over the paths that use some devices, on either side."""
     application = dfs.application(devices, seed=seed)
     paths = [f"{near}-{far}" for near in used for far in used]
     with running(application) as run:

@@ -37,7 +37,7 @@ _FIRST: Final = -20
 
 
 class Case(NamedTuple):
-    """So many workers with a queue each, and cores of the agent."""
+    """A number of workers with a queue each, and cores of the agent."""
 
     queues: int
     cores: int
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 def measure_queues(
     link: str, case: Case, seconds: float, *, vertices: int, first: bool = False, program: Path | None = None
 ) -> float:
-    """Frames a second, both ways, of all workers together.
+    """Frames per second, both ways, of all workers together.
 
     Args:
         link: one of :data:`LINKS`.
@@ -139,7 +139,7 @@ def _work(
     barrier: Barrier,
     result: Connection,
 ) -> None:
-    """A worker's process: sends its frames a second, or what went wrong."""
+    """A worker's process: reports its frames per second, or what went wrong."""
     try:
         os.sched_setaffinity(0, cpus)
         if first:

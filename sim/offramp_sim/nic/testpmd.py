@@ -19,9 +19,9 @@ from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import end
 
 AF_PACKET: Final = "blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1"
-"""As the agent opens packet sockets."""
+"""Options of an AF_PACKET device, as the agent opens packet sockets."""
 BURST: Final = 64
-"""As the agent's."""
+"""Frames in a burst, as in the agent."""
 _FRAME: Final = 178
 _START_S: Final = 30.0
 _WARM: Final = 2
@@ -34,7 +34,7 @@ class NoRateError(OfframpError):
 
 
 class Pace(NamedTuple):
-    """Frames that came back, both ways, in so many seconds, and processor time of the end that sends first."""
+    """Frames that came back, both ways, in ``seconds``, and processor time of the end that sends first."""
 
     frames: int
     seconds: float
@@ -42,7 +42,7 @@ class Pace(NamedTuple):
 
 
 def pace(link: str, near: str, far: str, seconds: float) -> Pace:
-    """Measure a link for at least so many seconds; on ``loop`` one testpmd takes back what it sends itself.
+    """Measure a link for at least ``seconds``; on ``loop`` one testpmd receives what it sends itself.
 
     Raises:
         NoRateError: no testpmd, it does not start, reports nothing, or no frame comes back.

@@ -162,7 +162,7 @@ def _swift(ctx: Context, sender: Sender, size: int, full: bool) -> None:
 
 @native
 def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
-    """At most once in a round trip."""
+    """Cut the window by a factor, at most once in a round trip."""
     if ctx.now < sender.cut_until:
         return
     sender.cut_until = ctx.now + sender.round_trip
@@ -171,7 +171,7 @@ def _slow_down(ctx: Context, sender: Sender, factor: float) -> None:
 
 @native
 def _square_root(value: float) -> float:
-    """By Newton's iteration, of 0.0001 to 10,000."""
+    """Square root by Newton's iteration, of 0.0001 to 10,000."""
     root = 1.0
     for _ in range(ROOT_STEPS):
         root = 0.5 * (root + value / root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion control of flows: which, with which parameters, and what it starts from.
+"""Congestion control of flows: the algorithm, its parameters, and its initial state.
 
 What is not modelled: a sender finds out about a loss after :attr:`Framing.retry_ps`, whatever the protocol; there are
 no pauses (PFC), so that DCQCN needs buffers that hold what comes before its first notice.
@@ -97,7 +97,7 @@ class Swift:
     least: float = 0.01
 
     def marking(self, links: Links, _round_trip_ps: int) -> Links:
-        """No marks."""
+        """Links that mark no packets."""
         return links
 
 

@@ -109,7 +109,7 @@ def all_to_all(boundary: Boundary, features: int) -> Flows:
 
 
 def balanced(streams: Flows, rounds: int = 50) -> Flows:
-    """The same bytes between the same pairs, scaled so that every host sends and receives about as much: G3's aim.
+    """The bytes scaled so that every host sends and receives about as much: G3's aim.
 
     Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
     """

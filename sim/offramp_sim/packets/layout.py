@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: indices of 64-bit words. Addresses point into NumPy arrays that Python owns.
+"""Layout of the engine's memory in 64-bit words. Addresses point into NumPy arrays that Python owns.
 
 Each partition of the network has a :class:`Context` of its own; what they share (ports, nodes, the exchange) they reach
 through the same addresses, and each word of it is written by one partition.
@@ -50,7 +50,7 @@ class Port(Record):
     free: int  # when all that waits has left
     write: int  # address of the next empty slot
     delay: int
-    rate: int  # picoseconds a byte
+    rate: int  # picoseconds per byte
     check: int  # waiting time from which a packet may be marked or dropped; 0: it may be lost
     sent_bytes: int
     peak: int  # longest waiting time, the packet's own included
@@ -353,7 +353,7 @@ FLOW_ACK: Final = 10
 
 NOTHING: Final = -1
 ACK_LOST: Final = 1 << 30
-"""In the size of a loss: what was lost is the answer, not the packet."""
+"""Flag in the size of a loss: the answer was lost, not the packet."""
 
 # Congestion control of flows.
 DCTCP: Final = 1
@@ -373,5 +373,5 @@ FINISHED_RUN: Final = 0
 NEEDS_ROOM: Final = 1
 STARVED: Final = 2
 WAITING: Final = 3
-"""For another partition, which may need the processor."""
+"""The run waits for another partition, which may need the processor."""
 FAILED: Final = 4

@@ -89,7 +89,7 @@ class PacketRun:
 
     @property
     def seconds(self) -> float:
-        """End in seconds."""
+        """Seconds until the run has ended."""
         return self.end_ps / 1e12
 
 

@@ -177,7 +177,7 @@ def _spread_ack(ctx: Context, node: int, vertex: int, chunk: int, ecn: int) -> N
 
 @native
 def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
-    """The barrier (section 5.5): who is late is told again, who repeats himself is not counted twice."""
+    """The barrier (section 5.5): a late host is told again, a repeated DONE is not counted twice."""
     now = ctx.round
     if which < now:
         forward(ctx, node, label_of(GO, host, ctx.short_bytes, 0), pair(host, now), 0)

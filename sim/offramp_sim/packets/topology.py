@@ -20,7 +20,7 @@ class Links:
     """What all links of a network share.
 
     Attributes:
-        rate_bps: of every link; 8 Tbit/s divided by it must be a whole number of picoseconds a byte.
+        rate_bps: of every link; 8 Tbit/s divided by it must be a whole number of picoseconds per byte.
         delay_ps: propagation.
         buffer_bytes: that may wait at a switch's port; None: any number.
         mark_bytes: waiting bytes above which a switch marks; None: never.

@@ -16,7 +16,7 @@ from offramp_sim.slot.schemes import Setting, simulate
 EXCHANGES: Final = 4
 WORKERS: Final = 128
 PIPE_PPS: Final = 1.2e9
-"""Passes a second of a Tofino's pipe."""
+"""Passes per second of a Tofino's pipe."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def every(scale: float, seed: int, folder: Path | None) -> list[Sample]:
 
 @lru_cache(maxsize=8)
 def _local_share(scale: float, copies: float) -> float:
-    """The share of local edges with which a boundary vertex of Reddit has so many copies."""
+    """The share of local edges with which a boundary vertex of Reddit has ``copies`` copies."""
     data = DATASETS["reddit"]
     n = round(data.vertices_here * scale)
     degree = max(8.0, 2 * data.edges / data.vertices * (n / data.vertices) ** 0.5)

@@ -56,7 +56,7 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
 
 
 def _ogb_csv(path: Path) -> Edges:
-    """``edge.csv.gz``: a line an edge; ``num-node-list.csv.gz`` beside it."""
+    """``edge.csv.gz``: one line per edge; ``num-node-list.csv.gz`` beside it."""
     n = int(_unzipped(path.with_name("num-node-list.csv.gz")))
     ends = np.loadtxt(io.StringIO(_unzipped(path)), np.int64, delimiter=",", ndmin=2)
     return n, ends[:, 0], ends[:, 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computation of full-graph training on GPUs that are not here, from a roofline."""
+"""Computation times of full-graph training on absent GPUs, from a roofline."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a figure or table of a paper is, and what reproducing it gives."""
+"""Figures and tables of papers as items, and the results of reproducing them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _value(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What one run has found.
+    """Results of one run.
 
     Attributes:
         comparisons: numbers side by side.

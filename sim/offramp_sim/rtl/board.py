@@ -36,7 +36,7 @@ run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"
 
 
 class Board:
-    """Runs from its making until :meth:`close`.
+    """Runs from its creation until :meth:`close`.
 
     Attributes:
         socket: path on which the first who listens is connected to the bus.
@@ -45,7 +45,7 @@ class Board:
     """
 
     def __init__(self, simulator: str = "verilator", engines: Sequence[str] = USUAL, *, kernels: bool = False) -> None:
-        """Build the simulation if the cache lacks it. :meth:`start` it when somebody listens on ``socket``.
+        """Build the simulation if the cache lacks it; call :meth:`start` once a process listens on ``socket``.
 
         Args:
             simulator: ``icarus`` or ``verilator``.
@@ -73,7 +73,7 @@ class Board:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Power on."""
+        """Power the board on."""
         work = Path(self._folder.name)
         chosen = {
             "sources": [str(path) for path in self._sources],
@@ -97,7 +97,7 @@ class Board:
             )
 
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the simulation is running."""
         return self._process is not None and self._process.poll() is None
 
     def log(self) -> str:

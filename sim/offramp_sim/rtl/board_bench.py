@@ -145,7 +145,7 @@ class Bus:
         self.cycles = 0
 
     def busy(self) -> bool:
-        """Whether time has to pass although nobody speaks."""
+        """Whether simulated time has to pass while the bus is silent."""
         return any(dma.running for dma in self._dmas.values()) or any(run.running for run in self._runs.values())
 
     async def count(self) -> None:
@@ -155,7 +155,7 @@ class Bus:
             self.cycles += 1
 
     async def access(self, operation: int, address: int, value: int) -> int:
-        """What was read; 0 after a write. Addresses of nobody read as all ones."""
+        """The value read, or 0 after a write; unmapped addresses read as all ones."""
         page, offset = address & ~(PAGE - 1), address & (PAGE - 1)
         if page in self._engines:
             if operation == ord("R"):

@@ -78,7 +78,7 @@ def run(host: str, simulator: str, engines: Sequence[str], shell: str) -> int:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("host", help="Unix socket on which the host listens")
     parser.add_argument("--simulator", default="icarus", choices=("icarus", "verilator"))

@@ -46,7 +46,7 @@ def write_overlay(engines: Sequence[str], folder: Path) -> Path:
 
 
 def write_kernels(engines: Sequence[str], folder: Path) -> list[Path]:
-    """The same of the engines' kernels, with the sources of these behind it."""
+    """Write the engines' kernels, followed by the sources of the engines."""
     kernels = {name: write_kernel(name, PARAMETERS[name], folder) for name in engines}
     parts = {name: (path.stem, read_interface(path, {})) for name, path in kernels.items()}
     return [_beside(parts, folder), *kernels.values()]

@@ -13,7 +13,7 @@ from typing import Final
 OBJECTS: Final = ("verilated.o", "verilated_dpi.o", "verilated_threads.o", "verilated_vpi.o")
 """What the same options make of the same files, whatever the design.
 
-cocotb's main program is none of them: it makes the design's object, whose size follows from its ports.
+cocotb's main program is not one of them: it makes the design's object, whose size follows from its ports.
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output ports that send one packet a slot, first in, first out."""
+"""Output ports that send one packet per slot, first in, first out."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult
 
 
 def g3(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
-    """The same volume with equal loads: G3's partitions balance communication and do not reduce it."""
+    """G3: partitions balance communication but do not reduce it, so the volume is that of BNS-GCN with equal loads."""
     packets = int(stream_packets(boundary, features).sum())
     each = -(-packets // boundary.workers)
     slots = each + 2 * _delay(fabric) if each else 0

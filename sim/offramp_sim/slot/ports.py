@@ -137,7 +137,7 @@ def exchange_trace(plan: Plan, fabric: Fabric | None = None) -> ExchangeTrace:
 
 
 def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> BlockTrace:
-    """One block: each worker sends a packet a slot, each port delivers one a slot.
+    """One block: each worker sends one packet per slot, each port delivers one per slot.
 
     Raises:
         OfframpError: a rate of passes that is not above 0.

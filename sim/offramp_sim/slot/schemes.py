@@ -55,7 +55,7 @@ class Setting:
 
     @cached_property
     def shuffled(self) -> Plan:
-        """The same blocks in random order."""
+        """The plan's blocks in random order."""
         return self.plan.reordered("random", self.seed)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strawman: random order, an aggregator for whom one is free, raw delivery otherwise (specification section 10)."""
+"""The strawman: random order, an aggregator if one is free, raw delivery otherwise (specification section 10)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFFSET, _GOLDEN = np.uint64(1), np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Who got an aggregator.
+    """Which uploads got an aggregator.
 
     Attributes:
         aggregated: ``(B,)`` whether each vertex is summed in the switch.
@@ -141,7 +141,7 @@ def _with_passes(
     *,
     fixed: bool,
 ) -> ExchangeResult:
-    """The same where passes take time: a sum is ready with the pass that completes it."""
+    """The exchange where passes take time: a sum is ready with the pass that completes it."""
     owner = boundary.owner[boundary.vertices].astype(np.int64)
     agg, later = decided.aggregated, np.arange(chunks)
     arrived = position[:, np.newaxis] * chunks + fabric.delay_slots + later

@@ -28,7 +28,7 @@ def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) 
 
 
 def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
-    """Each worker sums what it has for a vertex and sends the sum: one pass a packet, R up, B down (section 5.7)."""
+    """Each worker sums what it has for a vertex and sends the sum: one pass per packet, R up, B down (section 5.7)."""
     # By symmetry, a pair (vertex, worker that needs it) is also a pair (vertex, worker that sends to it).
     to = np.searchsorted(boundary.vertices, boundary.copies[:, 0])
     turn = _turn(boundary)

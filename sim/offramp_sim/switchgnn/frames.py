@@ -28,7 +28,7 @@ Header = dict[str, int]
 
 
 def classify(frame: bytes, most_segments: int) -> Header | Disposition:
-    """The SwitchGNN header of a whole packet, or why a switch with so many segments drops the frame."""
+    """The SwitchGNN header of a whole packet, or why a switch that takes ``most_segments`` drops the frame."""
     if len(frame) < ETHERNET.size:
         return Disposition.MALFORMED
     if ETHERNET.decode(frame)["ether_type"] != ETHER_TYPE_IPV4:
@@ -57,7 +57,7 @@ def kind_of(header: Header) -> int:
 
 
 def reply(frame: bytes, header: Header, rest: bytes) -> bytes:
-    """``frame`` from the switch to whoever is on the port, with another header and what follows it."""
+    """``frame`` from the switch to the host at the port, with another header and what follows it."""
     ip = IPV4.decode(frame[ETHERNET.size :])
     ip.update(src_addr=SWITCH_IP, dst_addr=BROADCAST_IP, header_checksum=0)
     ip["header_checksum"] = ipv4_checksum(IPV4.encode(ip))

@@ -24,7 +24,7 @@ Output = list[tuple[int, bytes]]
 
 
 DEAD = 0x8000
-"""What is left of a released aggregator."""
+"""Marks the register of a released aggregator."""
 
 
 @dataclass
@@ -128,7 +128,7 @@ class ReferenceSwitch:
     # --- who sends -----------------------------------------------------------------------------------------
 
     def _is_bound(self, frame: bytes, header: Header) -> bool:  # noqa: ARG002 - leaves look at both
-        """Whether anybody of the job is behind the port."""
+        """Whether a worker of the job is behind the port."""
         return self._port in self._ports
 
     def _is_workers(self, worker: int) -> bool:

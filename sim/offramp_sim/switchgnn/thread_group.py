@@ -68,7 +68,7 @@ class ThreadGroup(Group):
         return self._all(row)
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
-        """Messages through shared memory, whatever the rate."""
+        """Messages through shared memory, independent of the rate."""
         boxes = self._all({})[0]
         box = MemoryMailbox(self.rank, boxes, timeout_s, self.transport)
         self._all(None)  # nobody posts to a worker that has none yet
@@ -112,7 +112,7 @@ class Threads(Launcher):
 
 @contextmanager
 def open_threads(ranks: int, **_: Any) -> Iterator[Threads]:
-    """As :func:`offramp.workers.launch.open_launcher`; a thread starts for each job, whatever ``ranks`` says."""
+    """Like :func:`offramp.workers.launch.open_launcher`; starts a thread for each job and ignores ``ranks``."""
     del ranks
     yield Threads()
 
@@ -131,7 +131,7 @@ class SharedLockstep:
         lockstep.start()
 
     def end_of(self, worker: int) -> ThreadExchanger:
-        """What ``worker`` calls."""
+        """The end of ``worker``, which its thread calls."""
         return ThreadExchanger(self, worker)
 
     def stats(self, worker: int) -> WorkerStats:

@@ -32,7 +32,7 @@ def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 
 
 
 def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
-    """The same packets, through the program that has the replication engine make the copies."""
+    """A GNN layer's rounds through the program in which the replication engine makes the copies."""
     return _replicated(switchgnn(vertices, rounds, seed))
 
 
@@ -41,7 +41,7 @@ def _replicated(recirculated: Workload) -> Workload:
 
 
 def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
-    """The same packets, through the program for Tofino."""
+    """A GNN layer's rounds through the program for Tofino."""
     recirculated = switchgnn(vertices, rounds, seed)
     return replace(recirculated, name="SwitchGNN, Tofino", source=p4_source("switchgnn/tna.p4"), defines={})
 
@@ -49,7 +49,7 @@ def tofino_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Wo
 def switchgnn(
     vertices: int = 800, rounds: int = 16, seed: int = 1, *, features: int = _FEATURES, lanes: int = LANES
 ) -> Workload:
-    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with so many lanes."""
+    """Rounds of a GNN layer over a random graph of four workers, through the SwitchGNN program with this many lanes."""
     from offramp_sim.switchgnn import direct
     from offramp_sim.switchgnn.jobs import random_job
     from offramp_sim.switchgnn.lockstep import Lockstep

@@ -111,7 +111,9 @@ def read_workload(text: str, name: str, network: Network) -> Workload:
     """
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if len(lines) < 3:
-        raise OfframpError("expected a line with the parallelism, one with the number of layers, and a line a layer")
+        raise OfframpError(
+            "expected a line with the parallelism, one with the number of layers, and one line per layer"
+        )
     header = _header(lines[0][1])
     count = whole_number(lines[1][1][0])
     rows = lines[2:]
@@ -266,7 +268,7 @@ def _interaction(layers: list[Layer], header: _Header) -> list[Layer]:
 
 
 def _gathered(made: Workload, network: Network) -> Workload:
-    """The sizes of all-gathers as the bytes that everybody has after them."""
+    """The workload with the sizes of all-gathers as the bytes that every NPU has after them."""
     sizes = made.group_sizes(network)
 
     def scaled(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:

@@ -64,7 +64,7 @@ class Breakdown:
         return sum(self.sent) * 8e12 / (time * network.bandwidth_bps) if time else 0.0
 
     def utilisation_of_participants(self, network: Network) -> float:
-        """The same, a dimension counting only while a collective that uses it was pending."""
+        """Utilisation in which a dimension counts only while a collective that uses it was pending."""
         possible = 0.0
         for k, d in enumerate(network.dimensions):
             mine = union(interval for interval, dims in self.pending if k in dims)

@@ -43,7 +43,7 @@ def utilisation_by_dimension(network: Network, stages: Sequence[Sequence[Stage]]
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same moments as intervals that neither touch nor overlap, in order."""
+    """The intervals merged into ones that neither touch nor overlap, in order."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:

@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``at_ps`` on each dimension runs at a factor of its nominal bandwidth."""
+    """A change of speed: from ``at_ps`` on each dimension runs at a factor of its nominal bandwidth."""
 
     at_ps: int
     factors: tuple[float, ...]

@@ -15,7 +15,7 @@ from offramp_base.progress import counted
 from offramp_sim.themis.metrics import utilisation
 
 SIZES_MB = (100, 250, 500, 750, 1000)
-"""From 100 MB to 1 GB; the paper's text gives the ends only. A megabyte is 10^6 bytes."""
+"""Sizes from 100 MB to 1 GB; the paper's text gives the ends only. A megabyte is 10^6 bytes."""
 
 METHODS = tuple(scheduler.value for scheduler in Scheduler)
 

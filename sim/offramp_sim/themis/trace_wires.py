@@ -57,7 +57,7 @@ class TraceWires:
         return 1000 * (passed + slowest[0].message_ns(slowest[1], slowest[2], size))
 
     def along(self, rank: int, dims: tuple[int, ...] | None) -> tuple[int, ...]:
-        """Where a rank is on the dimensions that a collective does not use: who has the same is in it too."""
+        """A rank's coordinates on the dimensions that a collective does not use; its participants share them."""
         places = coordinates(rank, self._sizes)
         return () if dims is None else tuple(c for k, c in enumerate(places) if k not in dims)
 

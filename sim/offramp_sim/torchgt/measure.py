@@ -39,7 +39,7 @@ class Case:
         tokens, degree: of the graph, self-loops apart.
         heads, width: of the attention; ``width`` of all heads together.
         block: side of the blocks.
-        repeat: the fastest of so many counts.
+        repeat: the fastest of this many counts.
     """
 
     kind: str

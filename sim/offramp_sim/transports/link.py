@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames a second over one link, from a host to a switch port in another process and network namespace."""
+"""Frames per second over one link, from a host to a switch port in another process and network namespace."""
 
 from __future__ import annotations
 

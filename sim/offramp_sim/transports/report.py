@@ -11,7 +11,7 @@ from offramp_base.wire.ethernet import ETHERNET
 ACKNOWLEDGED = 256
 """Frames between two reports."""
 IDLE_S = 0.1
-"""When nothing comes for so long, what came since the last report is told."""
+"""Seconds of silence after which the frames since the last report are reported."""
 _TYPE = 0x88B5  # for experiments, IEEE 802
 _HEAD = ETHERNET.encode({"ether_type": _TYPE})
 _BYTES = 60

@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _count(port: Port) -> None:
-    """Report every so many frames, and when no more come, until standard input ends."""
+    """Report at intervals of received frames, and when no more come, until standard input ends."""
     received = reported = 0
     while True:
         poll = select.poll()

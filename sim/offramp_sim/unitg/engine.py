@@ -91,7 +91,7 @@ class _Run:
             for thing in things:
                 thing.left -= step * thing.rate
             self._end_what_is_over()
-        assert not any(self._todo), "a stage waits for ever"
+        assert not any(self._todo), "a stage waits forever"
         self._outcome.makespan_s = self._now
         return self._outcome
 

@@ -25,17 +25,26 @@ class Scenario:
     stages: Annotated[int, Field("Stages of the pipeline", least=1, group="Pipeline")] = 4
     microbatches: Annotated[int, Field("Microbatches of an iteration", least=1)] = 4
     iterations: Annotated[int, Field("Iterations of the graph neural network", least=1)] = 3
-    forward_s: Annotated[float, Field("Seconds of a stage for a microbatch", key="forward", above=0)] = 1.0
-    backward_s: Annotated[float, Field("The same of the backward pass", key="backward", above=0)] = 2.0
+    forward_s: Annotated[
+        float, Field("Seconds that a stage takes for the forward pass of a microbatch", key="forward", above=0)
+    ] = 1.0
+    backward_s: Annotated[
+        float, Field("Seconds that a stage takes for the backward pass of a microbatch", key="backward", above=0)
+    ] = 2.0
     activation_bytes: Annotated[
         float, Field("Size of a microbatch's activations between stages", key="activation", least=0, unit=BYTES)
     ] = 0
     link_bps: Annotated[
         float | None,
-        Field("Rate of network cards: 1gbit; no delay by default", key="link", above=0, unit=BITS_PER_SECOND),
+        Field(
+            "Rate of each network card, such as 1gbit; transfers take no time by default",
+            key="link",
+            above=0,
+            unit=BITS_PER_SECOND,
+        ),
     ] = None
     lm_steps: Annotated[int, Field("Steps of the language model", least=0, group="Language model")] = 3
-    lm_step_s: Annotated[float, Field("Seconds of a step on each device", key="lm_step", above=0)] = 9.0
+    lm_step_s: Annotated[float, Field("Seconds that a step takes on each device", key="lm_step", above=0)] = 9.0
     lm_modules: Annotated[int, Field("Pieces of a step, between which it can be paused", least=1)] = 64
     gradient_bytes: Annotated[
         float, Field("Size of the language model's gradients", key="gradients", least=0, unit=BYTES)

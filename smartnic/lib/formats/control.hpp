@@ -43,7 +43,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 4);
 
-// Names of functions follow, one a line.
+// Names of functions follow, one per line.
 struct HelloReply {
     std::uint32_t version, cores, most_entries, ports;
 };
@@ -90,7 +90,7 @@ struct Coflows {
 };
 static_assert(sizeof(Coflows) == 56);
 
-// From a new agent to the one that it takes the place of; the names of its ports follow, one a line.
+// From a new agent to the one that it takes the place of; the names of its ports follow, one per line.
 struct Upgrade {
     std::uint32_t version;
 };

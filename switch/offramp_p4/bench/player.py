@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host of a measurement over veth pairs, a process of its own: plays batches into a switch and counts what returns.
+"""The host of a measurement over veth pairs, in a process of its own: plays batches into a switch and counts answers.
 
 Packets that do the same each time are played with never more of them under way than a window, so a switch that is asked
 for more than it can do is slow here instead of losing frames. Others are played once, batch after batch, at a rising
@@ -215,7 +215,7 @@ class Script:
             self.repeatable = bool(arrays["repeatable"])
 
     def batches(self, together: int = 1) -> list[Batch]:
-        """The batches, so many of them as one."""
+        """The batches, ``together`` of them joined into one."""
         ends = np.cumsum(self._sizes)
         made = []
         for at in range(0, len(ends), together):

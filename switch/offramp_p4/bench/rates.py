@@ -12,7 +12,7 @@ from offramp_p4.bench.workload import Workload
 from offramp_p4.engines import AnySwitch, make_switch
 
 SHARES: Final = 4
-"""A measurement takes the fastest of so many parts: other work on the machine only ever makes one slower."""
+"""Parts of a measurement, of which the fastest counts: other work on the machine only ever makes a part slower."""
 _WITH_SET_UP: Final = 3
 """Times as long as packets may run altogether."""
 
@@ -39,12 +39,12 @@ class Rate:
 
     @property
     def packets_per_s(self) -> float:
-        """Packets in."""
+        """Packets that entered, per second."""
         return self.packets / self.seconds
 
     @property
     def passes_per_s(self) -> float:
-        """Passes of ingress; the same as packets for programs that never recirculate."""
+        """Passes of ingress per second; equal to packets for programs that never recirculate."""
         return self.passes / self.seconds
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that have subscribed, what they want to hear of, and the program that each is bound to."""
+"""Subscribed clients, what they want to be told, and the program that each is bound to."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class Clients:
             client.bound = program
 
     def unbind_all(self) -> None:
-        """Another program runs: nobody is in charge of it yet."""
+        """Unbind all clients, as another program runs."""
         with self._lock:
             for client in self._clients.values():
                 client.bound = None
 
     def tell(self, kind: str, **update: Any) -> None:
-        """Send a message to all who hear of its kind: learn, idletimeout, port_status_change, entry_active, or all."""
+        """Send a message to the clients that subscribe to its kind; to all clients if the kind is ``"all"``."""
         with self._lock:
             heard = [c for c in self._clients.values() if kind == "all" or kind in c.hears_of]
         message = bf.StreamMessageResponse(**update)
@@ -94,7 +94,7 @@ class Clients:
 
 
 SHARED = "$SHARED"
-"""The program that clients bind to who want the chip's tables alone."""
+"""The program to which clients bind that want the chip's tables alone."""
 
 
 def unknown(identifier: int) -> RpcError:
@@ -111,7 +111,7 @@ class ClientStream:
 
     @property
     def arbitrated(self) -> bool:
-        """Whether the stream has said who it is."""
+        """Whether the client has identified itself."""
         return self._client is not None
 
     def receive(self, request: Any) -> None:

@@ -29,7 +29,7 @@ _PORT_METADATA_BITS: Final = (64, 192)
 
 @dataclass(frozen=True)
 class Description:
-    """Everything that a control plane is told about a program, or about the chip.
+    """Everything that a control plane is told about a program or about the chip.
 
     Attributes:
         tables, digests: by name.
@@ -54,7 +54,7 @@ def describe(program: ir.Program, info: Any | None = None) -> Description:
     Raises:
         OfframpError: it is for another architecture, or the control plane cannot represent a type.
     """
-    pipes(program)  # refuses what is no TNA program
+    pipes(program)  # refuses what is not a TNA program
     made = _Externs(program, generate(program) if info is None else info)
     return Description({t.name: t for t in made.tables}, {d.name: d for d in made.digests})
 

@@ -57,19 +57,19 @@ class Field:
         return self.annotations == REGISTER_DATA
 
     def key_json(self) -> dict[str, Any]:
-        """As a field of a key."""
+        """The field as one of a key, in the form of ``bf-rt.json``."""
         made = {**self._head(), "mandatory": self.mandatory, "match_type": self.match}
         return {**made, "type": self._type()}
 
     def parameter_json(self) -> dict[str, Any]:
-        """As a parameter of an action."""
+        """The field as a parameter of an action, in the form of ``bf-rt.json``."""
         head = self._head()
         notes = head.pop("annotations")
         flags = {"mandatory": self.mandatory, "read_only": self.read_only, "annotations": notes}
         return {**head, **flags, "type": self._type()}
 
     def data_json(self) -> dict[str, Any]:
-        """As a field of data, without the flags around it."""
+        """The field as one of data, without the flags around it, in the form of ``bf-rt.json``."""
         if self.kind == "container":
             return {**self._head(), "container": _data_json(self.parts)}
         return {**self._head(), "type": self._type()}
@@ -99,7 +99,7 @@ class ActionSpec:
     annotations: Annotations = ()
 
     def json(self) -> dict[str, Any]:
-        """As in ``action_specs``."""
+        """The action as in ``action_specs`` of ``bf-rt.json``."""
         return {
             "id": self.id,
             "name": self.name,
@@ -146,11 +146,11 @@ class TableSpec:
         return next((a for a in self.actions or () if a.id == number), None)
 
     def depending(self, number: int) -> TableSpec:
-        """The same, which depends on another table."""
+        """A copy of the table that depends on another table."""
         return self if number in self.depends_on else replace(self, depends_on=(*self.depends_on, number))
 
     def json(self) -> dict[str, Any]:
-        """As in ``tables``."""
+        """The table as in ``tables`` of ``bf-rt.json``."""
         made: dict[str, Any] = {"name": self.name, "id": self.id, "table_type": self.kind, "size": self.size}
         if not self.bare:
             made["annotations"] = notes(self.annotations)
@@ -177,7 +177,7 @@ class LearnFilter:
     fields: tuple[Field, ...]
 
     def json(self) -> dict[str, Any]:
-        """As in ``learn_filters``."""
+        """The digest as in ``learn_filters`` of ``bf-rt.json``."""
         fields = [f.data_json() for f in self.fields]
         return {"name": self.name, "id": self.id, "annotations": [], "fields": fields}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients are told without asking: digests, entries that become idle, ports that come up or go down."""
+"""Notifications to clients: digests, entries that become idle, ports that come up or go down."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Notices:
         return min((time * 1000 for time in times if time is not None), default=None)
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
-        """Tell the clients what there is to tell."""
+        """Send the clients all pending notifications."""
         tables = self._tables_of(pipeline)
         waiting, self._waiting = self._waiting, []
         if tables is None:

@@ -73,7 +73,7 @@ class BfrtService:
         device.observers.append(Notices(self.clients, self._panel, self._tables_of, self._ports_wanted, self._seen))
 
     def limit(self, streams: int) -> None:
-        """At most so many clients."""
+        """Limit the number of clients."""
         self.clients.most = streams
 
     # --- one request, one response -------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class BfrtService:
         return _Served(pipeline, make_tables(pipeline, self._panel, now_us), now_us)
 
     def _current(self) -> _Served | None:
-        """The program that clients see; None: there is none, or it is not for a Tofino."""
+        """The program that clients see; None if there is none, or if it is not for a Tofino."""
         pipeline = self.device.saved or self.device.pipeline
         for served in (self._begun, self._served):
             if served is not None and served.pipeline is pipeline:

@@ -81,7 +81,7 @@ def make_tables(pipeline: Pipeline, panel: FrontPanel, now_us: Callable[[], int]
     """The tables of a TNA program that runs.
 
     Raises:
-        OfframpError: it is none, or the control plane cannot represent one of its types.
+        OfframpError: the program is not one for TNA, or the control plane cannot represent one of its types.
     """
     program, switch = pipeline.program, pipeline.switch
     names = tuple(pipe.name for pipe in pipes(program))

@@ -211,7 +211,7 @@ def decode_value(known: Field, part: Any, what: str) -> Value:
     if known.choices and value not in known.choices:
         raise invalid(f"{what}: {value[:40]!r}; expected {', '.join(known.choices)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise invalid(f"{what}: {value} is no number")
+        raise invalid(f"{what}: {value} is not a number")
     return value  # type: ignore[no-any-return]
 
 

@@ -31,7 +31,7 @@ class Writer:
         self._tables, self._attributes = tables, attributes
 
     def each(self, updates: Sequence[Any]) -> list[OfframpError | None]:
-        """Do every update whatever becomes of the others; what went wrong with each, or None."""
+        """Apply every update regardless of the others; returns the error of each, or None."""
         errors: list[OfframpError | None] = []
         for update in updates:
             try:
@@ -122,7 +122,7 @@ class Writer:
             store.set_default(decode_data(store.spec, entry.data))
 
     def _key(self, store: Store, entry: Any) -> Key | None:
-        """The key of an entry; None: there is none, which means all entries."""
+        """The key of an entry; None if it has none, which means all entries."""
         if entry.HasField("handle_id"):
             if not isinstance(store, MatchStore):
                 raise invalid(f"table {store.spec.name}: its entries have no handles")

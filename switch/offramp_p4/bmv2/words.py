@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bmv2's JSON calls things for which P4 has other names."""
+"""Names in bmv2's JSON of things that P4 calls otherwise."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Asked:
         self._given, self._path = given, path
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string; required where there is no default."""
+        """A string; required if there is no default."""
         found = self._given.get(name)
         if found is None and default is not None:
             return default
@@ -36,7 +36,7 @@ class Asked:
         return found
 
     def number(self, name: str, default: int | None = None, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
-        """A whole number; required where there is no default."""
+        """A whole number; required if there is no default."""
         found = self._given.get(name)
         if found is None and default is not None:
             return default

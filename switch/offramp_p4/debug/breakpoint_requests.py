@@ -32,7 +32,7 @@ class BreakpointRequests:
         self.first_line = 1
 
     def on_lines(self, asked: Asked) -> Body:
-        """``setBreakpoints``: of one file, in the place of those before."""
+        """``setBreakpoints``: of one file, in place of those before."""
         file = asked.object("source").text("path", "") or asked.object("source").text("name", "")
         made = []
         for each in asked.objects("breakpoints"):
@@ -44,7 +44,7 @@ class BreakpointRequests:
         return self._place(made)
 
     def on_names(self, asked: Asked) -> Body:
-        """``setFunctionBreakpoints``: in the place of those before."""
+        """``setFunctionBreakpoints``: in place of those before."""
         made = [self._breakpoint(each, name=each.text("name") or " ") for each in asked.objects("breakpoints")]
         self._functions = made
         return self._place(made)

@@ -96,7 +96,7 @@ class Breakpoint:
         return "".join(part if isinstance(part, str) else part.text(m) for part in parts)
 
     def forget(self) -> None:
-        """Let go of the code that it stood in."""
+        """Detach from the code in which the breakpoint stood."""
         self._watches.clear()
         self.actual, self.fault = 0, ""
 

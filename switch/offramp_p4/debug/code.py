@@ -55,7 +55,7 @@ class Location:
 
 
 class Observer(Protocol):
-    """Who is told where packets are."""
+    """Receives the locations that packets reach."""
 
     stepping: bool
 

@@ -33,7 +33,7 @@ _NOTHING = Packet(-1, 0, b"")
 
 
 class Client(Protocol):
-    """Who is told of packets that are held; called in the engine's thread."""
+    """Receives the packets that are held; called in the engine's thread."""
 
     def stopped(self, stop: Stop) -> None:
         """A packet is held."""

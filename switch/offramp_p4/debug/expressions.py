@@ -51,7 +51,7 @@ class Expressions:
         """An expression that can be looked at whenever a packet is at ``location``.
 
         Raises:
-            OfframpError: it is none, is not ``boolean``, or calls something.
+            OfframpError: the text is not an expression, is not ``boolean``, or calls something.
         """
         expr = self._typed(location, text, BOOL if boolean else None)
         return Watch(self._code.program, expr, self._reader(expr))
@@ -75,7 +75,7 @@ class Expressions:
         """The value of an expression of type ``t``.
 
         Raises:
-            OfframpError: it is none.
+            OfframpError: the text is not such an expression.
         """
         return int(self._reader(self._typed(location, text, t))(m))
 
@@ -83,7 +83,7 @@ class Expressions:
         """``place = text;``.
 
         Raises:
-            OfframpError: the text is no value of this type.
+            OfframpError: the text is not a value of this type.
         """
         if isinstance(place, ir.IsValid):
             valid = self._reader(self._typed(location, text, BOOL))(m)

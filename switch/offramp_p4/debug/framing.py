@@ -20,7 +20,7 @@ def read_message(stream: BinaryIO) -> dict[str, Any] | None:
     """The next message; None at the end of the stream.
 
     Raises:
-        OfframpError: it is no message, or longer than :data:`MAX_MESSAGE`.
+        OfframpError: it is not a message, or longer than :data:`MAX_MESSAGE`.
         OSError: the stream has failed.
     """
     length = _header(stream)
@@ -63,5 +63,5 @@ def _header(stream: BinaryIO) -> int | None:
         if name.strip().lower() == "content-length":
             length = whole_number(value.strip())
             if length is None:
-                raise OfframpError("a Content-Length that is no number")
+                raise OfframpError("a Content-Length that is not a number")
     raise OfframpError(f"a header of more than {_MAX_LINES} lines")

@@ -143,7 +143,7 @@ LOOKS: Mapping[str, Callable[[Inspector, Asked], Mapping[str, Any]]] = {
 
 
 def source_of(pos: Pos) -> Mapping[str, Any]:
-    """The file of a position; what is no file has its name only."""
+    """The file of a position; a position outside any file has a name only."""
     path = resolved(pos.file)
     name = Path(pos.file).name
     return {"name": name, "path": path} if Path(path).is_file() else {"name": name, "sourceReference": 1}

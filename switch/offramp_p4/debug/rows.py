@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 MOST_ROWS: Final = 4096
-"""In one answer."""
+"""Most rows in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Node(Protocol):
         """Whether rows are elements of an array, which clients ask for by pages."""
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
-        """So many rows from one on."""
+        """At most ``most`` rows from number ``start`` on."""
 
 
 class Rows:
@@ -61,7 +61,7 @@ class Rows:
         self._make, self.size = make, size
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
-        """Some of them."""
+        """At most ``most`` rows from number ``start`` on."""
         return list(self._make())[start : start + most]
 
 
@@ -74,7 +74,7 @@ class Elements(Generic[_T]):
         self.size, self._items, self._make = size, items, make
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
-        """Some of them."""
+        """At most ``most`` rows from number ``start`` on."""
         found = self._items()
         page = found[start : start + most] if isinstance(found, list | range) else islice(found, start, start + most)
         return [self._make(i, item) for i, item in enumerate(page, start)]
@@ -126,7 +126,7 @@ class View:
         """The row of an expression.
 
         Raises:
-            OfframpError: it is none, or has no value here.
+            OfframpError: the text is not an expression, or has no value here.
         """
         return self.row(self.code.expressions.value(self.location, text, self.m), text)
 
@@ -140,6 +140,6 @@ class Parts:
         self.indexed = isinstance(strip(value.type), Stack)
 
     def rows(self, start: int = 0, most: int = MOST_ROWS) -> list[Row]:
-        """Some of them."""
+        """At most ``most`` rows from number ``start`` on."""
         found = values.parts(self._value, start, most)
         return [self._view.row(p, self._path + (p.name if p.name[0] == "[" else f".{p.name}")) for p in found]

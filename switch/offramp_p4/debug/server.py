@@ -23,7 +23,7 @@ from offramp_p4.debug.session import Session, Starter
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 8
-"""Connections at once; one of them can have a debugger."""
+"""Most connections at once; one of them can have a debugger."""
 GREETING_S: Final = 10.0
 """Until a client has launched or attached; then it may be silent."""
 _SEND_S: Final = 5
@@ -38,11 +38,11 @@ class Attacher(Starter):
         self.debugger = debugger
 
     def attach(self) -> None:
-        """Nothing is to be made."""
+        """Attach to the switch, which exists already."""
 
 
 def attaching(debugger: Debugger) -> MakeStarter:
-    """For connections to a switch that runs."""
+    """Makes starters for connections to a running switch."""
     return lambda: Attacher(debugger)
 
 
@@ -132,14 +132,14 @@ class DebugServer:
 
 
 def serve_standard_streams(starter: Starter) -> None:
-    """Talk to the client that started this process; whatever else is printed goes to the standard error."""
+    """Talk to the client that started this process; everything else that is printed goes to standard error."""
     with os.fdopen(os.dup(sys.stdin.fileno()), "rb") as reader, os.fdopen(os.dup(1), "wb") as writer:
         os.dup2(2, 1)
         converse(Session(starter.debugger, starter, reader, writer))
 
 
 def converse(session: Session) -> None:
-    """Run a session; what is no message ends it with one line."""
+    """Run a session; malformed input ends it with one line."""
     try:
         session.run()
     except OfframpError as error:

@@ -120,7 +120,7 @@ class Session:
         """Talk until the end.
 
         Raises:
-            OfframpError: the client sent what is no message; it has been let go.
+            OfframpError: the client sent what is not a message; it has been let go.
         """
         try:
             while not self._over:
@@ -158,7 +158,7 @@ class Session:
             self.event("breakpoint", {"reason": "changed", "breakpoint": self._breakpoints.told(each)})
 
     def event(self, name: str, body: Mapping[str, Any]) -> None:
-        """Send an event; who no longer reads is let go."""
+        """Send an event; a client that no longer reads is disconnected."""
         self._send({"type": "event", "event": name, "body": body})
 
     # --- the protocol
@@ -275,5 +275,5 @@ class Session:
 
 
 def _escaped(text: str) -> str:
-    """As a format of the protocol, in which braces mean variables."""
+    """The text as a format of the protocol, in which braces mean variables."""
     return text.replace("{", "(").replace("}", ")")

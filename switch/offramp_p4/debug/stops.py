@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why and where a packet is held, and how far it goes when it is let go."""
+"""Why and where a packet is held, and how far it runs when it is released."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In place of the programs of bmv2 and p4c: their options, their run-time services, launchers of their names."""
+"""Replacements for the programs of bmv2 and p4c: their options, their run-time services, launchers of their names."""

@@ -60,7 +60,7 @@ _LEVELS: Final = {"trace": 10, "debug": 10, "info": 20, "warn": 30, "error": 40,
 _ANYWHERE: Final = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what bmv2 is asked for, not where we listen
 JSON_VERSION: Final = "2.24"
 QUEUE_PACKETS: Final = 64
-"""What a queue of bmv2 holds until it is told otherwise."""
+"""Depth of bmv2's queues until they are configured."""
 MAX_QUEUES: Final = 64
 """More is a mistake in writing: each takes memory, and priorities have three bits."""
 
@@ -107,7 +107,7 @@ def settings(line: Words, program: str) -> Settings:
     """The settings of our switch that bmv2's options ask for.
 
     Raises:
-        OfframpError: a value that is none.
+        OfframpError: an option has a wrong value.
     """
     from offramp_p4.settings import Settings, parse_port
 
@@ -154,7 +154,7 @@ def _queues(line: Words) -> TmConfig:
 
 
 def _address(line: Words, program: str) -> str:
-    """Where P4Runtime is served; simple_switch has none, so there it is a port that nobody else wants."""
+    """Address of the P4Runtime server; simple_switch has none, so there it is any free port."""
     if program != GRPC:
         return "127.0.0.1:0"
     return _this_machine(line, program, "--grpc-server-addr") or f"127.0.0.1:{P4RUNTIME}"

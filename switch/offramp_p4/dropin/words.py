@@ -11,7 +11,7 @@ from typing import Literal
 from offramp_base.errors import OfframpError
 
 Takes = Literal["nothing", "value", "maybe"]
-"""Whether an option has a value; ``maybe``: where the next word is no option."""
+"""Whether an option takes a value; ``maybe``: it does if the next word is not an option."""
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Words:
         return self.options[name][-1] if name in self.options else None
 
     def number(self, name: str) -> int | None:
-        """The same as a number.
+        """The last value of an option as a number.
 
         Raises:
-            OfframpError: it is none.
+            OfframpError: the value is not a number.
         """
         text = self.last(name)
         if text is None:

@@ -22,7 +22,7 @@ class CopyOut:
     param: ir.Var
 
     def emit(self, g: Generator) -> None:
-        """Write the copy."""
+        """Write the lines that copy the value out."""
         lvalues.write(g, self.target, lvalues.load(g.layout.base(self.param), self.param.type), self.whole)
 
 

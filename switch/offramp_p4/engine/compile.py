@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program to functions that run its parsers and controls."""
+"""Compiles a program to functions that run its parsers and controls."""
 
 from __future__ import annotations
 

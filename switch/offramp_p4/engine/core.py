@@ -161,7 +161,7 @@ def _emit_at(g: Generator, e: ir.ExternCall, at: lvalues.Address, t: Type, memor
         for i in range(t.size):
             _emit_at(g, e, lvalues.plus(at, 1 + i * t.element.slots), t.element, memory)
     else:
-        raise Unsupported(e.pos, f"emit of {t}, which is no header")
+        raise Unsupported(e.pos, f"emit of {t}, which is not a header")
 
 
 def _packed(g: Generator, header: Header, at: lvalues.Address, memory: str) -> str:

@@ -42,7 +42,7 @@ class Steps:
         self._left = self._most
 
     def take(self, count: int) -> None:
-        """Go on by so many steps.
+        """Use up ``count`` steps.
 
         Raises:
             StepsExhausted: there are no more.

@@ -207,7 +207,7 @@ class Generator:
 
     @contextmanager
     def indented(self, head: str) -> Iterator[None]:
-        """Write ``head`` and whatever follows one level deeper."""
+        """Write ``head``, and what the block writes one level deeper."""
         self.line(head)
         self._indent += 1
         before = len(self._lines)
@@ -217,7 +217,7 @@ class Generator:
         self._indent -= 1
 
     def guarded(self, head: str, line: str) -> None:
-        """Write ``line`` below ``head``; it joins the lines just before, if they stand below the same head."""
+        """Write ``line`` below ``head``; it joins the preceding lines if they are below the same head."""
         before = self._guard
         here = (head, len(self._lines), self._indent)
         if before is not None and before[0] is self._lines and before[1] == here:
@@ -293,5 +293,5 @@ class Generator:
 
 
 def zeros(slots: int) -> str:
-    """Text of so many zeros as part of a longer tuple."""
+    """Text of ``slots`` zeros as part of a longer tuple."""
     return f"*(0,) * {slots}" if slots > 8 else ", ".join(["0"] * slots)

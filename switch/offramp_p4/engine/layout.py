@@ -49,7 +49,7 @@ class Layout(Placement):
         return at
 
     def need_void(self, cells: int) -> None:
-        """Ask for at least so many cells of zeros."""
+        """Reserve at least this many cells of zeros."""
         self._void_slots = max(self._void_slots, cells)
 
     def place_params(self, params: list[ir.Var]) -> int:

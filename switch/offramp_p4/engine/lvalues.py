@@ -40,7 +40,7 @@ def is_lvalue(expr: ir.Expr) -> bool:
 
 
 def plus(address: Address, cells: int) -> Address:
-    """The address so many cells further."""
+    """The address that many cells further."""
     if isinstance(address, int):
         return address + cells
     return f"{address} + {cells}" if cells else address

@@ -14,7 +14,7 @@ PASS_STEPS: Final = 64
 """What a pass through ingress, and a copy, count as."""
 _CEILING: Final = 1 << 62
 _KNOWN_STEPS: Final = 1 << 12
-"""A loop of which it is known that it takes no more than so many steps is not counted as it runs."""
+"""A loop that certainly takes no more than this many steps is not counted as it runs."""
 _ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
 
 

@@ -48,12 +48,12 @@ def load_text(
     include: Sequence[Path] = (),
     defines: Mapping[str, str] | None = None,
 ) -> ir.Program:
-    """The same for a program in memory; ``name`` stands for the file in messages."""
+    """Load a program from memory; ``name`` stands for the file in messages."""
     return _load(text, name, None, FolderIncludes(include), defines)
 
 
 def load_pushed(text: str, name: str) -> ir.Program:
-    """The same for a program that came from elsewhere: it includes our own headers only.
+    """Load a program that came from elsewhere: it includes our own headers only.
 
     To keep messages from quoting files, call it within :func:`offramp_p4.source.quoting_only_given`.
     """

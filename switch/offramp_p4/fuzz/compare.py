@@ -67,7 +67,7 @@ def check_engine(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FuzzVerdict:
-    """What came of a program: ``kind`` is same, unsupported, refused, crash, difference (or death, of a process)."""
+    """Outcome of a program: ``kind`` is same, unsupported, refused, crash, difference (or death, of a process)."""
 
     kind: str
     message: str = ""

@@ -64,7 +64,7 @@ class RandomControl:
             self.switch.pre.clones[session] = CloneSession(self._replicas(), packet_length=length)
 
     def disturb(self) -> None:
-        """A few changes, as a controller makes them while packets pass; time goes on."""
+        """Make a few changes, as a controller does while packets pass; time advances."""
         self.switch.now_us += self.rng.choice((0, 1, 50_000, 10_000_000))
         changes: list[Callable[[], None]] = [self._change_table] * 4
         changes += [self._change_profile, self._value_sets, self._change_register, self._change_replication]
@@ -72,7 +72,7 @@ class RandomControl:
             self._try(self.rng.choice(changes))
 
     def _try(self, change: Callable[[], None]) -> None:
-        """A change that the state may refuse: the same match again, a table that is full or constant."""
+        """Make a change that the state may refuse: the same match again, a table that is full or constant."""
         try:
             change()
         except OfframpError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random uses of v1model's externs; what other architectures write instead is in classes of theirs."""
+"""Random uses of v1model's externs; subclasses write those of other architectures."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from offramp_p4.fuzz.control import RandomControl
 from offramp_p4.fuzz.programs import PORTS
 
 GAP_US: Final = 20_000
-"""Between packets, so that all passes of one end before the next one comes."""
+"""Microseconds between packets, so that all passes of one end before the next one comes."""
 
 
 def against_bmv2(text: str, case: Case) -> FuzzVerdict:

@@ -99,7 +99,7 @@ class Scope:
         return self.rng.choice(items)
 
     def chance(self, probability: float) -> bool:
-        """True so often."""
+        """True with this probability."""
         return self.rng.random() < probability
 
     def bits(self) -> Bits:

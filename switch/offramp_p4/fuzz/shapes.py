@@ -116,7 +116,7 @@ class Shapes:
         return Bits(width, signed=width > 1 and self.rng.random() < 0.3)
 
     def _fields(self, prefix: str, count: int) -> Fields:
-        """So many fields, and one that fills the last byte."""
+        """``count`` fields, and one that fills the last byte."""
         fields: Fields = []
         for i in range(count):
             width = self.rng.choice(WIDTHS)

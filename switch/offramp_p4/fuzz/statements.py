@@ -19,7 +19,7 @@ class Statements:
         self.name = externs.name
 
     def block(self, scope: Scope, size: int, depth: int = 2) -> Lines:
-        """So many statements at most, in a scope of their own."""
+        """At most ``size`` statements, in a scope of their own."""
         inner = scope.inner()
         lines: Lines = []
         for _ in range(scope.rng.randint(1, size)):

@@ -88,7 +88,7 @@ _BOTH: Final[dict[str, tuple[Form, Source]]] = {
     "description": (Form.TEXT, lambda panel, number: panel.ports[number].name),
     "enabled": (Form.TRUTH, lambda panel, number: panel.enabled(number)),
 }
-"""In ``config`` and in ``state``."""
+"""Leaves that are both in ``config`` and in ``state``."""
 _STATE: Final[dict[str, tuple[Form, Source]]] = {
     "ifindex": (Form.NUMBER, lambda _, number: number),
     "admin-status": (Form.TEXT, lambda panel, number: _status(panel.enabled(number))),
@@ -114,7 +114,7 @@ _COUNTERS: Final[Mapping[str, Source]] = {
     "out-errors": lambda panel, number: panel.ports[number].stats.unfit,
 }
 _TRANSITIONS: Final = ("interface-transitions", "carrier-transitions")
-"""The same, by its name now and by that of older models."""
+"""Names of the count of transitions, today's and that of older models."""
 
 
 def _gated(panel: FrontPanel, number: int, way: str) -> int:

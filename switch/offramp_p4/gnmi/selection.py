@@ -67,7 +67,7 @@ class Pattern:
         return None
 
     def _skipped(self, reached: set[int]) -> set[int]:
-        """With what can be reached by letting ``...`` stand for nothing."""
+        """Add the positions reachable by letting ``...`` match nothing."""
         out, todo = set(reached), list(reached)
         while todo:
             i = todo.pop()

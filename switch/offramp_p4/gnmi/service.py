@@ -119,10 +119,10 @@ class _LinkObserver:
         self._panel = panel
 
     def digest(self, pipeline: Pipeline, digest: Digest) -> None:
-        """Nothing of gNMI's."""
+        """Ignore digests, which gNMI does not report."""
 
     def next_ns(self, pipeline: Pipeline) -> int | None:
-        """Never."""
+        """Next time to act, never."""
         del pipeline
         return None
 

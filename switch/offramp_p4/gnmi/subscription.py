@@ -100,7 +100,7 @@ class GnmiSubscription:
             self._changed.notify()
 
     def __iter__(self) -> Iterator[Any]:
-        """The responses, until a ONCE is done or the call ends; waits for what there is to tell."""
+        """The responses, until a ONCE is done or the call ends; waits for further ones."""
         if self._mode != _LIST.STREAM:
             yield from self._all()
             while self._mode == _LIST.POLL and self._wait_for_poll():
@@ -113,7 +113,7 @@ class GnmiSubscription:
             self._panel.unwatch(self._port_changed)
 
     def _all(self) -> Iterator[Any]:
-        """Everything once."""
+        """All values, once."""
         if not self._updates_only:
             yield from map(_response, self._reply.notifications(self._reply.known(self._selected)))
         yield _SYNC

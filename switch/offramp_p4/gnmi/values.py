@@ -79,7 +79,7 @@ def given(value: Any) -> Any:
     """What a ``gnmi.TypedValue`` of a Set says: a scalar, or what its JSON has.
 
     Raises:
-        RpcError: INVALID_ARGUMENT, it is no value; UNIMPLEMENTED, it has another encoding.
+        RpcError: INVALID_ARGUMENT, it is not a value; UNIMPLEMENTED, it has another encoding.
     """
     match value.WhichOneof("value"):
         case "bool_val" | "string_val" | "uint_val" | "int_val" as name:
@@ -88,7 +88,7 @@ def given(value: Any) -> Any:
             try:
                 return parse_json(getattr(value, name))
             except OfframpError as error:
-                raise RpcError(Code.INVALID_ARGUMENT, f"the value is no JSON: {error}") from None
+                raise RpcError(Code.INVALID_ARGUMENT, f"the value is not JSON: {error}") from None
         case None:
             raise RpcError(Code.INVALID_ARGUMENT, "an update without val")
         case name:
@@ -99,7 +99,7 @@ def members(value: Any, text: str) -> Mapping[str, Any]:
     """The members of a JSON object by their names without a module.
 
     Raises:
-        RpcError: INVALID_ARGUMENT, it is none, or has a member of an unknown module or twice.
+        RpcError: INVALID_ARGUMENT, the value is not an object, or has a member of an unknown module or twice.
     """
     if not isinstance(value, dict):
         raise RpcError(Code.INVALID_ARGUMENT, f"path {text}: expected a JSON object")

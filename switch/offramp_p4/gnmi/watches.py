@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a STREAM watches, and when it has something to tell (gNMI specification, section 3.5.1.5.2)."""
+"""The watches of a STREAM, and when each has something to report (gNMI specification, section 3.5.1.5.2)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LEAST_NS: Final = NS // 10
 FASTEST_RATE: Final = 2_000
 """Values per second of a path whose client wants samples as often as the switch can."""
 OWN_NS: Final = 10 * NS
-"""Between samples of counters where the switch chooses the mode."""
+"""Nanoseconds between samples of counters where the switch chooses the mode."""
 LOOK_NS: Final = NS
-"""Between two looks at counters whose changes are to be told; what has events is told at once."""
+"""Nanoseconds between looks at counters whose changes are reported; event-driven values are reported at once."""
 _MOST_NS: Final = 1 << 60
 _TARGET_DEFINED, _ON_CHANGE, _SAMPLE = 0, 1, 2
 
@@ -70,7 +70,7 @@ class Watch:
         return self._changes(reply, everything=True)
 
     def due(self, reply: Reply, now_ns: int, *, event: bool) -> Iterator[Known]:
-        """What is to be told now; ``event``: a port has changed."""
+        """Values that are to be sent now; ``event``: a port has changed."""
         beat = now_ns >= self._next_beat_ns
         sample = now_ns >= self._next_ns
         if beat and self._heartbeat_ns is not None:

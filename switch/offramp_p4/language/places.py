@@ -29,7 +29,7 @@ class Places:
             self._index.setdefault(token.pos, at)
 
     def name(self, pos: Pos, name: str) -> Pos | None:
-        """Where the first token ``name`` at or behind ``pos`` stands; None where there is none near."""
+        """Where the first token ``name`` at or behind ``pos`` stands; None if there is none nearby."""
         found = self._find(pos, name)
         return None if found is None else self._tokens[found].pos
 

@@ -18,7 +18,7 @@ from offramp_p4.language.symbols import Symbol
 from offramp_p4.source import NOWHERE, Pos
 
 PAUSE_S: Final = 0.2
-"""How long typing must pause before a program is read anew."""
+"""Seconds that typing must pause before a program is analysed again."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _NEIGHBOURS: Final = 64
 """Programs beside a file that are asked whether they include it."""

@@ -84,7 +84,7 @@ class _Paths:
 
 
 def _written(node: object, now: Assigned) -> Assigned:
-    """With what calls in ``node`` give a value to."""
+    """What is assigned after the calls in ``node`` have given values."""
     args = (n for n in walk.nodes(node) if isinstance(n, ir.Arg) and n.direction in {"out", "inout"})
     return now | {a.expr.var for a in args if isinstance(a.expr, ir.VarRef)}
 

@@ -22,7 +22,7 @@ from offramp_p4.types import VOID, Type
 
 
 class Ends(Flag):
-    """How running a node may end, other than at its end."""
+    """How running a node may end, other than by reaching its end."""
 
     NORMAL = 0
     EXIT = auto()

@@ -61,13 +61,13 @@ def _swapped(g: Emitter, number: Value, size: int) -> Value:
 
 
 def load_bytes(g: Emitter, address: Value, size: int) -> Value:
-    """So many bytes of a packet as a big-endian number."""
+    """Load ``size`` bytes of a packet as a big-endian number."""
     loaded = g.b.load(address, typ=ll.IntType(8 * size), align=1)
     return _swapped(g, g.tags.mark(loaded, "Bytes"), size)
 
 
 def store_bytes(g: Emitter, number: Value, address: Value, size: int) -> None:
-    """Write a number as so many bytes of a packet."""
+    """Store a number as ``size`` bytes of a packet."""
     g.tags.mark(g.b.store(_swapped(g, number, size), address, align=1), "Bytes")
 
 

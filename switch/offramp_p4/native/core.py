@@ -183,7 +183,7 @@ def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type) -> None:
         for i in range(t.size):
             _emit_at(g, e, g.at(at, element_offset(t, i)), t.element)
     else:
-        raise Unsupported(e.pos, f"emit of {t}, which is no header")
+        raise Unsupported(e.pos, f"emit of {t}, which is not a header")
 
 
 def _emit_header(g: Emitter, header: Header, at: Value) -> None:

@@ -18,7 +18,7 @@ def add(g: Emitter, address: Value, amount: Value) -> None:
 
 
 HIT: Final = 1 << 62
-"""Beside the packets of an entry: it has been hit, whether or not that was counted."""
+"""Flag beside the packets of an entry: it has been hit, whether or not that was counted."""
 
 
 def count_entry(g: Emitter, words: int, entry: Value, length: Value) -> None:

@@ -76,7 +76,7 @@ class Target(Protocol):
         """How a table is found in the context."""
 
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """The same for a value set."""
+        """How a value set is found in the context."""
 
     def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """Write what a miss does to the direct counter of the default entry; ``key`` is the address of its words."""
@@ -278,7 +278,7 @@ class Emitter:
         return self.allocate(ll.ArrayType(I8, max(s.size, 1)), s.align)
 
     def at(self, base: Value, offset: int | Value) -> Value:
-        """The address so many bytes behind ``base``."""
+        """The address ``offset`` bytes behind ``base``."""
         if isinstance(offset, int):
             if not offset:
                 return base

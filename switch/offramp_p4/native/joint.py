@@ -36,7 +36,7 @@ _TRIGGERS: Final = int(at.Context.triggers.used)
 
 
 def _told(words: npt.NDArray[np.int64]) -> bool:
-    """Whether there is what somebody waits to hear of."""
+    """Whether something has happened that a listener waits for."""
     return bool(words[_DIGESTS] or words[_EVENTS] or words[_TRIGGERS])
 
 
@@ -128,7 +128,7 @@ class NativeJoint:
         return made
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
-        """The same as arrays."""
+        """Let time pass; the departures as arrays."""
         with self._running():
             self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
             times = self._context.buffer(at.Context.times).view(np.int64).copy()
@@ -157,7 +157,7 @@ class NativeJoint:
         self._report()
 
     def _report(self) -> None:
-        """Tell those who listen what has happened."""
+        """Report what has happened to listeners."""
         self._switch._send_digests()
         self.tm.finish()
         if self._failure is not None:

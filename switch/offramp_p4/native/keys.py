@@ -90,6 +90,6 @@ def key_format(kinds: Sequence[str], widths: Sequence[int]) -> KeyFormat:
 
 
 def _behind(bits: int, extra: int) -> tuple[int, int]:
-    """Where so many extra bits fit within one word behind the key, and the words that this makes."""
+    """Bit position of ``extra`` bits that fit one word behind the key, and the words that key and bits take."""
     at = bits if bits % 64 + extra <= 64 else (bits + 63) // 64 * 64
     return at, (at + extra + 63) // 64

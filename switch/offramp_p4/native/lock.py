@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock that keeps packets out while a switch is looked at or changed."""
+"""The lock that keeps packets out while a switch is inspected or changed."""
 
 from __future__ import annotations
 

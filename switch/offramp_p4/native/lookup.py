@@ -77,7 +77,7 @@ def store_key(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value
 def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value], words: Value | None = None) -> Value:
     """The entry, counted from 1, that matches the values of all keys; 0 if none does.
 
-    The concatenation of the keys is left at ``words`` (None: nobody wants it).
+    The concatenation of the keys is left at ``words`` (None: not needed).
     """
     key = plan.key
     if words is None:

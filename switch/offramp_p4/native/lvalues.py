@@ -96,7 +96,7 @@ def index_of(g: Emitter, expr: ir.Expr, size: int) -> tuple[Value, Value | None]
 
 
 def nothing(g: Emitter, t: Type) -> Value:
-    """The address of zeros that nobody writes."""
+    """Address of zeros that are never written."""
     at = g.room(t)
     g.clear(at, shape(t).size)
     return at

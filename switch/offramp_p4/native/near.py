@@ -13,7 +13,7 @@ _WORDS: Final = 8  # of a vector
 
 
 def _pieces(size: int) -> Iterator[tuple[int, Any]]:
-    """Offsets and types of the accesses that so many bytes take."""
+    """Offsets and types of the accesses that cover ``size`` bytes."""
     at = 0
     while at < size:
         words = min(_WORDS, (size - at) // 8)
@@ -33,7 +33,7 @@ def copy_near(g: Emitter, into: Value, source: Value, size: int) -> None:
 
 
 def same_bytes(g: Emitter, a: Value, b: Value, size: int) -> Value:
-    """1, as a word, if bytes of two memories of packets are the same."""
+    """1, as a word, if the bytes in two packet memories are equal."""
     differences: dict[Any, Value] = {}
     for at, t in _pieces(size):
         difference = g.b.xor(_load(g, g.at(a, at), t), _load(g, g.at(b, at), t))

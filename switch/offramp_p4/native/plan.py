@@ -81,7 +81,7 @@ class Plan:
         }
 
     def take(self, words: int) -> int:
-        """Room for so many more words; the index of the first."""
+        """Reserve this many further words; returns the index of the first."""
         at, self.size = self.size, self.size + words
         return at
 

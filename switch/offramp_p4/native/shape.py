@@ -57,7 +57,7 @@ def is_scalar(t: Type) -> bool:
 
 @cache
 def number_type(width: int) -> Any:
-    """The LLVM type of a number; there is none of 0 bits, so those have one, which is always 0."""
+    """The LLVM type of a number; LLVM has none of 0 bits, so such numbers have one bit, always 0."""
     return ll.IntType(max(width, 1))
 
 
@@ -69,7 +69,7 @@ def value_type(t: Type) -> Any:
 
 
 def container(width: int) -> int:
-    """Bytes of the container of a scalar of so many bits."""
+    """Bytes of the container of a scalar of ``width`` bits."""
     return next((size for size in (1, 2, 4, 8) if width <= 8 * size), (width + 63) // 64 * 8)
 
 

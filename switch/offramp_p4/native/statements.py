@@ -180,7 +180,7 @@ def _for_in(g: Emitter, s: ir.ForIn) -> None:
 
 
 def _for_range(g: Emitter, s: ir.ForIn, last: ir.Expr) -> None:
-    """From ``low`` to ``high``; counted with one bit more, since the last value may be the type's greatest."""
+    """Loop from ``low`` to ``high``; counted with one bit more, since the last value may be the type's greatest."""
     bits = bits_of(s.var.type)
     assert bits is not None
     wide = bits.width + 1

@@ -78,7 +78,7 @@ class NativeSwitch:
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
-        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is no count.
+        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is not a count.
     """
 
     engine: ClassVar[str] = "native"
@@ -166,7 +166,7 @@ class NativeSwitch:
         return next_us(self.generator)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """The same, without what the packet generator makes."""
+        """Run a batch without what the packet generator makes."""
         data, lengths, ports = self._arrays(batch)
         with self._running():
             arrays = address(data), data.strides[0], address(lengths), address(ports)

@@ -44,12 +44,12 @@ class Target:
         return self.plan.tables[table]
 
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """The same for a value set."""
+        """How a value set is found in the context."""
         return self.plan.value_sets[value_set]
 
 
 class DirectTarget(Target):
-    """The same where counters, meters and registers of a table are externs that its actions call.
+    """A target whose tables have counters, meters and registers as externs that their actions call.
 
     Attributes:
         layout: of one packet's memory.

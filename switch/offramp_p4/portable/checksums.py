@@ -29,7 +29,7 @@ def add(total: int, data: bytes) -> int:
 
 
 def subtract(total: int, data: bytes) -> int:
-    """The same with the complement of each word (RFC 1624)."""
+    """The sum of ``total`` and the complements of the words of ``data`` (RFC 1624)."""
     words = (len(data) + 1) // 2
     return fold(total + (1 << 16 * words) - 1 - int.from_bytes(data + b"\0" * (len(data) & 1), "big"))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from offramp_p4.state import TableState
 
 EXPIRE_S: Final = (10, 30, 60, 120, 300, 43_200, 120, 120)
-"""Seconds of each expire-time profile as long as nobody sets others: those of p4c's back end for DPDK."""
+"""Seconds of each expire-time profile unless others are set: those of p4c's back end for DPDK."""
 _AUTO_DELETE: Final = "AUTO_DELETE"
 
 
@@ -254,7 +254,7 @@ def _cells(g: Generator, e: ir.ExternCall, data: ir.Expr) -> str:
     if is_scalar(t):
         return f"({lvalues.pattern(g.value(data), t)},)"
     if not isinstance(t, Structure | Tuple):
-        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is no struct")
+        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is not a struct")
     kinds = [f.type for f in t.fields] if isinstance(t, Structure) else list(t.types)
     if not all(is_scalar(kind) for kind in kinds):
         raise Unsupported(e.pos, f"{e.method} with arguments that are not all numbers")

@@ -41,7 +41,7 @@ def _selector(i: ir.ExternInstance) -> ActionProfileState:
 
 
 class PortableObjects(Objects):
-    """The same as v1model's with other externs.
+    """The objects of a PSA or PNA program: those of v1model with other externs.
 
     Attributes:
         table_of: the table that a direct counter or meter belongs to.

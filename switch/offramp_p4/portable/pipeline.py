@@ -143,7 +143,7 @@ class PortablePipeline(ABC):
         return PortableStages(self)
 
     def ingress(self, arrival: Arrival) -> None:
-        """One pass, whose copies go to whoever holds them."""
+        """One pass; its copies are handed to the owner of the queues."""
         self._within_steps(self._pass, arrival)
 
     def egress(self, copy: Copy, port: int, emit: Emit) -> None:

@@ -84,5 +84,5 @@ def _select(g: Generator, e: ir.ExternCall) -> str:
     elif isinstance(t, Enum) and "NET_TO_HOST" in t.members:
         test = f"{g.value(direction)} == {t.members['NET_TO_HOST']}"
     else:
-        raise Unsupported(e.pos, f"{e.method} by {t}, which is no direction")
+        raise Unsupported(e.pos, f"{e.method} by {t}, which is not a direction")
     return f"({g.value(from_net)} if {test} else {g.value(from_host)})"

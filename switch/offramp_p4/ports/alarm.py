@@ -39,7 +39,7 @@ class Alarm:
         return self._descriptor
 
     def set(self, seconds: float) -> None:
-        """Ring in so many seconds, and not at the time set before."""
+        """Ring in ``seconds``, and not at the time set before."""
         whole, rest = divmod(max(1, round(seconds * _NS)), _NS)  # 0 would switch it off
         when = _Itimerspec(_Timespec(0, 0), _Timespec(whole, rest))
         _LIBC.timerfd_settime(self._descriptor, 0, ctypes.byref(when), None)

@@ -32,15 +32,15 @@ class Port(Protocol):
         """Send what was kept."""
 
     def rest(self) -> None:
-        """Nothing has arrived on any port, and the loop is about to wait: what a host is to be told, it is told now."""
+        """Called when nothing has arrived on any port and the loop is about to wait: notify a host now."""
 
     @property
     def congested(self) -> bool:
-        """So much is kept that the switch should take in nothing more until it is gone."""
+        """Whether so much is kept that the switch should take in nothing more until it has left."""
 
     @property
     def busy(self) -> bool:
-        """Frames are kept because the link takes no more now."""
+        """Whether frames are kept because the link takes no more now."""
 
     @property
     def up(self) -> bool:

@@ -197,7 +197,7 @@ class FrontPanel:
             watcher()
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call somebody after each change of a port, from any thread; it must not block."""
+        """Call ``watcher`` after each change of a port, from any thread; it must not block."""
         with self._lock:
             self._watchers.append(watcher)
 

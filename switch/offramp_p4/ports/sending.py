@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a port keeps while its socket is busy."""
+"""Frames that a port keeps while its socket is busy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Backlog:
                 self._kept.append((message.part(0, at + keep), at))
 
     def drop(self) -> None:
-        """Keep nothing."""
+        """Discard everything kept."""
         self._stats.dropped += sum(len(message) - at for message, at in self._kept)
         self._kept.clear()
 

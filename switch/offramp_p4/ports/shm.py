@@ -141,7 +141,7 @@ class ShmPort(UnixPort):
         self.stats.sent_bytes += size
 
     def _take(self, parts: list[PacketBatch], most: int) -> bool:
-        """Take messages until there are so many parts; whether all were taken."""
+        """Take messages until there are ``most`` parts; whether all were taken."""
         rings, took = self._rings, len(parts)
         if rings is None:
             return True

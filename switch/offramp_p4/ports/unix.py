@@ -191,12 +191,12 @@ def refuse_others(path: Path, name: str) -> None:
     """Say what is there, where that is not a socket that nobody listens on any more; ``name`` is of the port.
 
     Raises:
-        OfframpError: somebody does, or it is no socket.
+        OfframpError: somebody does, or it is not a socket.
     """
     if not path.exists():
         return
     if not path.is_socket():
-        raise OfframpError(f"{name}: the file exists and is no socket")
+        raise OfframpError(f"{name}: the file exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         try:
             probe.connect(str(path))

@@ -10,7 +10,7 @@ from offramp_p4.ports.unix import UnixPort
 
 
 class UnixPeer(UnixPort):
-    """The connecting end of a link whose other end is a :class:`UnixPort`; tries again while nobody listens there."""
+    """The connecting end of a link whose other end is a :class:`UnixPort`; tries again while nothing listens there."""
 
     def interest(self) -> list[tuple[int, int]]:
         """The other switch, once connected."""

@@ -18,7 +18,7 @@ MAX_ROLES = 256
 """Roles that are remembered; one that nobody holds makes room for another."""
 MAX_ROLE_NAME = 256
 MAX_ROLE_CONFIG = 1 << 16
-"""Bytes."""
+"""Largest role configuration, in bytes."""
 
 
 @dataclass(eq=False)
@@ -64,7 +64,7 @@ class Arbitration:
     """The controllers of one device, for each role; thread-safe.
 
     Attributes:
-        max_controllers: beyond so many, those that stand lowest make room; None: there is room for all.
+        max_controllers: beyond this many, those that stand lowest make room; None: there is room for all.
     """
 
     def __init__(self, device_id: int) -> None:

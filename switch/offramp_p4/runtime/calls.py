@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that a server is in, and what it does about those that keep it waiting."""
+"""The open calls of a server, and how it deals with those that keep it waiting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Refusals:
-    """How often what has been refused; of each kind the log names the first, the second, the fourth and so on."""
+    """Counts of refused calls; of each kind the log names the first, the second, the fourth and so on."""
 
     def __init__(self, protocol: str) -> None:
         self._protocol = protocol
@@ -32,7 +32,7 @@ class Refusals:
 
     @property
     def counts(self) -> dict[str, int]:
-        """By reason."""
+        """Number of refusals by reason."""
         with self._lock:
             return dict(self._counts)
 
@@ -108,7 +108,7 @@ class InHand:
 
     @contextmanager
     def holding(self, size: int, refuse: Callable[[str], None]) -> Iterator[None]:
-        """Keep so many bytes.
+        """Hold ``size`` bytes.
 
         Raises:
             RpcError: RESOURCE_EXHAUSTED, there is no room for them.

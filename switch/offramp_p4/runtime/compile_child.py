@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.cache import ObjectCache
 
 OUT_OF_MEMORY: Final = 3
-"""Exit status."""
+"""Exit status of a compilation that ran out of memory."""
 
 
 class _Sender(ObjectCache):

@@ -34,7 +34,7 @@ class Observer(Protocol):
         """When :meth:`send` has something to do; None: never."""
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
-        """Tell whoever listens."""
+        """Send pending notifications to listeners."""
 
     def links_changed(self) -> None:
         """A port has come up or gone down."""
@@ -203,7 +203,7 @@ class Device:
             observer.digest(pipeline, digest)
 
     def discard(self, batch: PacketBatch) -> None:
-        """Where packets go while nobody moves any."""
+        """Discard packets, while no forwarder runs."""
         self.no_pipeline += len(batch)
 
     @contextmanager

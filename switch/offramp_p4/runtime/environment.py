@@ -18,7 +18,7 @@ def monotonic_ns() -> int:
 class Links:
     """Which ports exist, and whether their links are up.
 
-    While nobody says which ports there are, every port exists and is up.
+    Until the ports are declared, every port exists and is up.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server keeps for the client of a StreamChannel."""
+"""Messages that a server keeps for the client of a StreamChannel."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def compile_pushed(device: Device, binary: bytes, name: str) -> Pipeline:
     """The pipeline of a program that is pushed as text under a name.
 
     Raises:
-        RpcError: as :func:`build_pushed`, or what was pushed is no text.
+        RpcError: as :func:`build_pushed`, or what was pushed is not text.
     """
     if not binary:
         raise invalid("the binary is empty; this switch takes the text of a P4 program")

@@ -86,7 +86,7 @@ def parse(given: Any) -> Role:
     try:
         message = stratum.P4RoleConfig.FromString(given.value)
     except DecodeError:
-        raise invalid("the role configuration is no stratum.P4RoleConfig message") from None
+        raise invalid("the role configuration is not a stratum.P4RoleConfig message") from None
     wanted: tuple[int, bytes] | tuple[()] | None = None
     if message.receives_packet_ins:
         rule = message.packet_in_filter

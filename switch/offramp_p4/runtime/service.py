@@ -52,7 +52,7 @@ class Service:
         device.notify = self._notify
 
     def limit(self, streams: int) -> None:
-        """At most so many controllers."""
+        """Limit the number of controllers."""
         self.device.arbitration.max_controllers = streams
 
     # --- one request, one response -------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class Named:
         except UnicodeDecodeError:
             raise OfframpError(f"{what}: expected a string in UTF-8") from None
         if not name:
-            raise OfframpError(f"{what}: an empty string is no value")
+            raise OfframpError(f"{what}: an empty string is not a value")
         if name not in self._numbers:
             self._bind(name, self._free(what))
         return self._numbers[name]

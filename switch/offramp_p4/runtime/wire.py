@@ -78,7 +78,7 @@ class ControlEndpoint(Endpoint, Protocol):
     """A service that controllers stay connected to."""
 
     def limit(self, streams: int) -> None:
-        """Let at most so many clients in at one time."""
+        """Let in at most ``streams`` clients at a time."""
 
     def read(self, request: Any, metadata: Mapping[str, str]) -> Iterator[Any]:
         """Answer a Read."""

@@ -94,7 +94,7 @@ class MeterCell:
     last_us: int = 0
 
     def configure(self, rates: tuple[tuple[float, int], ...], now_us: int = 0) -> None:
-        """Set (units a second, burst) of the committed and of the peak bucket; buckets start full."""
+        """Set (units per second, burst) of the committed and of the peak bucket; buckets start full."""
         self.rates, self.levels, self.last_us = rates, [float(burst) for _, burst in rates], now_us
 
     def execute(self, amount: int, now_us: int) -> int:

@@ -21,7 +21,7 @@ LINE_MEMBERS: Final = 120
 
 
 def bits_needed(largest_group: int, groups: int) -> int:
-    """The bits of a selector's memory for so many groups."""
+    """The bits of a selector's memory for this many groups."""
     return LINE_BITS * _lines(largest_group) * groups
 
 
@@ -101,7 +101,7 @@ class MemberStatus:
         return [member for member, at in self._places.get(group, ()) if self.bits.values[at]]
 
     def reset(self) -> None:
-        """No groups."""
+        """Remove all groups."""
         self.bits.reset()
         self._blocks.clear()
         self._places.clear()

@@ -78,7 +78,7 @@ class ActionProfileState:
     def insert_group(self, group: int, members: Sequence[int]) -> None:
         """Add a group."""
         if not self.selector:
-            raise StateError("invalid", f"action profile {self.name} is no selector: it has no groups")
+            raise StateError("invalid", f"action profile {self.name} is not a selector: it has no groups")
         if group in self.groups:
             raise StateError("already_exists", f"action selector {self.name}: group {group} exists")
         self._set_group(group, members)

@@ -38,7 +38,7 @@ DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size
 class TableEntry:
     """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter``, ``register`` and ``filter`` its others.
 
-    ``idle_timeout_ns`` is its time to live without a hit (0: for ever), ``last_hit_us`` when it was last hit; only
+    ``idle_timeout_ns`` is its time to live without a hit (0: forever), ``last_hit_us`` when it was last hit; only
     tables with ``support_timeout`` note hits.
     """
 

@@ -77,7 +77,7 @@ def parse(text: str, file: str) -> list[Command]:
     """The commands of an STF text.
 
     Raises:
-        StfError: a line that is no command.
+        StfError: a line that is not a command.
     """
     commands = []
     for number, raw in enumerate(text.splitlines(), 1):

@@ -17,7 +17,7 @@ def replay(switch: AnySwitch, text: str, file: str) -> list[tuple[int, bytes]]:
     """Run the packets and the control-plane commands in order; returns what left the switch.
 
     Raises:
-        StfError: a line that is no command, or that names what is not there (with ``file:line``).
+        StfError: a line that is not a command, or that names what is not there (with ``file:line``).
     """
     control, out = Control(switch), []
     for command in parse(text, file):

@@ -63,7 +63,7 @@ class PortConfig:
     The queue of the highest number goes first. Weighted queues share what the strict ones leave.
 
     Attributes:
-        rate_bps: bits of the line a second, preamble and gap included; None: as fast as asked.
+        rate_bps: bits per second of the line, preamble and gap included; None: as fast as asked.
         queues: by the number that ``standard_metadata.priority`` gives.
 
     Raises:
@@ -152,7 +152,7 @@ class TmConfig:
 
     @classmethod
     def from_plain(cls, raw: Mapping[str, Any]) -> TmConfig:
-        """From what :func:`dataclasses.asdict` and JSON have made of one."""
+        """The configuration that :func:`dataclasses.asdict` and JSON have made plain."""
         return cls(
             default=_port(raw["default"]),
             ports={int(number): _port(port) for number, port in raw["ports"].items()},

@@ -51,7 +51,7 @@ class Joint(Protocol):
         """Let time pass; the frames whose sending has begun since the last call."""
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
-        """The same as arrays."""
+        """Let time pass; the departures as arrays."""
 
     def reset(self) -> None:
         """Nothing in the queues, time 0."""

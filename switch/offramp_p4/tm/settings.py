@@ -59,15 +59,18 @@ class TrafficSettings:
         ),
     ] = None
     port_rate: Annotated[
-        Mapping[int | None, int], Field("Rate of a port, such as 1=10mbit; 10mbit alone: of all others", item=_rate)
+        Mapping[int | None, int],
+        Field("Rate of a port, such as 1=10mbit; 10mbit alone: rate of all others", item=_rate),
     ] = field(default_factory=dict)
     queue_weight: Annotated[
         Mapping[int, int],
-        Field("QUEUE=WEIGHT: deficit round robin among these, after the others; repeat", item=_weight),
+        Field("QUEUE=WEIGHT: deficit round robin among these, after the others; repeatable", item=_weight),
     ] = field(default_factory=dict)
     queue_share: Annotated[
         Mapping[int, int],
-        Field("QUEUE=PERCENT of the line that it is guaranteed, whatever waits in others; repeat", item=_share),
+        Field(
+            "QUEUE=PERCENT of the line that the queue is guaranteed, whatever waits in others; repeatable", item=_share
+        ),
     ] = field(default_factory=dict)
     buffer: Annotated[
         int | None, Field("Bytes that all queues share", unit=BYTES, least=1, shown_default=BYTES.shown(BUFFER_BYTES))

@@ -82,7 +82,7 @@ def _deposit(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     field = argument(e, 0)
     into = g.layout.static(field)
     if into is None or field.type.slots != 1 or not lasts(field, target.gress.parsers, target.layout.shared):
-        raise Unsupported(e.pos, "subtract_all_and_deposit into what is no field of the parser's own results")
+        raise Unsupported(e.pos, "subtract_all_and_deposit into what is not a field of the parser's own results")
     start = target.cell((instance(e), into))
     target.deposits.append(Deposit(target.cell(instance(e)), start, into))
     g.line(f"m[{start}] = m[{CURSOR}] + 1")

@@ -91,7 +91,7 @@ def _invalidate(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     """A field without a value reads 0; the unicast port without one means no unicast copy."""
     field = argument(e, 0)
     if not lvalues.is_lvalue(field) or (field.type.slots != 1 and not isinstance(strip(field.type), Header)):
-        raise Unsupported(e.pos, f"invalidate of {field.type} that is no header or field")
+        raise Unsupported(e.pos, f"invalidate of {field.type} that is not a header or field")
     at = lvalues.lvalue(g, field)
     if isinstance(strip(field.type), Header):
         g.line(f"m[{at.address}] = 0")
@@ -108,7 +108,7 @@ def _is_validated(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     while not isinstance(strip(header.type), Header) and isinstance(header, ir.Member):
         header = header.base
     if not isinstance(strip(header.type), Header) or not lvalues.is_lvalue(header):
-        raise Unsupported(e.pos, "is_validated of what is no header, no field of one and not the egress port")
+        raise Unsupported(e.pos, "is_validated of what is neither a header, nor a field of one, nor the egress port")
     return f"m[{lvalues.address(g, header)}]"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tofino's hashes: functions of a number of so many bits, as p4c's Tofino back end sets up the hash matrix.
+"""Tofino's hashes: functions of a number of given width, as p4c's Tofino back end sets up the hash matrix.
 
 A CRC sees the number with zeros in front that fill the first byte, an exclusive or sees zeros behind it.
 Wider results than the algorithm's repeat a CRC and are 0 above the others.
@@ -139,7 +139,7 @@ def random_matrix(bits: int, width: int, random: Random) -> Hash:
 
 
 def hash_of(i: ir.ExternInstance, bits: int, seed: int, pairs: tuple[Pair, ...] = ()) -> Hash:
-    """The function of a ``Hash`` object for data of so many bits.
+    """The function of a ``Hash`` object for data of ``bits`` bits.
 
     Args:
         i: the object.

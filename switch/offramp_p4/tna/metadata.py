@@ -119,7 +119,7 @@ class Cells:
         """The header that the chip puts in front of a packet."""
         t = self.structure("intrinsic")
         if not isinstance(t, Header):
-            raise Unsupported(self._program.main.pos, f"{t} that is no header")
+            raise Unsupported(self._program.main.pos, f"{t} that is not a header")
         return IntrinsicHeader(t)
 
 

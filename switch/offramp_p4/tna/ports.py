@@ -15,9 +15,9 @@ CELL_BYTES: Final = 80
 CHECK_SEQUENCE_BYTES: Final = 4
 """Bytes of a frame's check sequence: packets in the switch lack it, byte counts and meters include it."""
 RECIRCULATION_PORT: Final = 68
-"""In every pipe."""
+"""The recirculation port of every pipe, as its number within the pipe."""
 
 
 def no_port(port: int, count: int) -> OfframpError:
     """What is wrong with a packet that comes in at a port of none of ``count``."""
-    return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} a pipe)")
+    return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} per pipe)")

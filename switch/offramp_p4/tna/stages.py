@@ -101,7 +101,7 @@ class TnaStages:
 
 
 def cells(held_bytes: int) -> int:
-    """The cells of the chip's buffer that so many bytes take."""
+    """The cells of the chip's buffer that ``held_bytes`` take."""
     return -(-held_bytes // CELL_BYTES)
 
 

@@ -22,7 +22,7 @@ _CRCS = ("CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two fields of so many bits in the data of a hash; both are counted from the lowest bit."""
+    """Two fields of equal width in the data of a hash; both are counted from the lowest bit."""
 
     earlier: int
     later: int
@@ -42,13 +42,13 @@ def pairs_of(function: ir.ExternInstance, data: ir.Expr, *owners: ir.ExternInsta
 
     Raises:
         P4Error: a field is not there, is in two pairs, or has another width than the other.
-        Unsupported: the hash is no CRC.
+        Unsupported: the hash is not a CRC.
     """
     annotated = [each for owner in (function, *owners) for each in _annotations(owner)]
     if not annotated:
         return ()
     if constructor.member(function, "algo") not in _CRCS:
-        raise Unsupported(function.pos, f"@symmetric on Hash {function.name}, which is no CRC")
+        raise Unsupported(function.pos, f"@symmetric on Hash {function.name}, which is not a CRC")
     places = _places(data)
     seen: set[str] = set()
     return tuple(_pair(annotation, places, seen, data.pos) for annotation in annotated)
@@ -66,7 +66,7 @@ def _pair(annotation: Annotation, places: dict[str, tuple[int, int]], seen: set[
         raise P4Error(pos, "@symmetric needs the names of two fields")
     for name in names:
         if name not in places:
-            raise P4Error(pos, f"@symmetric: {name} is none of the fields that are hashed")
+            raise P4Error(pos, f"@symmetric: {name} is not one of the fields that are hashed")
         if name in seen:
             raise P4Error(pos, f"@symmetric: {name} is in more than one pair, or twice in one")
         seen.add(name)

@@ -29,7 +29,7 @@ class ScriptedChooser(MemberChooser):
         self.widths: list[int] = []
 
     def choose(self, count: int) -> int:
-        """The position of the member for the next look-up in a group of so many."""
+        """The position of the member for the next look-up in a group of ``count``."""
         at = len(self.widths)
         self.widths.append(count)
         return self._script[at] if at < len(self._script) else 0

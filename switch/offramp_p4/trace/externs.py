@@ -38,7 +38,7 @@ class Notes:
 def traced(
     builders: Mapping[tuple[str, str], Builder], notes: Notes, recorder: Recorder
 ) -> dict[tuple[str, str], Builder]:
-    """The same builders, writing notes."""
+    """The builders, wrapped so that they write notes."""
     return {key: _traced(builder, notes, recorder) for key, builder in builders.items()}
 
 

@@ -33,7 +33,7 @@ _COPIES: Final[dict[str, Cause]] = {
     psa.CLONE_E2E: "egress clone",
     MIRROR: "mirror",
 }
-"""By path; PNA's packets have none."""
+"""Cause of a copy by path; PNA's packets have no paths."""
 
 
 class _Traced(PortablePipeline):

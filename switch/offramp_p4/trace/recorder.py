@@ -12,7 +12,7 @@ class MemberChooser(Protocol):
     """Decides which member of a group a look-up gets, in place of the hash."""
 
     def choose(self, count: int) -> int:
-        """The position of one of so many members."""
+        """The position of one of ``count`` members."""
 
 
 class Recorder:

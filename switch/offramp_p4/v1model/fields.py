@@ -31,7 +31,7 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
 
 
 def spans(g: Generator, data: ir.Expr) -> list[Span]:
-    """The cells of the places in ``data`` (of ``clone3`` and its kin); what is no fixed place is not kept."""
+    """The cells of the places in ``data`` (of ``clone3`` and its kin); what is not a fixed place is not kept."""
     found = []
     for part in data.parts if isinstance(data, ir.Compose) else [data]:
         if isinstance(part, ir.Compose):

@@ -171,7 +171,7 @@ def _append(document: Json, op: str, *parameters: Json) -> None:
 WRONG: dict[str, tuple[Callable[[Json], object], str]] = {
     "an unknown extern": (lambda d: _instance(d, "Hash").update(type="Fly"), "'Fly': expected one of"),
     "no attribute": (lambda d: _instance(d, "Counter").update(attribute_values=[]), "'n_counters' is missing"),
-    "a type of counter": (lambda d: _value(d, "Counter", "type", "0x9"), "9 is no type of counter"),
+    "a type of counter": (lambda d: _value(d, "Counter", "type", "0x9"), "9 is not a type of counter"),
     "an algorithm": (lambda d: _value(d, "Hash", "algo", "md5"), "'md5': expected one of identity"),
     "a size": (lambda d: _value(d, "Counter", "n_counters", "-0x1"), "-1 is not in 0.."),
     "twice": (lambda d: d["extern_instances"].append(_instance(d, "Hash")), "'I.u' is there twice"),

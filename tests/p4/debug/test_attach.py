@@ -150,8 +150,8 @@ def test_the_switch_ends_though_a_packet_is_held(running: Running) -> None:
 
 HOSTILE = {
     "length": (b"Content-Length: 99999999999\r\n\r\n", "a message of 99999999999 bytes: expected at most 1048576"),
-    "digits": (b"Content-Length: 1e3\r\n\r\n", "a Content-Length that is no number"),
-    "negative": (b"Content-Length: -1\r\n\r\n", "a Content-Length that is no number"),
+    "digits": (b"Content-Length: 1e3\r\n\r\n", "a Content-Length that is not a number"),
+    "negative": (b"Content-Length: -1\r\n\r\n", "a Content-Length that is not a number"),
     "none": (b"X: y\r\n\r\n", "a message without Content-Length"),
     "garbage": (bytes(range(128, 256)) * 4, "a line of a header of more than 256 bytes, or cut off"),
     "lines": (b"A: b\r\n" * 20, "a header of more than 8 lines"),

@@ -46,7 +46,7 @@ def request(*subscriptions: Any, mode: int = 0, **fields: Any) -> Any:
 
 
 def next_values(call: Any) -> dict[str, Any]:
-    """The values of the next response, which is no ``sync_response``."""
+    """The values of the next response, which is not a ``sync_response``."""
     from offramp_base.gnmi.session import values
 
     response = next(call)

@@ -27,7 +27,7 @@ FORWARD = "tm.ucast_egress_port = 1; tm.bypass_egress = 1;"
 def test_a_batch_with_a_port_that_is_not_there_changes_nothing() -> None:
     switch = NativeSwitch(load_text(tna(FORWARD)))
     data = np.zeros((3, 8), np.uint8)
-    with pytest.raises(OfframpError, match=r"port 200: this Tofino has ports 0 to 127 \(128 a pipe\)"):
+    with pytest.raises(OfframpError, match=r"port 200: this Tofino has ports 0 to 127 \(128 per pipe\)"):
         switch.process(PacketBatch(np.array([0, 200, 1]), np.full(3, 8), data))
     assert switch.stats.packets_in == 0
 

@@ -102,7 +102,7 @@ def test_configuration_of_another_kind_is_refused(lab):
     ):
         lab.connect(role="odd", role_config=v1.Uint128(low=1))
     broken = wellknown.Any(type_url="type.googleapis.com/stratum.P4RoleConfig", value=b"\xff")
-    with pytest.raises(RpcError, match=r"the role configuration is no stratum.P4RoleConfig message"):
+    with pytest.raises(RpcError, match=r"the role configuration is not a stratum.P4RoleConfig message"):
         roles.parse(broken)
 
 

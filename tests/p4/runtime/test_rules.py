@@ -61,7 +61,7 @@ def test_a_table_without_key_has_only_its_default_entry(small):
         (_M(field_id=1, range=_M.Range(low=b"\5", high=b"\4")), "range 5..4 is empty"),
         (_M(field_id=1, range=_M.Range(low=b"\0", high=b"\xff")), "the range holds every value"),
         (_M(field_id=1, range=_M.Range(low=b"\1\0", high=b"\xff\xff")), "0x100 does not fit 8 bits"),
-        (_M(field_id=2, optional=_M.Optional()), "an empty byte string is no value"),
+        (_M(field_id=2, optional=_M.Optional()), "an empty byte string is not a value"),
         (_M(field_id=2, exact=_M.Exact(value=b"\1")), "expected a match of kind optional, got exact"),
     ],
 )

@@ -196,7 +196,7 @@ def test_rules_of_one_shots(lab, ways):
     lab.write((INSERT, second))
     assert lab.refusal((INSERT, other))[0] == INVALID
     hop = entry(lab, table="shared_hops", action_profile_action_set=one_shot(lab, (2, 1)))
-    assert lab.refusal((INSERT, hop)) == (INVALID, "action profile I.hops is no selector: it takes no action sets")
+    assert lab.refusal((INSERT, hop)) == (INVALID, "action profile I.hops is not a selector: it takes no action sets")
 
 
 def test_member_not_inserted_yet(lab):

@@ -120,7 +120,7 @@ def test_bad_settings_are_refused(tmp_path):
         build(ports={4: f"unix:{tmp_path}/p"}, cpu_port=4)
     plain = tmp_path / "file"
     plain.touch()
-    with pytest.raises(OfframpError, match="the file exists and is no socket"):
+    with pytest.raises(OfframpError, match="the file exists and is not a socket"):
         build(ports={1: f"unix:{plain}"})
     with pytest.raises(OfframpError, match="No such file or directory"):
         build(ports={1: f"unix:{tmp_path}/none/p"})

@@ -67,7 +67,7 @@ def test_packets_carry_names(mapped):
     [
         ({"vrf": 5}, "table I.named, key vrf: 5 is translated to nothing"),
         ({"port": b"\xff"}, "table I.named, key port: expected a string in UTF-8"),
-        ({"to": b""}, "action I.to_named, parameter port: an empty string is no value"),
+        ({"to": b""}, "action I.to_named, parameter port: an empty string is not a value"),
     ],
 )
 def test_golden_refusals(mapped, change, message):

@@ -392,7 +392,7 @@ def test_functions() -> None:
         if (is_validated(hdr.inner.a) || !is_validated(tm.ucast_egress_port)) { hdr.h.a = 0; }
     """
     assert one(switch(body), a=3, b=9, w=0x12345678) == packet(a=9, b=4, c=0x4567, w=32)
-    with pytest.raises(Unsupported, match="is_validated of what is no header"):
+    with pytest.raises(Unsupported, match="is_validated of what is neither a header"):
         switch("if (is_validated(md.m)) { }")
     assert one(switch("hdr.inner.setValid(); invalidate(hdr.inner); invalidate(hdr.h.a);"), a=3) == packet()
 

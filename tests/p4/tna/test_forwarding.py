@@ -168,7 +168,7 @@ def test_ports_that_the_chip_does_not_have() -> None:
     s = switch("tm.ucast_egress_port = 200;")
     assert s.process_one(127, packet()) == []
     assert s.stats.dropped == 1
-    with pytest.raises(OfframpError, match=r"port 128: this Tofino has ports 0 to 127 \(128 a pipe\)"):
+    with pytest.raises(OfframpError, match=r"port 128: this Tofino has ports 0 to 127 \(128 per pipe\)"):
         s.process_one(128, packet())
     assert s.stats.packets_in == 1
 

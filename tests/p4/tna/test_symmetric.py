@@ -80,10 +80,10 @@ def test_a_selector() -> None:
     ("annotations", "algorithm", "what"),
     [
         ('@symmetric("hdr.h.a", "hdr.h.c")', "CRC32", "hdr.h.a has 8 bits, hdr.h.c has 16"),
-        ('@symmetric("hdr.h.a", "hdr.inner.b")', "CRC32", "hdr.inner.b is none of the fields that are hashed"),
+        ('@symmetric("hdr.h.a", "hdr.inner.b")', "CRC32", "hdr.inner.b is not one of the fields that are hashed"),
         ('@symmetric("hdr.h.a", "hdr.h.a")', "CRC32", "in more than one pair, or twice in one"),
         ('@symmetric("hdr.h.a")', "CRC32", "needs the names of two fields"),
-        ('@symmetric("hdr.h.a", "hdr.h.b")', "XOR16", "which is no CRC"),
+        ('@symmetric("hdr.h.a", "hdr.h.b")', "XOR16", "which is not a CRC"),
     ],
 )
 def test_refused(annotations: str, algorithm: str, what: str) -> None:

@@ -154,7 +154,7 @@ def test_models_are_listed() -> None:
             ["hermod", "plan", "gpt3-13b", "--classes", "8"],
             "classes 8: the switch has 8 queues, one of them for control",
         ),
-        (["hermod", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs with commas"),
+        (["hermod", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs separated by commas"),
         (["hermod", "match", "absent.txt"], "absent.txt: cannot be read"),
         (["hermod", "match", "absent.txt", "--algorithm", "best"], "--algorithm best: expected one of bottleneck, "),
         (["hermod", "export", "gpt3-13b", "--out", "x", "--iterations", "0"], "--iterations 0: expected at least 1"),

@@ -35,7 +35,7 @@ def test_p4(tmp_path: Path) -> None:
         assert "DSCP 63 -> enqueue(queue 6, profile 6)\n" in run(*there, "--dry-run")
         assert "DSCP 63: missing, planned enqueue(queue 6, profile 6)\n" in run(*there, "--check", code=1)
         assert run(*there) == f"switch {switch.address}: deployed and read back\n"
-        assert run(*there, "--json", str(out)) == f"switch {switch.address}: as planned already\n"
+        assert run(*there, "--json", str(out)) == f"switch {switch.address}: already as planned\n"
         assert json.loads(out.read_text()) == {
             "schema": "offramp.hermod.deploy/1",
             "target": "p4",
@@ -126,7 +126,7 @@ def test_sonic_beside_what_is_there(tmp_path: Path) -> None:
     assert "packets carry" not in run(
         str(carried), *there, "--check"
     )  # the same, said with the DSCPs that packets carry
-    assert "as planned already" in run(str(carried), *there)
+    assert "already as planned" in run(str(carried), *there)
     assert carried.exists()  # it was given, so it stays
     assert "SCHEDULER HERMOD_ON_scheduler.0: type: missing" in run(
         "mixtral-8x7b", *there, "--replace", "--check", code=1
@@ -184,12 +184,12 @@ def test_linux() -> None:
     [
         (["--target", "cisco"], "--target cisco: expected one of p4, sonic, linux"),
         (["--target", "p4", "--check", "--undo"], "--check: expected without --undo"),
-        (["--target", "p4", "--ports", "1-"], "--ports 1-: expected different numbers up to 510, such as 1-4,7"),
-        (["--target", "p4", "--ports", "3,2-4"], "--ports 3,2-4: expected different numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--ports", "1-"], "--ports 1-: expected distinct numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--ports", "3,2-4"], "--ports 3,2-4: expected distinct numbers up to 510, such as 1-4,7"),
         (["--target", "p4", "--host", "02=1"], "--host 02=1: expected MAC=PORT, such as 02:00:00:00:00:01=1"),
         (["--target", "p4", "--host", "02:00:00:00:00:01=1"], "host 020000000001: port 1 is none of the switch's"),
-        (["--target", "p4", "--job-ports", "x"], "--job-ports x: expected different numbers up to 510, such as 1-4,7"),
-        (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is none of --ports"),
+        (["--target", "p4", "--job-ports", "x"], "--job-ports x: expected distinct numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is not among --ports"),
         (["--target", "p4", "--police", "7=1gbit"], "--police: expected --rate of the line too"),
         (["--target", "sonic", "--police", "7=1gbit"], "--police: expected --rate of the line too"),
         (["--target", "p4", "--rate", "1gbit", "--police", "7"], "--police 7: expected QUEUE=RATE, such as 6=10gbit"),
@@ -221,7 +221,7 @@ def test_linux() -> None:
         (["--target", "p4", "--ecn", "many"], "--ecn many: expected a size such as"),
         (["--target", "p4", "--ecn", "8=1KB"], "ECN of queue 8: expected 0 to 7"),
         (["--target", "p4", "--queues", "3", "--classes", "3"], "classes 3: the switch has 3 queues, one of them for"),
-        (["--target", "p4", "--control", "a"], "--control a: expected DSCPs with commas"),
+        (["--target", "p4", "--control", "a"], "--control a: expected DSCPs separated by commas"),
     ],
 )
 def test_bad_input(arguments: list[str], message: str) -> None:

@@ -59,7 +59,7 @@ def test_an_epoch_on_servers_has_a_closed_form() -> None:
 
 @pytest.mark.slow
 def test_a_sample_s_bytes_are_those_of_training(tmp_path) -> None:
-    """A tenth of the rows: the exact pass that scores an epoch is no part of BNS-GCN."""
+    """A tenth of the rows: the exact pass that scores an epoch is not a part of BNS-GCN."""
     ours = reproduce(tmp_path, ["sylvie/table3.6"], 0.15)["sylvie/table3.6"]["ours"]
     assert float(ours["gcn: BNS-GCN, bytes against DGL"].split()[0]) == pytest.approx(10, abs=2)
     assert ours["gcn: PipeGCN, bytes against DGL"] == "100.0 %"

@@ -65,7 +65,7 @@ def test_a_job_that_takes_no_time_is_an_error(tmp_path):
         "machines: [{name: a, cpu: 4, network: 1Gbps}]\ntasks: [{name: x, seconds: 0, cpu: 3}]\nedges: []\n"
     )
     result = run(str(path), *QUICK, "--json", str(tmp_path / "n.json"))
-    assert str(result.exception) == "nothing: the job takes no time: expected a task or a transfer that takes some"
+    assert str(result.exception) == "nothing: the job takes no time: expected a task or a transfer that does"
     assert not (tmp_path / "n.json").exists()
 
 

@@ -48,5 +48,5 @@ def test_one_system_runs(calls: list[tuple[str, str]], line: list[str], call: tu
 def test_options_before_the_name_are_refused(calls: list[tuple[str, str]]) -> None:
     refused = CliRunner().invoke(app, ["train", "--graph", "karate", "dgs"])
     assert isinstance(refused.exception, OfframpError)
-    assert str(refused.exception) == "--graph: options stand behind the system's name: train dgs …"
+    assert str(refused.exception) == "--graph: options go after the system's name: train dgs …"
     assert not calls

@@ -46,7 +46,7 @@ def test_agrees_with_the_definitions(n, workers, seed):
 @pytest.mark.parametrize(
     ("owner", "workers", "message"),
     [
-        ([0, 1], None, "owner: expected 6 entries, one a vertex, got shape (2,)"),
+        ([0, 1], None, "owner: expected 6 entries, one per vertex, got shape (2,)"),
         ([0, 1, 2, 3, 0, 0], 3, "owner: expected workers from 0 to 2"),
         ([0, 1, -1, 0, 0, 0], None, "owner: expected workers from 0 to 1"),
     ],

@@ -16,7 +16,7 @@ DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[4] / "shared" 
 
 
 def fields():
-    """A directed path 0-1-2 with an explicit zero that is no edge."""
+    """A directed path 0-1-2 with an explicit zero that is not an edge."""
     return {
         "adj_data": np.array([1.0, 1.0, 0.0]),
         "adj_indices": np.array([1, 2, 0]),

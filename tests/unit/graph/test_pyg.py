@@ -72,7 +72,7 @@ def test_first_graph_with_its_own_masks(stand_in, tmp_path):
         ("pyg:Other", "pyg:Other: torch_geometric.datasets has no 'Other'; expected pyg:CLASS[/NAME]"),
         ("pyg:Named", "pyg:Named: expected the data set's name, as in pyg:Named/NAME"),
         ("pyg:Named/Broken", "pyg:Named/Broken: torch_geometric cannot load it: no such name"),
-        ("pyg:Named/Multi", "pyg:Named/Multi: labels: expected one class a vertex, got shape (3, 2)"),
+        ("pyg:Named/Multi", "pyg:Named/Multi: labels: expected one class per vertex, got shape (3, 2)"),
     ],
 )
 def test_golden_errors(stand_in, spec, message):

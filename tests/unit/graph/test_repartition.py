@@ -235,7 +235,7 @@ def test_golden_errors(how, message):
 
 
 def test_graphs_and_owners_that_do_not_fit():
-    with pytest.raises(OfframpError, match=r"owner: expected 8 entries, one a vertex, got shape \(3,\)"):
+    with pytest.raises(OfframpError, match=r"owner: expected 8 entries, one per vertex, got shape \(3,\)"):
         RemoteNeighbours(A, [0, 1, 2], 3)
     with pytest.raises(OfframpError, match="owner: expected workers from 0 to 1"):
         RemoteNeighbours(A, A_OWNER, 2)

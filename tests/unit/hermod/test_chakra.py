@@ -145,7 +145,7 @@ def test_traces_of_others_need_no_attributes_of_ours(tmp_path: Path) -> None:
             [Node(1, "a", chakra.COLLECTIVE, [], 0, {"comm_type": 55})],
             "rank 0: node 1: collective of type 55 is not handled",
         ),
-        ([Node(1, "a", chakra.SEND, [], 0, {"comm_dst": 3})], "rank 0: node 1: its peer 3 is none of 1 ranks"),
+        ([Node(1, "a", chakra.SEND, [], 0, {"comm_dst": 3})], "rank 0: node 1: its peer 3 is not one of 1 ranks"),
         ([Node(1, "a", 9)], "rank 0: node 1: kind 9 is not handled"),
         ([Node(1, "a", chakra.COMPUTE, [2]), Node(2, "b", chakra.COMPUTE, [1])], "a cycle of dependencies"),
     ],
@@ -236,7 +236,7 @@ def test_groups_of_a_file_and_of_a_captured_trace(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match=r"rank 1: node 9: all-gather number 0 of its group is not on rank 2"):
         load_dag(tmp_path)
     (tmp_path / "comm_group.json").write_text('{"7": [3, 9]}')
-    with pytest.raises(OfframpError, match=r"group 7: rank 9 is none of the 4 that there are traces of"):
+    with pytest.raises(OfframpError, match=r"group 7: rank 9 is not one of the 4 that there are traces of"):
         load_dag(tmp_path)
     (tmp_path / "comm_group.json").unlink()
     told = Node(1, "## process_group:init ##", chakra.METADATA, inputs="""['[{"pg_name": "7", "ranks": [1, 2, 3]}]']""")
@@ -297,7 +297,7 @@ def test_every_collective_moves_its_bytes(kind: int, expected: list[tuple[int, i
             [[], [Node(4, "r", chakra.RECEIVE, [], 0, {"comm_src": 0})]],
             "rank 1: node 4: receives what no rank sends (number 0)",
         ),
-        ([[collective(3, 8, comm_root=5)]] * 2, "rank 0: node 9: its root 5 is none of [0, 1]"),
+        ([[collective(3, 8, comm_root=5)]] * 2, "rank 0: node 9: its root 5 is not one of [0, 1]"),
     ],
 )
 def test_what_has_no_counterpart_is_named(ranks: list[list[Node]], message: str, tmp_path: Path) -> None:

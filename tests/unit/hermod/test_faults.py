@@ -64,7 +64,7 @@ def test_a_pause_holds_up_and_ends(loaded: Loaded, quiet: PacketResult) -> None:
 
 
 def test_a_port_paused_for_ever_is_named(loaded: Loaded) -> None:
-    with pytest.raises(OfframpError, match=r"stuck at .* from NIC \d to \d .*paused: NIC 2 from 0.01 s for ever"):
+    with pytest.raises(OfframpError, match=r"stuck at .* from NIC \d to \d .*paused: NIC 2 from 0.01 s forever"):
         run(loaded, pauses=(Pause(2, 0.01, None),))
 
 

@@ -54,7 +54,7 @@ def test_times_and_tolls_by_hand() -> None:
     assert table.types == ("GET", "PUT")
     assert table.paths == ("ca+cc", "cc+cc", "cc")
     pcie8, pcie64, pcie72, pcie4 = 0.8, 6.4, 7.2, 0.4  # ns at 80 Gb/s
-    axi = 20.0  # 50 million messages a second: longer than 8 bytes take
+    axi = 20.0  # 50 million messages per second: longer than 8 bytes take
     value = 2 * (600 + pcie8) + 2 * (600 + pcie64)
     index = (600 + pcie8) + 2 * (100 + axi) + 200 + (600 + pcie8)
     assert table.base[0, 0] == pytest.approx(index + value)
@@ -171,7 +171,7 @@ SILLY = """\
         (
             "paths:\n",
             "  map: {CN: [axi]}\npaths:\n",
-            "c.yaml:10: hardware.map.CN: axi joins nic and acc, but the route is",
+            "c.yaml:10: hardware.map.CN: axi joins nic and acc, but the path has",
         ),
         (
             "compute_us: {cpu: 0.35}",

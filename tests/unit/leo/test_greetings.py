@@ -148,7 +148,7 @@ def test_a_path_is_never_opened(tmp_path):
         with pytest.raises(OfframpError, match="unknown field 'segment'"):
             greet(made, GOOD | {"transport": "shm", "segment": str(victim)})
         fd = os.open(victim, os.O_RDWR)
-        with pytest.raises(OfframpError, match="the descriptor is no anonymous memory"):
+        with pytest.raises(OfframpError, match="the descriptor is not anonymous memory"):
             greet(made, GOOD | {"transport": "shm"}, [fd])
         os.close(fd)
     assert victim.read_bytes() == bytes(memory_bytes(RING))
@@ -185,7 +185,7 @@ def test_descriptors_of_other_things(kind):
         "folder": lambda: os.open("/", os.O_RDONLY),
     }
     fd = fds[kind]()
-    with responder() as made, pytest.raises(OfframpError, match="the descriptor is no anonymous memory"):
+    with responder() as made, pytest.raises(OfframpError, match="the descriptor is not anonymous memory"):
         greet(made, GOOD | {"transport": "shm"}, [fd])
     os.close(fd)
 

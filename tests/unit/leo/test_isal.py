@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``isal:``: ISA-L's compression against zlib's, both ways, and what is no stream."""
+"""``isal:``: ISA-L's compression against zlib's, both ways, and what is not a stream."""
 
 from __future__ import annotations
 

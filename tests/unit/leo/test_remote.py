@@ -266,7 +266,7 @@ def test_the_supervisor_starts_it_again(token):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["serve", "kvs", "--resp", "127.0.0.1:0"], "--resp 127.0.0.1:0: is of the key-value store"),
+        (["serve", "kvs", "--resp", "127.0.0.1:0"], "--resp 127.0.0.1:0: is an option of the key-value store"),
         (["serve", "--device", "m=cpu:1"], "--device m: expected with an application"),
         (["serve", "kvs", "--listen", "0.0.0.0:0"], "it needs a token"),
         (["serve", "none"], "none"),

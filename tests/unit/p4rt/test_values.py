@@ -100,7 +100,7 @@ def test_signed_round_trip(case):
     [
         (lambda: encode(256, 8, "t: key x"), "t: key x: 256 is outside 0..255"),
         (lambda: encode(-1), "value: -1 is outside 0..infinity"),
-        (lambda: decode(b"", 8, "port"), "port: an empty byte string is no value"),
+        (lambda: decode(b"", 8, "port"), "port: an empty byte string is not a value"),
         (lambda: decode(b"\x01\x00", 8, "port"), "port: 0x100 does not fit 8 bits"),
         (lambda: encode_signed(128, 8), "value: 128 is outside int<8>"),
     ],

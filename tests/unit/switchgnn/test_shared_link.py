@@ -116,7 +116,7 @@ def test_sums_and_counts_are_those_over_a_socket(tmp_path: Path, lanes: int) -> 
 
 LIES = {
     "a head beyond the ring": (0, RING_BYTES + 8),
-    "a head that is no multiple": (0, 12),
+    "a head that is not a multiple": (0, 12),
     "an entry of negative length": (FIRST, -2),
     "an entry that is too long": (FIRST, 1 << 40),
     "an end at once": (FIRST, SKIP),

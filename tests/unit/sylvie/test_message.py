@@ -132,7 +132,7 @@ def test_wrong_messages_are_refused_with_one_line():
     assert "not those of the receiver's table" in refused(message, Layout(widths, 16, 1, compact=True))
     damaged = message.copy()
     damaged[layout.header + 3] = damaged[layout.header + 2] = 0xFF
-    assert "bounds are not numbers" in refused(damaged, layout)
+    assert "bounds that are not numbers" in refused(damaged, layout)
 
 
 def test_random_bytes_never_get_through():

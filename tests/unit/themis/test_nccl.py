@@ -82,4 +82,4 @@ def test_by_command(tmp_path) -> None:
     assert done.exit_code == 0, done.output
     assert json.loads(path.read_text())["settings"]["delays"] == "nccl"
     done = CliRunner().invoke(app, [*words, "nccl", "--execute"])
-    assert "serial ones and NCCL's are simulated" in str(done.exception)
+    assert "serial delays and NCCL's are only simulated" in str(done.exception)

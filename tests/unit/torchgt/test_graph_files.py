@@ -93,7 +93,7 @@ def test_ends_beyond_their_graph_and_damaged_files_are_one_line(folder) -> None:
         pairs = np.loadtxt(file, delimiter=",", dtype=int)
     pairs[0, 1] = 50
     write(folder / "raw/edge.csv.gz", pairs)
-    with pytest.raises(OfframpError, match="an end is not a vertex of its graph"):
+    with pytest.raises(OfframpError, match="an end that is not a vertex of its graph"):
         read_set(str(folder), None, 0)
     (folder / "raw/edge.csv.gz").write_bytes(b"not gzip")
     with pytest.raises(OfframpError, match=r"raw/edge.csv.gz: "):

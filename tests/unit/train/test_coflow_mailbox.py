@@ -163,6 +163,6 @@ def test_golden_errors(changes: dict, message: str) -> None:
 
 @pytest.mark.parametrize("words", [[0, 0, 0, 0, -1], [0, 0, 0, 0, (1 << 32) + 1], [0, 0, 2, 0, 1], [-2, 0, 0, 0, 1]])
 def test_headers_that_no_message_has_are_refused(words: list[int]) -> None:
-    with pytest.raises(OfframpError, match=r"^worker 3 announces a message of -?\d+ bytes: invalid header$"):
+    with pytest.raises(OfframpError, match=r"^worker 3 announces a message of -?\d+ bytes: its header is not valid$"):
         parse_header(3, words)
     assert parse_header(3, [5, 4, 1, 2, 1 << 32]) == (Key(5, 4, True, 2), 1 << 32)

@@ -163,5 +163,5 @@ def test_directions_are_independent():
 
 
 def test_probabilities_are_checked():
-    with pytest.raises(OfframpError, match=r"fault loss: 1.5 is no probability, expected 0 to 1"):
+    with pytest.raises(OfframpError, match=r"fault loss: 1.5 is not a probability, expected 0 to 1"):
         Faults(loss=1.5)

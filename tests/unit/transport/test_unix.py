@@ -65,7 +65,7 @@ def test_a_socket_that_is_in_use_is_told(port: UnixPort, tmp_path: Path) -> None
     with pytest.raises(OfframpError, match="another switch listens there"):
         UnixPort(tmp_path / "port")
     (tmp_path / "file").write_text("kept")
-    with pytest.raises(OfframpError, match="the file exists and is no socket"):
+    with pytest.raises(OfframpError, match="the file exists and is not a socket"):
         UnixPort(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "kept"
 

@@ -80,7 +80,7 @@ def test_more_microbatches_than_vertices(base: UnitgSettings) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("one\ntwo\n", "expected 6 lines, one a vertex, got 2"),
+        ("one\ntwo\n", "expected 6 lines, one per vertex, got 2"),
         ("\n" * 6, "has no words; expected a text for each vertex"),
         (None, "cannot be read: No such file or directory"),
         (b"\xff\xfe\n", "cannot be read: it is not UTF-8 text"),

@@ -34,7 +34,7 @@ def transfers(outcome: FlowResult) -> np.ndarray:
 
 @pytest.mark.parametrize("gradient_bytes", [0.0, 4e9])
 def test_hermod_keeps_transfers_at_their_time(gradient_bytes: float) -> None:
-    """1 GB a second: 0.5 s each alone. Gradients of a step take 6 s of each card."""
+    """1 GB per second: 0.5 s each alone. Gradients of a step take 6 s of each card."""
     dag = unitg_dag(PLACE, 3, (1.0, 2.0, 3.0), 0.5e9, gradient_bytes)
     loaded = prepare_traces(dag, 8, Setup())
     found = {policy: simulate(loaded, policy) for policy in ("fair", "fifo", "hermod")}
@@ -85,5 +85,5 @@ def test_the_switchs_plan(microbatches: int) -> None:
 def test_bad_plans() -> None:
     with pytest.raises(OfframpError, match=r"^micro_batches 0: expected at least 1$"):
         gated_plan(4, 0, {}, [1])
-    with pytest.raises(OfframpError, match=r"^host 000000000001: port 3 is none of the switch's$"):
+    with pytest.raises(OfframpError, match=r"^host 000000000001: port 3 is not one of the switch's$"):
         gated_plan(4, 2, {1: 3}, [1])

@@ -29,7 +29,7 @@ class ShmIO:
         memory: the rings.
 
     Raises:
-        OfframpError: nobody listens at ``path``, or it is no such port.
+        OfframpError: nothing listens at ``path``, or it is not such a port.
     """
 
     def __init__(self, path: str | Path) -> None:

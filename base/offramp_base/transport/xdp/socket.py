@@ -60,7 +60,7 @@ class AfXdpSocket:
 
     Args:
         ifname: the interface.
-        stats: counts to go on with.
+        stats: counters to continue.
         mode: where frames are taken, ``native`` or ``generic``; None: in the driver if it can, or else the
             kernel's common path.
 

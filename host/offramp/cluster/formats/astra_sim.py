@@ -41,7 +41,7 @@ def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:  # noqa: 
 
 
 def network(text: str, name: str) -> Cluster:
-    """The same from the text: JSON is version 1.
+    """A cluster from the text of a file: JSON is version 1.
 
     Of YAML these files use ``key: [ a, b ]`` and comments, and ``key: a`` where there is one dimension.
 

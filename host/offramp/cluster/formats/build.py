@@ -16,7 +16,7 @@ from offramp_base.settings.units import BITS_PER_SECOND, nanoseconds_shown
 
 
 def build(origin: str, name: str, parts: dict[str, list[dict[str, Any]]]) -> Cluster:
-    """The cluster of a file of these parts.
+    """The cluster of a file with these parts.
 
     Raises:
         OfframpError: what cannot be, named by the part; lines would be those of a text that nobody has seen.

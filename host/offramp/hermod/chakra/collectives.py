@@ -29,7 +29,7 @@ _REDUCING: Final = {schema.ALL_REDUCE, schema.REDUCE, schema.REDUCE_SCATTER, sch
 
 
 def role_of(kind: int) -> tuple[str, CType]:
-    """As what a collective of a trace counts, where the trace does not say."""
+    """Role and type that a collective of a trace counts as, where the trace does not say."""
     if kind == schema.ALL_TO_ALL:
         return kinds.DISPATCH, CType.EP
     return (kinds.REDUCE_SCATTER if kind in _REDUCING else kinds.ALL_GATHER), CType.DP

@@ -60,5 +60,5 @@ def _members(members: object, ranks: int, what: str) -> tuple[int, ...]:
         raise OfframpError(f"{what}: expected a list of different ranks")
     for rank in members:
         if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < ranks:
-            raise OfframpError(f"{what}: rank {rank} is none of the {ranks} that there are traces of")
+            raise OfframpError(f"{what}: rank {rank} is not one of the {ranks} that there are traces of")
     return tuple(members)

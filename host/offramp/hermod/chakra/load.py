@@ -244,7 +244,7 @@ def _collective(parts: list[Part], *, bidirectional: bool) -> Flows:
         else:
             root = next((whole(a, name, 0) for name in ("comm_root", "root_rank", "root") if name in a), ranks[0])
             if root not in ranks:
-                raise OfframpError(f"rank {part.rank}: node {part.node.id}: its root {root} is none of {ranks}")
+                raise OfframpError(f"rank {part.rank}: node {part.node.id}: its root {root} is not one of {ranks}")
             size, kind = whole(a, "comm_size", 0), whole(a, "comm_type", -1)
             pairs = sends(part.rank, ranks, size, kind, root, bidirectional=bidirectional)
         rows += [(part.rank, peer, size) for peer, size in pairs]

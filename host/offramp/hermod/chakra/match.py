@@ -77,7 +77,7 @@ class Matcher:
         sink = whole(a, "comm_dst", -1 if sending else rank)
         for end in (source, sink):
             if not 0 <= end < self._ranks:
-                raise OfframpError(f"rank {rank}: node {node.id}: its peer {end} is none of {self._ranks} ranks")
+                raise OfframpError(f"rank {rank}: node {node.id}: its peer {end} is not one of {self._ranks} ranks")
         return self._numbered((sending,), ("transfer", source, sink, whole(a, "comm_tag", 0)))
 
     def check(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a line each class may take, so that nobody starves the others by its priority."""
+"""Shares of a line that each class may take, so that no class starves the others by its priority."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Limits:
         return int(self.line_bps * self.lowest) if self.lowest else None
 
     def of_queues(self, plan: DeployPlan) -> dict[int, int]:
-        """Bits a second that a port may send, by queue; control traffic's share counts where it has a queue of its own.
+        """Bits per second that a port may send, by queue; control traffic's share counts if it has a queue of its own.
 
         Raises:
             OfframpError: a queue that the plan has not.

@@ -76,7 +76,7 @@ class P4Target:
         return {_name(key): _text(value) for key, value in self._held().items()}
 
     def differences(self) -> list[Difference]:
-        """Entry by entry."""
+        """Differences between switch and plan, entry by entry."""
         return _differences(self._wanted, self._control.read())
 
     def apply(self, *, replace: bool = False) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every target is told: which DSCP goes into which queue, and from what length on a queue is marked."""
+"""What every target is told: the queue of each DSCP, and the queue length from which packets are marked."""
 
 from __future__ import annotations
 

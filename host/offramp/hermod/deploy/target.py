@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machines have in common on which a plan is deployed."""
+"""What all machines on which a plan is deployed have in common."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control connections, one for each peer, and the few bytes that everyone tells everyone."""
+"""Control connections, one for each peer, and the few bytes that all ranks tell each other."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class Gathering:
         future.set_result([rows[r] for r in range(self._size)])
 
     def missing(self, message: int) -> list[int]:
-        """Who has not spoken yet."""
+        """Ranks that have not sent their message yet."""
         with self._lock:
             return sorted(set(range(self._size)) - set(self._rows.get(message, {})))
 
     def fail(self, failure: OfframpError) -> None:
-        """End all rounds."""
+        """End all rounds with a failure."""
         with self._lock:
             self._failure = failure
             futures, self._futures = self._futures, {}

@@ -245,7 +245,7 @@ class Endpoint:
         hello = Hello.check(greeting.content, self._session, self.size)
         control = self.priorities.control.dscp
         if hello.rank == self.rank or (hello.rank, hello.dscp) in self._greeted:
-            raise OfframpError("greeting: a connection that there is already")
+            raise OfframpError("greeting: a connection that exists already")
         if hello.dscp is None and hello.rank < self.rank:
             raise OfframpError("greeting: control connections come from higher ranks")
         if control and hello.dscp == control:

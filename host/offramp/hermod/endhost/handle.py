@@ -56,5 +56,5 @@ class Handle(Generic[T]):
         return self._future.done()
 
     def when_done(self, call: Callable[[], None]) -> None:
-        """Call a function that does not wait when it is over, from whatever thread ends it; at once if it is."""
+        """Call a function that does not wait when the operation is over, from the thread that ends it; or at once."""
         self._future.add_done_callback(lambda _: call())

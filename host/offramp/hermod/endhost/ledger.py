@@ -113,14 +113,14 @@ class Ledger:
         """Where arriving bytes belong.
 
         Raises:
-            OfframpError: nobody waits for them.
+            OfframpError: no transfer waits for them.
         """
         with self._lock:
             incoming = self._incoming.get(route)
             # A transfer's bytes come in order: were they to overlap, it would be over before all of them are here.
             fits = incoming is not None and total == len(incoming.view) and offset + length <= total
             if incoming is None or not fits or offset != incoming.announced:
-                raise OfframpError(f"rank {route[0]} sent bytes that nobody asked for")
+                raise OfframpError(f"rank {route[0]} sent bytes that were not asked for")
             incoming.announced += length
             return incoming.view[offset : offset + length]
 
@@ -137,7 +137,7 @@ class Ledger:
 
     @property
     def waiting(self) -> str:
-        """Whom transfers wait for, for people; empty if for nobody."""
+        """The peers for which transfers wait, for people; empty if there are none."""
         with self._lock:
             ranks = sorted({route[0] for routes in (self._outgoing.keys(), self._incoming.keys()) for route in routes})
         return f", waiting for rank {', '.join(map(str, ranks))}" if ranks else ""

@@ -15,7 +15,7 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def as_memory(data: torch.Tensor) -> memoryview:
-    """The same for sockets; keeps the tensor's memory alive."""
+    """A contiguous tensor's memory for sockets; keeps the tensor's memory alive."""
     return memoryview(data.numpy())  # type: ignore[arg-type]  # NumPy's arrays are buffers before Python 3.12 too
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same priorities where NCCL moves the bytes: the traffic class of its RoCE or InfiniBand queue pairs."""
+"""Hermod's priorities for NCCL: the traffic class of its RoCE or InfiniBand queue pairs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a coflow's priority is to a host: its exact place in the order, its DSCP, its class in Linux queues."""
+"""A coflow's priority at a host: its exact place in the order, its DSCP, its class in Linux queues."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Priorities:
 
     @classmethod
     def off(cls) -> Self:
-        """No priorities."""
+        """Priorities of a job without any."""
         return cls()
 
     def mark(self, factors: Factors | None) -> Mark:

@@ -27,7 +27,7 @@ Script = Iterator[memoryview]
 
 
 class Owner(Protocol):
-    """Whom a receiver tells what it hears."""
+    """Receives what a receiver hears."""
 
     def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
         """A connection is a peer's; OfframpError refuses it, OSError: it is gone."""

@@ -56,5 +56,5 @@ class Scheduler:
             coflow.pieces.append(piece)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all coflows."""
         self._coflows.clear()

@@ -69,7 +69,7 @@ def dial(
         dialled: called before each attempt.
 
     Raises:
-        OSError: nobody answers within ``dead_s``.
+        OSError: there is no answer within ``dead_s``.
         OfframpError: the peer refuses, or has another token; or the congestion control does not exist.
     """
 

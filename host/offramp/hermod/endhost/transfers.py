@@ -68,7 +68,7 @@ class Coflow:
 
     @property
     def place(self) -> tuple[tuple[int, ...], int]:
-        """Smaller goes first."""
+        """Sort key of the coflow: the smaller goes first."""
         return self.mark.key, self.number
 
     def cut(self, outgoing: dict[int, Outgoing], spans: Iterable[Span] | None) -> None:

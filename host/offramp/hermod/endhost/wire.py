@@ -25,7 +25,7 @@ MOST_TEXT: Final = 4096
 
 
 class Kind(IntEnum):
-    """What a frame is."""
+    """Type of a frame."""
 
     DATA = 1  # on connections of a priority: a part of a transfer
     READY = 2  # on control connections: the receiver of a transfer waits for it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithm 3 of the thesis: as printed, and with the minimum over the matched entries.
+"""Algorithm 3 of the thesis: as published, and with the minimum over the matched entries.
 
 Neither always meets the bound (specification section 7, V1 and V2); :func:`offramp.hermod.matching.decompose` does.
 """

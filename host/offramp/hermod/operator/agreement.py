@@ -60,7 +60,7 @@ class Proposal:
 
 
 def agree(table: Words) -> tuple[Matrix, int]:
-    """Rows and bytes a row of an exchange, from the words of all ranks, ``(ranks, words)``; every rank finds the same.
+    """Rows and bytes per row of an exchange, from the words of all ranks, ``(ranks, words)``; all ranks agree.
 
     Raises:
         OfframpError: a rank has a fault, ranks differ, or one expects other counts than another sends.

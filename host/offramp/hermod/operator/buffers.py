@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an exchange asks of tensors."""
+"""Requirements of an exchange on tensors."""
 
 from __future__ import annotations
 

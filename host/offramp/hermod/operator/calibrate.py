@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sub-phase costs here: the same bytes in few sub-phases and in many."""
+"""Measures the cost of a sub-phase here: the same bytes in few sub-phases and in many."""
 
 from __future__ import annotations
 

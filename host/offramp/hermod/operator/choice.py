@@ -19,12 +19,12 @@ MOST_EXACT: Final = 64
 PLAIN_BELOW: Final = 1 << 20
 """Bytes of the busiest port below which nothing is cut (specification section 7)."""
 _LEAST_RANKS: Final = 3
-"""With two ranks there is one order only."""
+"""Least ranks for which there is a choice: two ranks have one order only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was measured, the slowest rank's: seconds a sub-phase beyond its bytes, and seconds a byte."""
+    """Measured cost of the slowest rank: seconds per sub-phase beyond its bytes, and seconds per byte."""
 
     overhead_s: float
     byte_s: float

@@ -45,7 +45,7 @@ class Exchange:
         return int.from_bytes(made.digest()[:8], "big") >> 1
 
     def with_row_bytes(self, row_bytes: int) -> Exchange:
-        """The same rows, of another width."""
+        """The exchange with rows of another width."""
         return self if row_bytes == self.row_bytes else Exchange(self.rows, row_bytes, self.schedule)
 
     def starts(self, rank: int) -> tuple[list[int], list[int]]:

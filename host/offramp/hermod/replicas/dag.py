@@ -33,7 +33,7 @@ _ROLES: Final = (
     (kinds.REDUCE_SCATTER, CType.DP),
     (kinds.ALL_GATHER, CType.DP),
 )
-"""By the numbers of :mod:`offramp.hermod.replicas.layout`."""
+"""Role and type of coflows by the numbers of :mod:`offramp.hermod.replicas.layout`."""
 
 
 @dataclass(slots=True)

@@ -139,7 +139,7 @@ class SwitchPlan:
             raise OfframpError("rate of all queues but the lowest: for no port; expected the switch's")
         for mac, port in self.hosts.items():
             if port not in self.ports:
-                raise OfframpError(f"host {mac:012x}: port {port} is none of the switch's")
+                raise OfframpError(f"host {mac:012x}: port {port} is not one of the switch's")
 
 
 @dataclass(frozen=True, slots=True)

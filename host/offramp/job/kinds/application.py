@@ -43,10 +43,10 @@ class LeoSettings:
     device: Annotated[tuple[str, ...], Field("NAME=KIND:OPTIONS of a device")] = ()
     code: Annotated[tuple[str, ...], Field("Files of functions")] = ()
     data_folder: Annotated[tuple[str, ...], Field("Folders of data")] = ()
-    workload: Annotated[str, Field("As of offramp leo connect")] = ""
+    workload: Annotated[str, Field("Workload, as for offramp leo connect")] = ""
     window: Annotated[int, Field("Requests kept unfinished; 0: the application's", least=0)] = 0
-    requests: Annotated[int, Field("How many", least=1)] = 10_000
-    seed: Annotated[int, Field("Moves the requests that are drawn", least=0)] = 1
+    requests: Annotated[int, Field("Requests to send", least=1)] = 10_000
+    seed: Annotated[int, Field("Seed of the requests that are drawn", least=0)] = 1
 
 
 @KINDS.register("leo")
@@ -88,7 +88,7 @@ class Leo(Kind):
         )
 
     def predict(self, placed: Placed, measure: Measure | None) -> Prediction:
-        """By what LEO's linear program says that paths sustain, or by requests that were measured."""
+        """Predict by the capacity from LEO's linear program, or by measured requests."""
         if placed.ranks != _RANKS:
             problem = f"{placed.ranks} ranks: a LEO application has {_RANKS}: expected hosts that name two"
             raise OfframpError(f"{placed.job.file}: {problem}")
@@ -107,7 +107,7 @@ class Leo(Kind):
         return Epochs(self.ways, model).predict(measure)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:
-        """Rank 0 asks, rank 1 answers until nobody asks any more."""
+        """The program of the ranks: rank 0 asks, rank 1 answers until all requests are done."""
         settings = self.settings(placed.job)
         what = [*settings.names]
         for name in ("device", "code", "data_folder"):

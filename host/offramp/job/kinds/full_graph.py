@@ -45,7 +45,7 @@ SWITCHES: Final = (Way.SWITCH, Way.SWITCH_Q8)
 
 @KINDS.register("train")
 class FullGraph(Training):
-    """``offramp train``."""
+    """Jobs of ``offramp train``."""
 
     words = ("train",)
     ways = tuple(Way)
@@ -163,7 +163,7 @@ class FullGraph(Training):
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """As ranks compute: nearest neighbours at equal distances are others where several threads add distances up."""
+    """Compute in one thread as ranks do: with several, nearest neighbours at equal distances may differ."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:  # it comes with scikit-learn, which is what would use them
@@ -173,7 +173,7 @@ def _one_thread() -> AbstractContextManager[object]:
 
 
 def _usable(path: Path, epochs: int) -> bool:
-    """Whether a run can go on from a checkpoint; one that had only its end to go begins anew."""
+    """Whether a run can resume from a checkpoint; one that had finished training begins again."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return 0 < int(archive["epoch"]) < epochs

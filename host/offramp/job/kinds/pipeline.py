@@ -45,7 +45,7 @@ class Pipeline(Training):
         return UnitgSettings
 
     def rounds(self, placed: Placed, rounds: int | None) -> dict[str, Any]:
-        """The same share of both models' epochs: so many of the language model's that about ``rounds`` go with them."""
+        """Options for an equal share of both models' epochs, as many of the language model's as go with ``rounds``."""
         if rounds is None:
             return {}
         settings = self.settings(placed, self.ways[0])

@@ -28,7 +28,7 @@ class Way(StrEnum):
 
 @KINDS.register("dgs")
 class Sampled(Training):
-    """``offramp train dgs``."""
+    """Jobs of ``offramp train dgs``."""
 
     words = ("train", "dgs")
     ways = tuple(Way)

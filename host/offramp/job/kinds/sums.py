@@ -75,7 +75,7 @@ class Sums(Kind):
         return Prediction(SUMS, times, alone, corrections, refused, job.communicates, rounds)
 
     def program(self, placed: Placed, way: str, start: Start) -> JobSettings:  # noqa: ARG002
-        """As the job says."""
+        """The program that the job names."""
         return placed.job
 
     def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:
@@ -152,7 +152,7 @@ def _probe(job: JobSettings) -> tuple[int, int]:
 
 
 def _exchanges(placed: Placed) -> Callable[[float], float]:
-    """Seconds of an all-to-all by what a rank gives: everybody sends to everybody else over the hosts' own links."""
+    """Seconds of an all-to-all by the bytes that a rank gives: every host sends to every other over its own links."""
     cluster, hosts = placed.cluster, placed.hosts
     delay_ns = max((route(cluster, a.name, b.name).delay_ns for a in hosts for b in hosts), default=0.0)
     rate = min(placed.slowest_bps / max(host.processes for host in hosts), 1e15) if len(hosts) > 1 else 1e15

@@ -30,7 +30,7 @@ class Way(StrEnum):
 
 @KINDS.register("torchgt")
 class Transformer(Training):
-    """``offramp train torchgt``."""
+    """Jobs of ``offramp train torchgt``."""
 
     words = ("train", "torchgt")
     ways = tuple(Way)

@@ -53,7 +53,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
     address = parse_address(text)
     if not address.local:
         raise OfframpError(
-            f"{WHAT} {text}: other machines reach this address, and nobody would have to show who he is: expected "
+            f"{WHAT} {text}: other machines reach this address, and clients would not have to authenticate: expected "
             "127.0.0.1:PORT or unix:PATH; from elsewhere, ssh -L leads there"
         )
     sock = bind(address, Access(), WHAT)
@@ -62,7 +62,7 @@ def listen(text: str) -> tuple[socket.socket, Address]:
 
 
 class Watcher:
-    """Looks once in a while, and hands each look to everybody who waits.
+    """Looks at intervals, and hands each look to all waiting clients.
 
     Attributes:
         looks: how many there were.
@@ -95,11 +95,11 @@ class Watcher:
             return self.looks
 
     def json(self) -> str:
-        """The last look."""
+        """The last look as JSON."""
         return json.dumps({} if self._now is None else as_json(self.cluster, self._now, self._before))
 
     def metrics(self) -> str:
-        """The same for Prometheus."""
+        """The last look as metrics for Prometheus."""
         return "" if self._now is None else metrics(self.cluster, self._now)
 
 

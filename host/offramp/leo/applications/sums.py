@@ -131,5 +131,5 @@ class LeoSums:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the process."""
+        """End the process of the devices."""
         self.close()

@@ -92,7 +92,7 @@ class Kind(StrEnum):
 
     @property
     def accelerates(self) -> bool:
-        """Whether it can take a function from the CPU."""
+        """Whether the device can take a function from the CPU."""
         return self in (Kind.FPGA, Kind.GPU, Kind.NIC)
 
 

@@ -110,7 +110,7 @@ class Topology:
         for name in names:
             link = self.links[name]
             if at not in (link.a, link.b):
-                raise self._error(("map", key), f"{name} joins {link.a} and {link.b}, but the route is at {at}")
+                raise self._error(("map", key), f"{name} joins {link.a} and {link.b}, but the path has reached {at}")
             hops.append(Hop(link, at, link.b if at == link.a else link.a))
             at = hops[-1].target
             if at in seen:

@@ -130,7 +130,7 @@ class FpgaModelDevice(model.ModelDevice):
         return super()._call(function, message) if function in FUNCTIONS else (Status.UNKNOWN_FUNCTION, b"")
 
     def engine(self, functions: dict[str, Array]) -> Engine:
-        """The same look-ups for the responder's compiled loop."""
+        """The look-ups of the device for the responder's compiled loop."""
         interval, latency = map(self._in_ns, self._times.kvs)
         rest = latency - interval + round(1e3 * self.options.latency_us)
 

@@ -113,7 +113,7 @@ class ModelDevice(SoftwareDevice):
         self._queue.clear()
 
     def engine(self, functions: dict[str, Array]) -> Engine:
-        """The same accelerator for the responder's compiled loop, with contexts of compiled functions."""
+        """The accelerator for the responder's compiled loop, with contexts of compiled functions."""
         o = self.options
         service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
 

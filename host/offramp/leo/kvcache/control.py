@@ -106,7 +106,7 @@ class CacheControl:
         self._held[key] = self._followed.pop(key)
 
     def drop(self, key: int) -> None:
-        """Forget a key."""
+        """Remove a key from the cache."""
         places = self._held if key in self._held else self._followed
         slot = places.pop(key)
         self._session.delete([self._entry(key, slot, MOST_VERSION)])

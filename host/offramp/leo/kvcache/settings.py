@@ -50,12 +50,12 @@ class CacheSettings:
             group="Hot keys in a switch",
         ),
     ] = ""
-    cache_switch: Annotated[str, Field("Its P4Runtime address")] = "127.0.0.1:9559"
-    cache_port: Annotated[int, Field("Its port that leads here", least=0, most=511)] = 0
+    cache_switch: Annotated[str, Field("P4Runtime address of that switch")] = "127.0.0.1:9559"
+    cache_port: Annotated[int, Field("Port of that switch that leads here", least=0, most=511)] = 0
     cache_mac: Annotated[str, Field("The store's MAC address")] = "0a:00:00:00:00:01"
     cache_host: Annotated[
         Mapping[str, int],
-        Field("MAC=PORT of a client that the switch does not know yet; repeat", item=parse_host),
+        Field("MAC=PORT of a client, where the switch does not know it yet; repeatable", item=parse_host),
     ] = field(default_factory=dict)
     cache_keys: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
 

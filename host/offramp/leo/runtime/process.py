@@ -172,7 +172,7 @@ class ResponderProcess:
         try:
             answer = json.loads(line)
         except ValueError:
-            answer = {"error": f"responder process {self._process.pid}: it has not come up; see its own words above"}
+            answer = {"error": f"responder process {self._process.pid}: it has not started; see its output above"}
         self._starting_until = 0.0
         if "error" in answer:
             self.kill()

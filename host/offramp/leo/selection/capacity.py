@@ -11,7 +11,7 @@ import numpy as np
 from offramp.leo.selection.table import Table, Times
 from offramp_base.errors import OfframpError
 
-_MRPS = 1e3  # requests a nanosecond in millions a second
+_MRPS = 1e3  # requests per nanosecond in millions per second
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def capacity(table: Table, mix: Sequence[float] = (), *, only: int | None = None
     most = float(busy.max(initial=0.0))
     if most == 0:
         return Capacity(np.inf, np.zeros((kinds, paths)), ())
-    # The least time of the busiest resource a request; in units of the largest load, since solvers like numbers near 1.
+    # Least time of the busiest resource per request, in units of the largest load: solvers like numbers near 1.
     rows = np.hstack([busy / most, -np.ones((resources, 1))])
     equal = np.array([[float(kind == i) for kind, _ in pairs] + [0.0] for i in range(kinds)])
     cost = np.zeros(len(pairs) + 1)

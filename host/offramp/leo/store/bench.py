@@ -36,20 +36,20 @@ PEERS: Final = ("redis-server", "memcached")
 class BenchSettings:
     """Workloads of the benchmark and how often each is measured."""
 
-    workload: Annotated[tuple[str, ...], Field("YCSB workload; repeat", choices=MIXES, group="Load")] = ("B",)
+    workload: Annotated[tuple[str, ...], Field("YCSB's workload; repeat", choices=MIXES, group="Load")] = ("B",)
     depth: Annotated[tuple[int, ...], Field("Outstanding requests; repeat", least=1, most=65536)] = (1, 16, 64, 256)
     clients: Annotated[int, Field("Connections; the depth is shared among them", least=1, most=1000)] = 1
     records: Annotated[int, Field("Keys", least=1000, most=50_000_000)] = 100_000
     value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 1.0
-    rounds: Annotated[int, Field("Number of measurements of each, alternating", least=1)] = 5
-    take: Annotated[str, Field("Round that counts", choices={"median": "", "best": "if other work interferes"})] = (
+    rounds: Annotated[int, Field("How often all are measured, in turns", least=1)] = 5
+    take: Annotated[str, Field("Round that counts", choices={"median": "", "best": "where other work disturbs"})] = (
         "median"
     )
-    busy: Annotated[int, Field("Concurrent processes that compute all the time", least=0, most=64)] = 0
-    peers: Annotated[bool, Field("Measure the machine's redis and memcached, too")] = False
-    redis_benchmark: Annotated[bool, Field("Measure with redis-benchmark, too: 50 clients, SET and GET")] = False
-    seed: Annotated[int, Field("Moves everything random", least=0)] = 1
+    busy: Annotated[int, Field("Busy processes that run beside it", least=0, most=64)] = 0
+    peers: Annotated[bool, Field("Also measure the machine's redis and memcached")] = False
+    redis_benchmark: Annotated[bool, Field("Also measure with redis-benchmark: 50 clients, SET and GET")] = False
+    seed: Annotated[int, Field("Seed of everything random", least=0)] = 1
 
     def __post_init__(self) -> None:
         check(self)

@@ -137,7 +137,7 @@ def encode_versioned(key: bytes, value: bytes | None = None) -> bytes:
 
 
 def encode_info() -> bytes:
-    """An INFO."""
+    """An INFO command."""
     return b"*1\r\n$4\r\nINFO\r\n"
 
 

@@ -30,21 +30,21 @@ class StoreSettings:
             group="Addresses",
         ),
     ] = "127.0.0.1:7878"
-    resp: Annotated[str, Field("Address for clients of the redis protocol (RESP2 and RESP3); empty: none")] = ""
-    memcached: Annotated[str, Field("Address for clients of the memcached text and meta protocols; empty: none")] = ""
-    insecure: Annotated[bool, Field("Serve other machines without authentication")] = False
+    resp: Annotated[str, Field("Address for clients of redis' protocol (RESP2 and RESP3); empty: none")] = ""
+    memcached: Annotated[str, Field("Address for clients of memcached's text and meta protocol; empty: none")] = ""
+    insecure: Annotated[bool, Field("Serve other machines although no client authenticates")] = False
     folder: Annotated[
-        Path | None, Field("Folder of log and snapshots; without it, nothing is kept", group="Disk", filled=True)
+        Path | None, Field("Folder of log and snapshots; without, nothing is kept", group="Disk", filled=True)
     ] = None
     sync: Annotated[str, Field("When the log is synced", choices=SYNC)] = "everysec"
-    cut: Annotated[bool, Field("Discard the part of a damaged log that follows the damage")] = False
+    cut: Annotated[bool, Field("Give up everything that a damaged log has after the damage")] = False
     memory: Annotated[
         int, Field("Memory for keys, values and table; 0: no limit", unit=BYTES, least=0, group="Limits")
     ] = 0
     value_bytes: Annotated[int, Field("Size of the longest value", unit=BYTES, least=64, most=8 << 20)] = 1 << 20
-    connections: Annotated[int, Field("Most connections at a time", least=1, most=1_000_000)] = 10_000
+    connections: Annotated[int, Field("Connections at a time", least=1, most=1_000_000)] = 10_000
     spin_us: Annotated[
-        int, Field("Longest busy wait before sleeping, if that pays off; 0: never", least=0, most=1000)
+        int, Field("Longest polling for work before it sleeps, where polling pays; 0: never", least=0, most=1000)
     ] = 50
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class TcpLink:
 
     @classmethod
     def accept(cls, guest: Guest) -> Self:
-        """Answer the greeting."""
+        """Take the connection of a guest, answering its greeting."""
         return cls(guest.welcome(), guest.hello.ring_bytes, guest.hello.longest)
 
     def pump(self) -> bool:

@@ -49,7 +49,7 @@ class Hermod(Offload):
         self._messages = Messages(self.endpoint)
 
     def close(self) -> None:
-        """End the connections."""
+        """End all connections."""
         if self.endpoint is not None:
             self._operator.close()
             self._sums.close()

@@ -58,6 +58,6 @@ class Themis(Offload):
         return self._executor.reduce_scatter(values)
 
     def all_gather(self, values: torch.Tensor, call: Call) -> Result:  # noqa: ARG002
-        """The second half."""
+        """All-gather: the second half of an all-reduce."""
         assert self._executor is not None
         return self._executor.all_gather(values)

@@ -37,7 +37,15 @@ class QuantisedPropagator(Propagator):
     def __init__(
         self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:
-        """Exchange by width; ``bits`` of a field; ``fan_in``: most contributions to any sum; ``seed`` of rounding."""
+        """Aggregate through the switch.
+
+        Args:
+            exchanges: by width in columns.
+            bits: of a field.
+            fan_in: the most contributions that any sum has.
+            seed: of the rounding.
+            code_bits: of codes with one common step (see the class); 0: levels follow from ranges and scale.
+        """
         super().__init__()
         self._exchange_of_width = exchanges
         self._bits = bits

@@ -93,7 +93,7 @@ class Context(Record):
 
 NEVER: Final = 1e300
 CLOSE: Final = 1.000000000001
-"""Events that are this close to each other are one moment."""
+"""Difference below which events count as simultaneous."""
 
 DONE_ALL: Final = 0
 STALLED: Final = 1

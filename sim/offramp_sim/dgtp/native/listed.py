@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies that give each flow a rate of its own: the list of flows under way, in the order of service."""
+"""Policies that give each flow its own rate: the list of active flows, in order of service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def target_of(ctx: Context, edge: int) -> int:
 
 @native
 def list_flow(ctx: Context, edge: int, n: int, size: float) -> None:
-    """A flow is under way, last in the list until it is sorted."""
+    """Add an active flow, at the end of the list until it is sorted."""
     ctx.list[ctx.flows] = edge
     ctx.flows += 1
     ctx.left[edge] = size
@@ -57,7 +57,7 @@ def before(ctx: Context, edge: int, other: int) -> bool:
 
 @native
 def sort(ctx: Context) -> None:
-    """Put the list in order; it nearly is."""
+    """Sort the list, which is nearly in order."""
     flows = ctx.list
     if ctx.policy == MRTF or ctx.policy == MRTF_EXCLUSIVE or ctx.policy == MRTF_SHORTEST:
         for i in range(ctx.flows):

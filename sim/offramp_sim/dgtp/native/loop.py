@@ -18,7 +18,7 @@ from offramp_sim.dgtp.native.tasks import arrive, begin, end_task, next_flow
 
 @native
 def first_end(ctx: Context) -> float:
-    """When the first of the running tasks ends."""
+    """Time at which the first of the running tasks ends."""
     if ctx.calendar_used == 0:
         return NEVER
     return ctx.calendar_time[0]
@@ -26,7 +26,7 @@ def first_end(ctx: Context) -> float:
 
 @native
 def run_equal(ctx: Context) -> int:
-    """Online execution: flows at equal shares."""
+    """Run online execution: flows at equal shares."""
     clock = ctx.now
     tree = ctx.tree
     begin(ctx)
@@ -51,7 +51,7 @@ def run_equal(ctx: Context) -> int:
 
 @native
 def run_listed(ctx: Context) -> int:
-    """The other policies: each flow at a rate of its own."""
+    """Run another policy: each flow at its own rate."""
     clock = ctx.now
     flows = ctx.list
     left = ctx.left

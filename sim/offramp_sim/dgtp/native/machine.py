@@ -126,7 +126,7 @@ class FastCluster:
     def critical_path(self, machine: IntArray, alone: bool = False) -> float:
         """The critical path of a placement in seconds, at least what online execution takes (theorem 3).
 
-        With ``alone`` flows are weighed as if each had the network for itself: at most what any schedule takes.
+        With ``alone``, flows count as if each had the network to itself: a lower bound of any schedule.
         """
         self._place(machine)
         found = None if alone else degrees(self.problem, machine)
@@ -139,7 +139,7 @@ class FastCluster:
         """Seconds until a placement has done every iteration.
 
         Raises:
-            OfframpError: no such policy, or a run that would end without all work done.
+            OfframpError: no such policy, or a run that cannot complete all work.
         """
         if policy not in POLICIES:
             raise OfframpError(f"policy {policy}: expected one of {', '.join(POLICIES)}")

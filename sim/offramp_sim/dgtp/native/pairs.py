@@ -17,7 +17,7 @@ from offramp_sim.dgtp.native.layout import (
 
 @native
 def set_end(ctx: Context, pair: int, time: float) -> None:
-    """When the next flow of a pair ends."""
+    """Update the time at which the next flow of a pair ends."""
     tree = ctx.tree
     node = ctx.leaves + pair
     tree[node] = time
@@ -31,7 +31,7 @@ def set_end(ctx: Context, pair: int, time: float) -> None:
 
 @native
 def first_pair(ctx: Context) -> int:
-    """The pair of which a flow ends first."""
+    """The pair whose flow ends first."""
     tree = ctx.tree
     node = 1
     while node < ctx.leaves:
@@ -63,7 +63,7 @@ def mark_dirty(ctx: Context, line: int) -> None:
 
 @native
 def add_flow(ctx: Context, edge: int, size: float) -> None:
-    """A flow is under way."""
+    """Start a flow."""
     source = ctx.at[ctx.source[edge]]
     target = ctx.at[ctx.target[edge]]
     pair = source * ctx.machines + target

@@ -57,7 +57,7 @@ def oldest_only(ctx: Context) -> None:
 
 @native
 def greedy(ctx: Context) -> None:
-    """In order, each takes what is left; exclusively: all of both network cards; the shortest: also if it waits."""
+    """In order, each flow takes what is left; exclusively: all of both cards; the shortest: also if it waits."""
     free_in = ctx.free_in
     free_out = ctx.free_out
     for i in range(ctx.flows):
@@ -93,7 +93,7 @@ def group_end(ctx: Context, begin: int) -> int:
 
 @native
 def forget_counts(ctx: Context, begin: int, end: int) -> None:
-    """Take back what :func:`group_end` has counted."""
+    """Undo what :func:`group_end` has counted."""
     for i in range(begin, end):
         edge = ctx.list[i]
         ctx.count_out[source_of(ctx, edge)] = 0
@@ -102,7 +102,7 @@ def forget_counts(ctx: Context, begin: int, end: int) -> None:
 
 @native
 def in_proportion(ctx: Context) -> None:
-    """In proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
+    """Share in proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
     flows = ctx.list
     speed = ctx.speed
     into = ctx.free_in

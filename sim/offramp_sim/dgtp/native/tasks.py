@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks: when they may start, the calendar of their ends, and what their ends release."""
+"""Tasks: when they may start, the calendar of their ends, and what is released when they end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp_sim.dgtp.native.pairs import add_flow
 
 @native
 def begin(ctx: Context) -> None:
-    """Start what waits for nothing."""
+    """Start all tasks that wait for nothing."""
     for task in range(ctx.tasks):
         start(ctx, task)
 
@@ -53,7 +53,7 @@ def take(ctx: Context) -> int:
 
 @native
 def end_task(ctx: Context) -> None:
-    """The task that ends first has ended: deliver what stays local, release flows, start it again."""
+    """End the task that ends first: deliver what stays local, release flows, start its next iteration."""
     task = take(ctx)
     done = ctx.done
     n = done[task]
@@ -77,7 +77,7 @@ def end_task(ctx: Context) -> None:
 
 @native
 def deliver(ctx: Context, edge: int, n: int) -> None:
-    """What an edge carries for an iteration of its source has arrived."""
+    """Deliver what an edge carries for an iteration of its source."""
     target = ctx.target[edge]
     ctx.missing[(n + ctx.lag[edge]) * ctx.tasks + target] -= 1
     start(ctx, target)
@@ -85,7 +85,7 @@ def deliver(ctx: Context, edge: int, n: int) -> None:
 
 @native
 def next_flow(ctx: Context, edge: int) -> None:
-    """Put the next pending flow of an edge under way; flows without bytes arrive at once."""
+    """Start the next pending flow of an edge; flows without bytes arrive at once."""
     sent = ctx.sent
     while ctx.released[edge] > sent[edge]:
         n = sent[edge]
@@ -104,7 +104,7 @@ def next_flow(ctx: Context, edge: int) -> None:
 
 @native
 def arrive(ctx: Context, edge: int) -> None:
-    """The flow of an edge that was under way has arrived."""
+    """Deliver the active flow of an edge."""
     sent = ctx.sent
     n = sent[edge]
     sent[edge] = n + 1

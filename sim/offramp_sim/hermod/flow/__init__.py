@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coflows as fluid on a fat tree with strict priorities: the size of thousands of GPUs."""
+"""Coflows as fluid on a fat tree with strict priorities, for thousands of GPUs."""

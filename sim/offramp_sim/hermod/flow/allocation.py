@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New rates for the flows that a start or an end may reach, and for no others.
+"""New rates for the flows that a start or an end may affect, and for no others.
 
-Strict priority: what happens in a class changes nothing for those before it. So the flows whose rates may have changed
-are worked through class by class, each with the flows of its class that share resources with it, directly or by others;
-where the rate of one did change, the later classes on its resources follow.
+With strict priority, changes in a class do not affect the classes before it. Flows whose rates may have changed are
+therefore processed class by class, each with the flows of its class that share resources with it, directly or
+indirectly; if the rate of one has changed, the later classes on its resources follow.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from offramp_sim.hermod.flow.links import enqueue_behind, room_before
 from offramp_sim.hermod.flow.sharing import alone, share, share_in_order
 
 NEGLIGIBLE: Final = 1e-12
-"""Share of a flow: what has so little left has arrived."""
+"""Share of a flow below which the rest counts as arrived."""
 
 
 @native
 def _add(ctx: Context, flow: int) -> None:
-    """A flow is among those that get their rates now."""
+    """Add a flow to those that get their rates now."""
     ctx.queued[flow] = 0
     ctx.member[flow] = 1
     ctx.fixed[flow] = FREE
@@ -33,7 +33,7 @@ def _add(ctx: Context, flow: int) -> None:
 
 @native
 def _room(ctx: Context, r: int, level: int) -> float:
-    """What the classes before leave of a resource; the flows of this class on it become members."""
+    """Capacity of a resource that earlier classes leave; the flows of this class on it become members."""
     if ctx.reached[r] == ctx.allocation:
         return ctx.room[r]
     ctx.reached[r] = ctx.allocation
@@ -49,7 +49,7 @@ def _room(ctx: Context, r: int, level: int) -> float:
 
 @native
 def _waits(ctx: Context, flow: int, level: int) -> bool:
-    """Whether it is plain that a flow gets nothing: a sender holds it back, or what left it nothing still does."""
+    """Whether a flow certainly gets no rate: a sender holds it back, or what left it none still does."""
     if ctx.side[flow] == 2:
         for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
             if ctx.use[k] < ctx.ports and ctx.held[ctx.use[k]] > 0:
@@ -60,7 +60,7 @@ def _waits(ctx: Context, flow: int, level: int) -> bool:
 
 @native
 def _reach(ctx: Context, level: int) -> None:
-    """Make members of all that share resources with members; what gets nothing, as before, passes nothing on."""
+    """Make members of all flows that share resources with members, except through flows that get no rate, as before."""
     members = ctx.members
     i = 0
     while i < ctx.member_count:
@@ -98,7 +98,7 @@ def _share(ctx: Context) -> None:
 
 @native
 def _apply(ctx: Context, level: int) -> None:
-    """From now on members go by their new rates; later classes on the resources of those that changed follow."""
+    """Apply the members' new rates; later classes on the resources of those that changed are queued."""
     now = ctx.clock
     for i in range(ctx.member_count):
         flow = ctx.members[i]
@@ -121,7 +121,7 @@ def _apply(ctx: Context, level: int) -> None:
 
 @native
 def allocate(ctx: Context) -> None:
-    """New rates for the flows in the queue, and for those that follow from them."""
+    """Compute new rates for the flows in the queue, and for those affected by them."""
     while ctx.queue_count > 0:
         flow = dequeue(ctx)
         if ctx.queued[flow] == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long an all-to-all keeps the network busy, by the way in which it is sent (specification section 7)."""
+"""How long an all-to-all keeps the network busy, depending on how it is sent (specification section 7)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def rounds_bytes(matrix: npt.NDArray[np.float64]) -> float:
 
 
 def cost(flows: Flows, mode: str, overhead_s: float, bytes_per_s: float) -> tuple[float, float]:
-    """By what factor the busiest port is longer busy than its bytes take, and the seconds of overhead.
+    """Factor by which the busiest port is busy for longer than its bytes take, and seconds of overhead.
 
-    ``matched`` takes the exact sub-phases or the quantised ones, whichever end sooner at ``bytes_per_s``.
+    ``matched`` takes the exact or the quantised sub-phases, whichever end sooner at ``bytes_per_s``.
 
     Raises:
         OfframpError: an unknown mode.

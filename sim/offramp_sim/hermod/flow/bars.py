@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one replica of a pipeline does when: computation, coflows, and how long they were held up."""
+"""Activity of one replica of a pipeline over time: computation, coflows, and their delays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Bars:
     held_up: dict[int, list[Stretch]] = field(default_factory=dict)
 
     def idle(self, stage: int, begin: float, end: float) -> list[Stretch]:
-        """When a stage computes nothing between two times."""
+        """Intervals between two times in which a stage computes nothing."""
         busy = sorted(
             piece for colour in ("forward", "backward") for piece in self.stretches.get((LANES * stage, colour), [])
         )
@@ -55,7 +55,7 @@ class Bars:
 
 
 def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bars:
-    """What happens between two times; a coflow belongs to the rank of its sender, if the replica takes part."""
+    """Activity between two times; a coflow belongs to the rank of its sender, if the replica takes part."""
     dag = outcome.loaded.dag
     replicas = dag.workers // dag.stages
     found = Bars()
@@ -80,7 +80,7 @@ def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bar
 
 
 def _alone_s(coflow: Coflow, fabric: Fabric) -> float:
-    """What its busiest link needs for it."""
+    """Seconds that the coflow takes on its busiest link."""
     _, resource, amount = fabric.route(coflow.flows, coflow.ctype)
     return float((np.bincount(resource, amount, fabric.resources) / fabric.capacity).max()) if len(resource) else 0.0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many coflows cross each core switch at a time (thesis, figure 5.3)."""
+"""Number of concurrent coflows through each core switch (thesis, figure 5.3)."""
 
 from __future__ import annotations
 

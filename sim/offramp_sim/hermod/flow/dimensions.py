@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of several dimensions, each with links of its own, in place of the fat tree of NICs."""
+"""A network of several dimensions, each with its own links, in place of the fat tree of NICs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Dimensions(Fabric):
-    """Each NPU has a card for each dimension; what goes elsewhere travels dimension by dimension, the innermost first.
+    """Each NPU has a card for each dimension; messages travel dimension by dimension, the innermost first.
 
-    There is one way for everything: no leaves, no paths to choose from.
+    There is one path between any two NPUs, and there are no leaves.
 
     Attributes:
         network: of Themis; ranks count along its first dimension fastest.
@@ -42,12 +42,12 @@ class Dimensions(Fabric):
 
     @cached_property
     def capacity(self) -> npt.NDArray[np.float64]:
-        """Bytes per second of each resource; of a ring on which collectives go one way, one link of two."""
+        """Bytes per second of each resource; one of two links for a ring on which collectives run one way."""
         rates = [d.used_bps / 8 for d in self.network.dimensions]
         return np.tile(np.repeat(rates, self.network.npus), 2)
 
     def route(self, flows: Flows, _ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
-        """Rows ``(flow, resource, bytes)`` of what each flow puts where."""
+        """Load as rows ``(flow, resource, bytes)``."""
         rows = []
         at, unit = flows.source.copy(), 1
         for k, d in enumerate(self.network.dimensions):
@@ -61,19 +61,19 @@ class Dimensions(Fabric):
         return tuple(np.concatenate(part) for part in zip(*rows, strict=True))  # type: ignore[return-value]
 
     def latency_s(self, source: int, sink: int) -> float:
-        """Seconds that a message of no bytes takes."""
+        """Seconds that an empty message takes."""
         sizes = [d.size for d in self.network.dimensions]
         ends = zip(coordinates(source, sizes), coordinates(sink, sizes), self.network.dimensions, strict=True)
         return sum(d.latency_ns for a, b, d in ends if a != b) / 1e9
 
     def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float] | None:
-        """What a collective puts on the dimensions that its ranks span, and the seconds of its steps' latencies.
+        """Load of a collective on the dimensions that its ranks span, and the latency of its steps in seconds.
 
-        The hierarchical algorithm of Themis' baseline in as many chunks as keep all dimensions busy. None where the
-        ranks are no grid.
+        This is the hierarchical algorithm of Themis' baseline, with as many chunks as keep all dimensions busy. None
+        if the ranks do not form a grid.
 
         Args:
-            kind: which.
+            kind: which collective.
             size: bytes as :class:`~offramp.themis.demand.Demand` counts them.
             ranks: all of them, ascending.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main loop: the next end of a delay or a flow, and what it lets start."""
+"""The main loop: take the next end of a delay or a flow, and start what waited for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from offramp_sim.hermod.flow.links import join, leave
 
 @native
 def start_flow(ctx: Context, number: int, task: int) -> None:
-    """Among the flows under way, behind those of its class."""
+    """Add a flow to the active ones, behind those of its class."""
     if ctx.spare_count > 0:
         ctx.spare_count -= 1
         flow = ctx.spare[ctx.spare_count]
@@ -38,7 +38,7 @@ def start_flow(ctx: Context, number: int, task: int) -> None:
 
 @native
 def finish(ctx: Context, task: int, now: float) -> None:
-    """A task ends; what waits for nothing else starts its delay."""
+    """End a task; tasks that wait for nothing else start their delays."""
     ctx.end[task] = now
     ctx.done += 1
     for k in range(ctx.after_row[task], ctx.after_row[task + 1]):
@@ -51,7 +51,7 @@ def finish(ctx: Context, task: int, now: float) -> None:
 
 @native
 def delay_over(ctx: Context, task: int, now: float) -> None:
-    """Its flows start, or it is done."""
+    """End a task's delay: its flows start, or it is done."""
     first = ctx.flow_row[task]
     last = ctx.flow_row[task + 1]
     if first == last:
@@ -62,7 +62,7 @@ def delay_over(ctx: Context, task: int, now: float) -> None:
 
 @native
 def take_arrived(ctx: Context, now: float) -> None:
-    """Take the flows that have arrived off their resources; tasks without others end."""
+    """Take arrived flows off their resources; tasks without further flows end."""
     while ctx.ends_count > 0 and ctx.due[ctx.ends[0]] <= now + ctx.slack:
         flow = ctx.ends[0]
         forget_end(ctx, flow)
@@ -78,7 +78,7 @@ def take_arrived(ctx: Context, now: float) -> None:
 
 @native
 def free_slots(ctx: Context) -> None:
-    """Nothing refers any more to the flows that have ended in this event."""
+    """Free the slots of flows that have ended in this event: nothing refers to them any more."""
     for i in range(ctx.gone_count):
         ctx.spare[ctx.spare_count] = ctx.gone[i]
         ctx.spare_count += 1
@@ -87,7 +87,7 @@ def free_slots(ctx: Context) -> None:
 
 @native
 def run(ctx: Context, most_events: int) -> int:
-    """Until everything is done (1), ``most_events`` events are (0), or nothing can go on (2)."""
+    """Run until everything is done (1), ``most_events`` events have happened (0), or nothing can proceed (2)."""
     until = ctx.events + most_events
     while ctx.done < ctx.tasks:
         if ctx.events >= until:

@@ -32,7 +32,7 @@ class Fabric:
         bytes_per_s: of every link, bytes per second.
         routing: ``spray`` or ``ecmp``.
         leaf: NICs under a leaf, and spines.
-        seed: moves the paths.
+        seed: random seed for the paths.
 
     Raises:
         OfframpError: an unknown routing, a rate or leaf that is not positive.
@@ -55,7 +55,7 @@ class Fabric:
 
     @classmethod
     def of(cls, placement: Placement, nic_gbps: float, routing: str = "spray", leaf: int = 16, seed: int = 0) -> Fabric:
-        """The network under a placement."""
+        """The network for a placement."""
         ports, servers = placement.port, placement.server
         return cls(ports, servers, placement.ports, placement.share, nic_gbps * 1e9 / 8, routing, leaf, seed)
 
@@ -84,7 +84,7 @@ class Fabric:
         return (word % np.uint64(self.leaf)).astype(np.int64)
 
     def route(self, flows: Flows, ctype: CType) -> tuple[Array, Array, npt.NDArray[np.float64]]:
-        """Rows ``(flow, resource, bytes)`` of what each flow puts where."""
+        """Load as rows ``(flow, resource, bytes)``."""
         travels = self.travels(flows)
         flow = np.flatnonzero(travels)
         source, sink = self.ports[flows.source[flow]], self.ports[flows.sink[flow]]
@@ -101,7 +101,7 @@ class Fabric:
         return tuple(np.concatenate(part) for part in zip(*rows, strict=True))  # type: ignore[return-value]
 
     def travels(self, flows: Flows) -> npt.NDArray[np.bool_]:
-        """Which flows leave their server; a worker's flow to itself stands for its NIC's load."""
+        """Mask of flows that leave their server; a worker's flow to itself stands for its NIC's load."""
         away = self.servers[flows.source] != self.servers[flows.sink]
         travels: npt.NDArray[np.bool_] = (away | (flows.source == flows.sink)) & (flows.size > 0)
         return travels

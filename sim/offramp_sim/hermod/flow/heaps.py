@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three heaps: of delays by their ends, of flows by their ends, and of flows that wait for a new rate by class."""
+"""Three heaps: delays by end, flows by end, and flows that wait for a new rate by class."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LOW: Final = (1 << _HALF) - 1
 
 @native
 def push(ctx: Context, time: float, task: int) -> None:
-    """A delay ends at ``time``; of equal times the lower task goes first."""
+    """Add a delay that ends at ``time``; of equal times the lower task goes first."""
     sift_item_up(ctx.heap_time, ctx.heap_task, ctx.heap_count, time, task)
     ctx.heap_count = ctx.heap_count + 1
 
 
 @native
 def pop(ctx: Context) -> int:
-    """The task whose delay ends next."""
+    """Remove and return the task whose delay ends next."""
     first = ctx.heap_task[0]
     ctx.heap_count = ctx.heap_count - 1
     drop_first_item(ctx.heap_time, ctx.heap_task, ctx.heap_count)
@@ -31,7 +31,7 @@ def pop(ctx: Context) -> int:
 
 @native
 def expect_end(ctx: Context, flow: int, time: float) -> None:
-    """A flow arrives at ``time``, unless its rate changes before."""
+    """Schedule a flow's arrival at ``time``, unless its rate changes before."""
     ctx.due[flow] = time
     at = ctx.place[flow]
     if at == NOBODY:
@@ -42,7 +42,7 @@ def expect_end(ctx: Context, flow: int, time: float) -> None:
 
 @native
 def forget_end(ctx: Context, flow: int) -> None:
-    """A flow has arrived, or has no rate."""
+    """Unschedule a flow that has arrived or has no rate."""
     at = ctx.place[flow]
     if at != NOBODY:
         ctx.place[flow] = NOBODY
@@ -54,7 +54,7 @@ def forget_end(ctx: Context, flow: int) -> None:
 
 @native
 def _settle(ctx: Context, flow: int, at: int) -> None:
-    """Put a flow where it belongs, from a place that is free."""
+    """Move a flow to its place in the heap, starting from a free place."""
     ends = ctx.ends
     place = ctx.place
     due = ctx.due
@@ -80,7 +80,7 @@ def _settle(ctx: Context, flow: int, at: int) -> None:
 
 @native
 def enqueue(ctx: Context, flow: int) -> None:
-    """A flow's rate may have changed."""
+    """Queue a flow whose rate may have changed."""
     if ctx.queued[flow] != 0:
         return
     ctx.queued[flow] = 1
@@ -90,7 +90,7 @@ def enqueue(ctx: Context, flow: int) -> None:
 
 @native
 def dequeue(ctx: Context) -> int:
-    """The flow of the first class among those whose rates may have changed."""
+    """Remove and return the flow of the first class among those whose rates may have changed."""
     queue = ctx.queue
     first = queue[0] & _LOW
     ctx.queue_count = ctx.queue_count - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the engine keeps what: words of its context. Addresses point into NumPy arrays that Python owns."""
+"""Layout of the engine's context in words. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Doubles, Ints, Words
 
 NOBODY: Final = -1
-"""The end of a list, or a flow that is in no heap."""
+"""Marks the end of a list, or a flow that is in no heap."""
 
 FREE: Final = 0
 FIXED: Final = 1
-"""What :data:`Context.fixed` says: the flow has its rate."""
+"""Value of :data:`Context.fixed` for a flow that has its rate."""
 NARROWED: Final = 2
 ASIDE: Final = 3
 
@@ -33,7 +33,7 @@ class Context(Record):
     use_row: Words  # resources of a load
     use: Ints
     amount: Doubles  # bytes that the whole flow puts on the resource
-    weight: Doubles  # of a load in fair sharing, in whole flows a second
+    weight: Doubles  # of a load in fair sharing, in whole flows per second
     capacity: Doubles  # of a resource, bytes per second
     levels: Ints  # each flow's class, lower goes first
     hosts: Ints  # its place at its senders within its class, lower goes first
@@ -60,7 +60,7 @@ class Context(Record):
     side: Bytes
     left: Doubles  # share of the flow that had not arrived when its rate last changed
     since: Doubles  # and when that was
-    rate: Doubles  # shares a second
+    rate: Doubles  # shares per second
     due: Doubles  # when the flow arrives at this rate
     ends: Ints  # heap by DUE
     ends_count: int

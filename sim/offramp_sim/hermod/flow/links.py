@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flows are on each resource, in the order in which they are served."""
+"""The flows on each resource, in order of service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offramp_sim.hermod.flow.heaps import enqueue
 from offramp_sim.hermod.flow.layout import NOBODY, Context
 
 NOTHING: Final = 1e-9
-"""Share of a resource's capacity below which what is left counts as none."""
+"""Share of a resource's capacity below which the rest counts as none."""
 
 
 @native
@@ -56,7 +56,7 @@ def join(ctx: Context, flow: int) -> None:
 
 @native
 def leave(ctx: Context, flow: int) -> None:
-    """Take a flow off its resources; the rates of those that it went before or shared with may change."""
+    """Take a flow off its resources; the rates of those behind it or sharing with it may change."""
     after = ctx.after_node
     before = ctx.before_node
     begin = ctx.use_row[ctx.load[flow]]
@@ -85,7 +85,7 @@ def leave(ctx: Context, flow: int) -> None:
 
 @native
 def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
-    """The rates of all others on a flow's resources may have changed, of this class and those behind it."""
+    """Queue all other flows on a flow's resources, of its class and later ones: their rates may have changed."""
     before = ctx.before_node
     node_flow = ctx.node_flow
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
@@ -98,7 +98,7 @@ def enqueue_behind(ctx: Context, flow: int, level: int) -> None:
 
 @native
 def _hold(ctx: Context, flow: int, more: int) -> None:
-    """A flow of side 1 begins or ends at its senders, where those of side 2 wait for it, whatever their class."""
+    """Begin or end a flow of side 1 at its senders, where flows of side 2 of any class wait for it."""
     for k in range(ctx.use_row[ctx.load[flow]], ctx.use_row[ctx.load[flow] + 1]):
         port = ctx.use[k]
         if port < ctx.ports:
@@ -112,7 +112,7 @@ def _hold(ctx: Context, flow: int, more: int) -> None:
 
 @native
 def room_before(ctx: Context, r: int, level: int) -> float:
-    """What the flows of the classes before ``level`` leave of a resource."""
+    """Capacity of a resource that flows of classes before ``level`` leave."""
     left = ctx.capacity[r]
     least = NOTHING * left
     at = ctx.first[r]

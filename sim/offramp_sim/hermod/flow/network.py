@@ -136,7 +136,7 @@ def loads_of(
     all_to_all: str = "fluid",
     overhead_s: float = 0.0,
 ) -> tuple[list[Load], float]:
-    """What a coflow puts where, and seconds of overhead before."""
+    """Loads of a coflow, and seconds of overhead before it."""
     flow, resource, amount = fabric.route(flows, ctype)
     if not len(flow):
         return [], 0.0
@@ -154,7 +154,7 @@ def loads_of(
 
 
 def together(resource: Array, amounts: Array, fabric: Fabric) -> tuple[Array, Array, Array]:
-    """Flows that keep their proportions as one load: its resources, ``(v, r)`` bytes and ``(v,)`` weights.
+    """Combine flows that keep their proportions into one load: resources, ``(v, r)`` bytes and ``(v,)`` weights.
 
     ``resource`` is each flow's, ``amounts`` what it puts there, ``(v, rows)``, in ``v`` coflows on the same paths.
     """

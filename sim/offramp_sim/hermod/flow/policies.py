@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who goes first in the network: the thesis's schemes and Hermod's order in a number of queues."""
+"""Priorities in the network: the thesis's schemes, and Hermod's order in a number of queues."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Order:
         level: of each coflow in the order of the DAG; lower goes first, equals share.
         fifo: where order of arrival counts: in place of ``level``, or of ``host``.
         side: 1 for what holds 2 back at its sender, 0 for neither.
-        host: what senders know beyond ``level``: their order among equal levels; None: nothing.
+        host: order among equal levels, which only senders know; None: none.
     """
 
     level: npt.NDArray[np.int64]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of many replicas as the engine's arrays, from arrays; equal to what ``network.load`` makes of objects."""
+"""A job of many replicas as the engine's arrays, made from arrays; equal to what ``network.load`` makes of objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import Array, Loaded, loads_of, together
 
 _NONE = -1
-"""The number of a load of which nothing travels."""
+"""Number of a load that puts nothing on the network."""
 
 
 def load_replicas(dag: ReplicaDag, fabric: Fabric) -> Loaded:
@@ -50,7 +50,7 @@ def load_replicas(dag: ReplicaDag, fabric: Fabric) -> Loaded:
 
 @dataclass(slots=True)
 class _Table:
-    """The engine's loads, one after the other.
+    """The engine's loads, in sequence.
 
     Attributes:
         numbers: of the engine's load, by the DAG's number.
@@ -65,7 +65,7 @@ class _Table:
     weights: list[Array] = field(default_factory=list)
 
     def put(self, resource: Array, amount: Array, weight: Array) -> Array:
-        """Loads of ``amount``, ``(v, r)``, on the same resources or on those of their own; returns their numbers."""
+        """Add loads of ``amount``, ``(v, r)``, on common or individual resources; returns their numbers."""
         made = np.arange(self.count, self.count + len(amount), dtype=np.int32)
         self.count += len(amount)
         self.uses.append(np.full(len(amount), amount.shape[1]))
@@ -76,7 +76,7 @@ class _Table:
 
 
 def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
-    """Each group's dispatches, each before its reverse."""
+    """All-to-alls of each group: each dispatch before its reverse."""
     loads = dag.loads
     for k, group in enumerate(loads.groups):
         variants = loads.variants[k * dag.stages // len(loads.groups)]
@@ -91,7 +91,7 @@ def _all_to_alls(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
 
 
 def _boundaries(table: _Table, dag: ReplicaDag, fabric: Fabric) -> None:
-    """What each worker sends to the next stage, then what it sends to the one before."""
+    """Transfers of each worker to the next stage, then to the previous one."""
     sender = np.arange(dag.workers)
     size = np.full(dag.workers, dag.loads.traffic.job.pp_bytes())
     for step in (1, -1):

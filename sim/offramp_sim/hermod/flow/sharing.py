@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of the members, flows of one class: weighted max-min fairness of what the classes before leave."""
+"""Rates of the members, flows of one class: weighted max-min fair shares of what earlier classes leave."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offramp_sim.hermod.flow.layout import ASIDE, FIXED, FREE, NARROWED, Context
 from offramp_sim.hermod.flow.links import NOTHING
 
 EXACT: Final = 1.000000001
-"""Levels this near to each other count as equal."""
+"""Relative difference below which levels count as equal."""
 MUCH: Final = 1e300
 
 
@@ -32,7 +32,7 @@ def take(ctx: Context, flow: int, rate: float) -> None:
 
 @native
 def alone(ctx: Context, flow: int) -> None:
-    """All that its resources have left."""
+    """Rate of a flow that gets all that its resources have left."""
     row = ctx.use_row
     load = ctx.load
     use = ctx.use
@@ -46,7 +46,7 @@ def alone(ctx: Context, flow: int) -> None:
 
 @native
 def gather(ctx: Context) -> None:
-    """What the members without a rate ask of each resource."""
+    """Sum up what the members without a rate need of each resource."""
     members = ctx.members
     row = ctx.use_row
     load = ctx.load
@@ -137,7 +137,7 @@ def share(ctx: Context) -> None:
 
 @native
 def put_off(ctx: Context) -> int:
-    """Set the members aside that are not the first at one of their senders; how many."""
+    """Set aside the members that are not first at one of their senders; returns their number."""
     members = ctx.members
     row = ctx.use_row
     load = ctx.load
@@ -170,7 +170,7 @@ def put_off(ctx: Context) -> int:
 
 @native
 def share_in_order(ctx: Context) -> None:
-    """One class whose senders know a finer order: the first flow of each sender shares, the next get what is left."""
+    """Share within a class whose senders know a finer order: first flows of senders share, the next get the rest."""
     members = ctx.members
     fixed = ctx.fixed
     aside = 1

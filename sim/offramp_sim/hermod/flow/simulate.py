@@ -19,14 +19,14 @@ from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.policies import Order, order_of
 
 _SLICE: Final = 20_000
-"""Events between two reports of progress."""
+"""Events between two progress reports."""
 SLACK_S: Final = 1e-6
-"""Ends within a link's propagation delay count as one."""
+"""Difference in seconds below which ends count as one: a link's propagation delay."""
 
 
 @dataclass(frozen=True)
 class FlowResult:
-    """When everything happened.
+    """Times of everything that happened.
 
     Attributes:
         start, end: of each task of the DAG, in seconds.
@@ -42,14 +42,14 @@ class FlowResult:
 
     @property
     def iteration_s(self) -> float:
-        """The time of an iteration once the pipeline is warm: the last one's."""
+        """Seconds of the last iteration, in which the pipeline is warm."""
         ends = self.iteration_ends
         return ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]
 
 
 @cache
 def engine() -> Callable[..., int]:
-    """The main loop in machine code, of a context and a number of events."""
+    """The main loop in machine code, called with a context and a number of events."""
     from offramp_base.native.library import compiled
     from offramp_sim.hermod.flow.engine import run
 
@@ -66,10 +66,10 @@ def simulate(
     slack_s: float = SLACK_S,
     progress: Callable[[float], None] | None = None,
 ) -> FlowResult:
-    """Run a policy (:func:`offramp_sim.hermod.flow.policies.order_of`); ``progress`` hears the share of the tasks done.
+    """Run a policy (:func:`offramp_sim.hermod.flow.policies.order_of`); ``progress`` gets the share of tasks done.
 
     Raises:
-        OfframpError: an unknown policy, or a DAG in which nothing can go on.
+        OfframpError: an unknown policy, or a DAG in which nothing can proceed.
     """
     order = order_of(loaded.dag, policy, queues, scheme, hosts)
     kept = memory(loaded, order, slack_s)

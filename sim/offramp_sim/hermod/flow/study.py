@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job under several policies, and what it gains."""
+"""A job under several policies, and their gains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offramp_sim.hermod.flow.workload import workload_dag
 from offramp_sim.themis.workload_file import load_workload
 
 MOST_OBJECTS: Final = 1024
-"""Workers of a job whose tasks are objects; those of a larger one are arrays."""
+"""Most workers of a job whose tasks are objects; larger jobs use arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Setup:
     """How a job is simulated.
 
     Attributes:
-        iterations: the last one counts, those before fill the pipeline.
+        iterations: the last one is measured, those before it fill the pipeline.
         routing, leaf: of the network (:class:`Fabric`).
         all_to_all, overhead_s, granularity: see :func:`offramp_sim.hermod.flow.network.load`.
         queues, scheme: of the switches for Hermod; None for the exact order.
@@ -137,13 +137,13 @@ def _load(dag: Dag, fabric: Fabric, setup: Setup) -> Loaded:
 def compare(
     job: Job, policies: Iterable[str], setup: Setup, progress: Callable[[str, float], None] | None = None
 ) -> dict[str, FlowResult]:
-    """An outcome for each policy; ``progress`` hears the policy and the share that is done."""
+    """Simulate each policy; ``progress`` gets the policy and the share done."""
     loaded = prepare(job, setup)
     return {name: one(loaded, name, setup, progress) for name in policies}
 
 
 def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None) -> FlowResult:
-    """One policy; the queues are those of Hermod."""
+    """Simulate one policy; only Hermod's has queues."""
     queues = setup.queues if policy.startswith("hermod") else None
     report = None if progress is None else lambda share: progress(policy, share)
     return simulate(loaded, policy, queues=queues, scheme=setup.scheme, hosts=setup.hosts, progress=report)

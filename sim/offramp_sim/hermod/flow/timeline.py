@@ -41,7 +41,7 @@ _POINTS: Final = "offset points"
 _MOST_STAGES: Final = 8
 _WAITING: Final = "#d9d9d9"
 _LATER: Final = 0.3
-"""Opacity of what belongs to the next iteration."""
+"""Opacity of bars that belong to the next iteration."""
 
 
 def draw(outcomes: dict[str, FlowResult], path: Path, title: str) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload of layers, such as ASTRA-sim 1's and SimAI's, as a DAG of NPUs' computation and groups' coflows.
 
-What waits for what is as in :mod:`offramp_sim.themis.iteration`. A collective of activations counts as PP, an
+Dependencies are as in :mod:`offramp_sim.themis.iteration`. A collective of activations counts as PP, an
 all-to-all as EP, one of weights' gradients as DP, so that the policies of one microbatch apply.
 """
 
@@ -29,7 +29,7 @@ _ROLES = {
 
 
 def workload_dag(workload: Workload, network: Network) -> tuple[Dag, Dimensions]:
-    """One training iteration, and the network that it runs on, with dimensions divided where groups end inside them.
+    """One training iteration, and its network, with dimensions divided where groups end inside them.
 
     Raises:
         OfframpError: groups that do not fit the network, or an iteration without anything to do.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody who floods the ranks at a DSCP of the job: from addresses of the ranks, in bursts and many flows."""
+"""A process that floods the ranks at a DSCP of the job: from addresses of the ranks, in bursts and many flows."""
 
 from __future__ import annotations
 

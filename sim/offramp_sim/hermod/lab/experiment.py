@@ -21,7 +21,7 @@ from offramp_sim.hermod.lab.scenario import KINDS, Abuse, Scenario
 from offramp_sim.hermod.lab.switch import LabSwitch
 
 _TIMES: Final = 3
-"""How much longer than the job takes alone somebody abuses its DSCPs."""
+"""Duration of the abuse of a job's DSCPs, in times of the job alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class LabResult:
 
 
 def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
-    """What somebody may do to a job that has been measured alone, each without protection and with it.
+    """Abuses of a job that has been measured alone, each without protection and with it.
 
     He sends at the highest DSCP and at control's from a port of his own, and at control's from one of the job's. There
     the highest DSCP is the job's own to use: what a host sends is not policed unless the plan says how much.

@@ -21,7 +21,7 @@ KINDS: Final = ("EP", "PP", "DP-0", "DP-1")
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """Somebody who sends as if he were the job.
+    """A sender that pretends to be the job.
 
     Attributes:
         dscp: of his frames.
@@ -85,7 +85,7 @@ class Scenario:
     congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
     apart: bool = False
     abuse: Abuse | None = None
-    seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all", least=0)] = 0
+    seed: Annotated[int, Field("Seed of everything random: the sizes of the all-to-all", least=0)] = 0
 
     def __post_init__(self) -> None:
         check(self)

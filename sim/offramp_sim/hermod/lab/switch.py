@@ -51,7 +51,7 @@ def switch_plan(scenario: Scenario, priorities: Priorities) -> SwitchPlan:
 
 
 def ports_of(scenario: Scenario) -> int:
-    """Ports of the switch: one for each rank, and one for somebody else who has his own."""
+    """Ports of the switch: one for each rank, and one for an outsider with a port of its own."""
     return scenario.ranks + (scenario.abuse is not None and not scenario.abuse.member)
 
 
@@ -118,7 +118,7 @@ class LabSwitch:
         return found
 
     def demoted(self) -> int:
-        """Packets that were treated as best effort, whatever they said."""
+        """Packets that were treated as best effort, regardless of their DSCP."""
         assert self._control is not None
         policed = self._control.policed(range(self._ports)).values()
         return sum(packets for packets, _ in [*self._control.strangers().values(), *policed])

@@ -30,7 +30,7 @@ CLAIMS: Final = (
         "leo/fig6.14",
         "heuristic over outstanding",
         _PAGE,
-        "over fewest outstanding -2 to +1 %: that it is no worse is all that can be said",
+        "over fewest outstanding -2 to +1 %: it is no worse, and no more can be said",
         least=0.95,
         most=1.05,
     ),

@@ -182,9 +182,9 @@ CLAIMS: Final = (
     ),
     Claim(
         "switchgnn/improvements",
-        "+ four values a lane",
+        "+ four values per lane",
         _PAGE,
-        "four values a lane 96 to 99 % less",
+        "four values per lane 96 to 99 % less",
         most=-90,
     ),
     Claim(

@@ -16,8 +16,8 @@ _HEAD: Final = """\
 # Claims and their verdicts
 
 Written by `offramp reproduce all --claims`. A claim is a sentence of a document that rests on a number of a
-reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds where the number lies as claimed in every
-setting of the referee's: all sizes, seeds and options.
+reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed
+bounds in every setting of the referee: all sizes, seeds and options.
 """
 
 
@@ -40,8 +40,8 @@ def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
     if nearest:
         lines += ["", "## Nearest to the papers' headline numbers", ""]
         lines.append(
-            "Each option of the item moved to its best value, one after the other; the distance is a factor, for "
-            "changes in percent a difference in points."
+            "Each option of the item is moved to its best value, one after the other. The distance is a factor or, for "
+            "changes in percent, a difference in points."
         )
         lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
         for found in nearest:
@@ -61,7 +61,7 @@ def settings_of(each: Judgement) -> str:
 
 
 def number(value: float | None) -> str:
-    """For people."""
+    """A number as people read it."""
     return "" if value is None else f"{value:.4g}"
 
 

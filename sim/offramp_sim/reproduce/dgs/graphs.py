@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of which it is known what matters."""
+"""Graphs in which the important vertices and columns are known."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def accuracy(seed: int, scale: float, **changes: Any) -> float:
 
 
 def mean_accuracy(what: str, seeds: range, scale: float, **changes: Any) -> float:
-    """Mean accuracy over several seeds; who listens is told how many are done."""
+    """Mean accuracy over several seeds, with progress."""
     found = []
     for done, seed in enumerate(seeds):
         report(what, done, len(seeds))

@@ -14,8 +14,8 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 OPTIONS: Final[dict[str, tuple[Any, ...]]] = {"link_gbps": (10.0, 1.0, 25.0), "vertex_us": (20.0, 2.0, 50.0)}
 """Values of :class:`Rates` for a referee."""
 MODEL: Final = (
-    "Time is modelled: multiplications of the first layer at 10 Tflop/s and 20 us a sampled vertex, "
-    "then all bytes at 10 Gb/s a worker."
+    "Time is modelled: multiplications of the first layer at 10 Tflop/s and 20 us per sampled vertex, "
+    "then all bytes at 10 Gb/s per worker."
 )
 _SAMPLERS: Final[dict[str, dict[str, Any]]] = {
     "LADIES": {"sampler": "ladies"},
@@ -31,7 +31,7 @@ _ATTENTION: Final = 1.5
 
 @dataclass(frozen=True)
 class Rates:
-    """What the thesis does not say.
+    """Rates that the thesis does not give.
 
     Attributes:
         link_gbps: of a worker's network card (the thesis's 10).
@@ -75,7 +75,7 @@ def _scaling(name: str, scale: float, seed: int, rates: Rates) -> Reproduction:
         for sampler, shown in published.items()
         for i, count in enumerate(workers)
     ]
-    panel = Curves(f"throughput, GraphSAGE, {name}", "workers", "thousand vertices a second (model)", lines)
+    panel = Curves(f"throughput, GraphSAGE, {name}", "workers", "thousand vertices per second (model)", lines)
     note = (
         f"{MODEL} Sums of probabilities (LADIES) count as bytes alone, without their latency. GraphSAGE of the "
         "figure's three models; table 3.2 has all. Published factors are of figures 3.5 to 3.7 together."
@@ -96,7 +96,7 @@ def figure35(scale: float, seed: int, **rates: float) -> Reproduction:
     "dgs/fig3.6", "Throughput against workers, Ogbn-products", seconds=60, evidence=Evidence.SIMULATED, options=OPTIONS
 )
 def figure36(scale: float, seed: int, **rates: float) -> Reproduction:
-    """Ogbn-products."""
+    """Figure 3.6: throughput on Ogbn-products."""
     return _scaling("Ogbn-products", scale, seed, Rates(**rates))
 
 
@@ -139,7 +139,7 @@ def table32(scale: float, seed: int, **rates: float) -> Reproduction:
             for sampler, value in found.items()
             if sampler != "DGS"
         ]
-    panel = Curves("throughput, 8 workers", "", "thousand vertices a second (model)", lines, bars=True)
+    panel = Curves("throughput, 8 workers", "", "thousand vertices per second (model)", lines, bars=True)
     note = (
         f"{MODEL} A vertex under attention takes {_ATTENTION:g} times as long. Only factors compare: the graph is far "
         "smaller than the real one. LADIES's sums of probabilities count as bytes alone, of a tensor as long as the "

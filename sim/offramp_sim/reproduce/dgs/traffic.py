@@ -70,7 +70,7 @@ def table33(scale: float, seed: int, **open_: Any) -> Reproduction:
     sizes=(0.35, 1.0),
 )
 def figure38(scale: float, seed: int, **open_: Any) -> Reproduction:
-    """The same under other partitions."""
+    """Figure 3.8: traffic under other partitions."""
     graph, methods = stand_in("Ogbn-products", scale, seed), ("random", "DGS")
     lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in methods}
     comparisons = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the settings of DGTP's search are worth: beta, mu, gamma, steps, where it starts, spare cores (section V)."""
+"""Sensitivity of DGTP's search to its settings: beta, mu, gamma, steps, start, spare cores (section V)."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ SAMPLE_S: Final = 30e-9
 
 NOTE: Final = (
     "Simulated: generated graphs of the data sets' mean degrees, with communities and a power law, but far smaller; "
-    "fixed costs, bins and batches shrink with them. Devices at 12 GB/s, cards at 10 Gb/s; 20 ns a "
-    "vertex and 5 ns an edge are assumptions, three times the edges' for GAT. An epoch is twice a forward pass of one "
+    "fixed costs, bins and batches shrink with them. Devices at 12 GB/s, cards at 10 Gb/s; 20 ns per "
+    "vertex and 5 ns per edge are assumptions, three times the edges' for GAT. An epoch is twice a forward pass of one "
     "and a half times the computation. Every system has its best of 1, 4 and 24 bins; mini-batches are drawn by 8 "
     "cores, and sampling, sending, loading and computing overlap. --referee changes each of these."
 )
@@ -146,7 +146,7 @@ class Bed:
         widths: list[int] | None = None,
         bins: int = BINS,
     ) -> Pipelined:
-        """A pass in one direction with so many bins, or the best number where systems are tuned; an epoch has two."""
+        """A pass in one direction with this many bins, or the best number where systems are tuned; an epoch has two."""
         owner = self.owner(workers, method)
         passes = [
             simulate(
@@ -212,6 +212,6 @@ def _batches(name: str, vertices: int, seed: int, workers: int, layers: int) -> 
 
 
 def shown(scale: float, seed: int, **more: Any) -> dict[str, Any]:
-    """Settings for people."""
+    """Settings as shown to people."""
     made = bed("products", scale, seed)
     return {"vertices": made.graph.vertices, "hidden": HIDDEN, "scale": scale, "seed": seed, **more}

@@ -12,7 +12,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}
-"""Share of vertices in OGB's training split: 75 batches an epoch of 16 workers for papers, as the thesis says."""
+"""Share of vertices in OGB's training split: 75 batches per epoch of 16 workers for papers, as the thesis says."""
 
 _BATCHES: Final = (
     "Mini-batches take every vertex as a target once an epoch; the thesis does not say what its throughput counts, and "

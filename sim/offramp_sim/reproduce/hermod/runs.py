@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Hermod's figures share: jobs as the thesis ran them, policies under their names there, and ratios."""
+"""Shared by Hermod's figures: jobs as the thesis ran them, policies under their names there, and ratios."""
 
 from __future__ import annotations
 

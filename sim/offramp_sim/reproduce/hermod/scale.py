@@ -39,7 +39,7 @@ _WHY = (
     sizes=(0.25,),
 )
 def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
-    """Tokens a second from 1,024 to 8,192 GPUs; ``scale`` bounds the largest."""
+    """Tokens per second from 1,024 to 8,192 GPUs; ``scale`` bounds the largest."""
     sizes = [gpus for gpus in (1024, 2048, 4096, 8192) if gpus <= max(2048, 8192 * scale)]
     panels, data = [], {}
     last: dict[str, Times] = {}

@@ -46,7 +46,7 @@ def _speed(job: Job, row: Times) -> Times:
     sizes=(1.0,),
 )
 def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -> Reproduction:
-    """Tokens a second from 8 to 32 GPUs."""
+    """Tokens per second from 8 to 32 GPUs."""
     del scale
     panels, comparisons, data = [], [], {}
     largest = {}
@@ -130,7 +130,7 @@ def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
     lines = {label: (list(rows), [rows[name][label] for name in rows]) for label in SCHEMES}
     panel = Curves("Interleaved 1F1B, 32 GPUs", "", "iteration, s", lines, bars=True)
     note = (
-        f"{NETWORK}{_SERVERS}Two chunks a worker, three for Qwen (12 layers on 4 stages); the thesis does not "
+        f"{NETWORK}{_SERVERS}Two chunks per worker, three for Qwen (12 layers on 4 stages); the thesis does not "
         "give the number. EP > PP > DP within a microbatch, as section 5.3.1 has it for this schedule."
     )
     return Reproduction(comparisons, [panel], {"gpus": 32, "seed": seed}, note, {"iteration_s": rows})

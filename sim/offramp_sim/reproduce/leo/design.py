@@ -162,7 +162,7 @@ def overheads(scale: float, _seed: int) -> Reproduction:
     comparisons = [
         Comparison("one decision in compiled code, four paths", "1.5 us", f"{native / 1e3:.3f} us"),
         Comparison("one decision called from Python", None, f"{python / 1e3:.2f} us"),
-        Comparison("one core at 1 million decisions a second", "10.3 % (average)", f"{native / 10:.1f} %"),
+        Comparison("one core at 1 million decisions per second", "10.3 % (average)", f"{native / 10:.1f} %"),
         Comparison("program by a solver, k = 2, four paths", "2.4 ms (CPLEX)", f"{solver['2']:.1f} ms (HiGHS)"),
         Comparison(
             "program by enumeration, k = 8, two paths", None, f"{_best(lambda: enumerate_paths(eight), 5) * 1e3:.2f} ms"

@@ -19,7 +19,7 @@ _ROUNDS = 5
     "leo/gain", "Two comparable paths against the better one, measured", seconds=180, evidence=Evidence.MEASURED
 )
 def gain(scale: float, seed: int) -> Reproduction:
-    """Each path alone, both under the greedy rules, and both under LEO's, by turns in one run."""
+    """Each path alone, both under the greedy rules, and both under LEO's, in turn in one run."""
     seconds = max(0.1, _SECONDS * scale)
     comparisons: list[Comparison] = []
     lines: dict[str, tuple[list[str], list[float]]] = {}

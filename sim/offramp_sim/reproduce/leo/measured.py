@@ -32,7 +32,7 @@ _RULES: Final = (Policy.GREEDY_INTRA, Policy.GREEDY_E2E, Policy.OUTSTANDING, Pol
 _KVS: Final = {"acc": "model:service_us=0.5,table_bytes=8388608"}
 _PAIR: Final = "digest, a core each"
 _NOTE: Final = (
-    "Two processes on this machine's cores, rounds by turns, every answer compared; medians of rounds. Published: the "
+    "Two processes on this machine's cores, rounds in turn, every answer compared; medians of rounds. Published: the "
     "thesis's hosts and cards."
 )
 
@@ -155,7 +155,7 @@ def _measured(rates: dict[str, float]) -> dict[str, float]:
 
 
 def _sustained(run: Run, seed: int, seconds: float) -> tuple[dict[str, float], int]:
-    """Requests per second of each path and of all, the median of rounds by turns; wrong answers."""
+    """Requests per second of each path and of all, the median of rounds in turn; wrong answers."""
     found: dict[str, list[float]] = {name: [] for name in _systems(run.application)}
     wrong = 0
     for number in range(_ROUNDS):

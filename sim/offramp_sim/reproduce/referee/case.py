@@ -77,7 +77,7 @@ class Row:
         """The row that :meth:`to_plain` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: it is not such a row.
         """
         about = plain["case"]
         options = tuple((str(n), tuple(v) if isinstance(v, list) else v) for n, v in about["options"])

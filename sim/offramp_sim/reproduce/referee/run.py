@@ -27,23 +27,23 @@ class RefereeSettings:
         bool, Field("Run each item at all sizes, seeds and options, and say which numbers hold", group=GROUP)
     ] = False
     scales: Annotated[
-        tuple[float, ...], Field("Sizes, times --scale; repeat; by default those that each item names", group=GROUP)
+        tuple[float, ...], Field("Sizes, times --scale; repeatable; by default those that each item names", group=GROUP)
     ] = ()
     seeds: Annotated[int, Field("Seeds, from --seed on", least=1, most=1000, group=GROUP)] = 3
-    processes: Annotated[int | None, Field("Runs at a time; all cores by default", least=1, group=GROUP)] = None
+    processes: Annotated[int | None, Field("Parallel runs; one per core by default", least=1, group=GROUP)] = None
     dask: Annotated[
-        str | None, Field("Address of a Dask scheduler to run on instead, also without --referee", group=GROUP)
+        str | None, Field("Address of a Dask scheduler to run on instead; works without --referee too", group=GROUP)
     ] = None
     rows: Annotated[
-        Path | None, Field("File of finished runs, from which a referee resumes that was cut off", group=GROUP)
+        Path | None, Field("File of finished runs, from which an interrupted referee resumes", group=GROUP)
     ] = None
     claims: Annotated[
-        bool, Field("Have the referee judge the claims that documents make of these items, in one table", group=GROUP)
+        bool, Field("Let the referee judge what the documents claim about these items, in one table", group=GROUP)
     ] = False
     search: Annotated[
         int,
         Field(
-            "With --claims: runs by which to look for the settings nearest to each paper's headline number",
+            "With --claims: runs that search for the settings nearest to each paper's headline number",
             least=0,
             group=GROUP,
         ),

@@ -17,13 +17,13 @@ class Ruling(StrEnum):
     """What a number may be used for."""
 
     HOLDS = "holds"
-    """It stays on one side of where it would turn, in every setting."""
+    """The number stays on one side of where the claim would turn, in every setting."""
     TURNS = "turns"
     """In some settings the opposite is true."""
     VARIES = "no sign"
-    """It has an interval, and nothing says on which side of what it should lie."""
+    """The number has an interval, but nothing says on which side of what it should lie."""
     NO_CLAIM = "no claim"
-    """It is fitted, assumed, restated or context."""
+    """The number is fitted, assumed, restated or context."""
     MISSING = "no number"
     """No setting gave one."""
 
@@ -96,7 +96,7 @@ def _nearest(
 
 
 def apart(number: float, published: tuple[float, float], *, as_factor: bool) -> float:
-    """How far a number lies from a published one or range, whatever the side; 0 within it."""
+    """Distance of a number from a published one or range, on either side; 0 within it."""
     away = distance(number, published, as_factor=as_factor)
     return abs(math.log(away)) if as_factor else abs(away)
 

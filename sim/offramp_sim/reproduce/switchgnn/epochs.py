@@ -69,9 +69,9 @@ def figure15(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
     ]
     note = (
         "Communication alone: the computation that the paper adds was measured on its testbed and is not printed. "
-        "Passes are free, as in the paper's simulator, but where 1.2 G a second are charged: one pipe of a Tofino, at "
-        "the real graph's degrees. No program does wide slices: they need an aggregator for every vertex, and an entry "
-        "for each of its edges. "
+        "Passes are free, as in the paper's simulator, but where 1.2 G per second are charged: one pipe of a Tofino, "
+        "at the real graph's degrees. No program does wide slices: they need an aggregator for every vertex, and an "
+        "entry for each of its edges. "
         "Windows share uploads out among the workers, slices keep the whole graph in memory, a part of its features at "
         f"a time. {why} "
         f"{origin(*every(scale, seed, folder))}"
@@ -121,7 +121,7 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
 
 
 def _dealt(plan: Plan, seed: int) -> Plan:
-    """The same blocks, their vertices given to workers at random and evenly: an experiment, not a partition."""
+    """The blocks with their vertices dealt to workers at random and evenly: an experiment, not a partition."""
     rng = np.random.default_rng(seed)
     blocks = [
         replace(block, owner=(rng.permutation(len(block.owner)) % plan.workers).astype(np.int32))
@@ -137,16 +137,16 @@ _STEPS: Final = (
     ("+ balanced uploads: windows", "windows", 1),
     ("+ chunk-major, 128 bytes", "chunk-major", 1),
     ("+ slices as wide as fit", "wide-slices", 1),
-    ("+ two values a lane", "wide-slices", 2),
-    ("+ four values a lane", "wide-slices", 4),
+    ("+ two values per lane", "wide-slices", 2),
+    ("+ four values per lane", "wide-slices", 4),
 )
 _ALTERNATIVES: Final = (
-    ("the paper, two values a lane", "switchgnn", 2),
-    ("the paper, four values a lane", "switchgnn", 4),
-    ("windows, four values a lane", "windows", 4),
+    ("the paper, two values per lane", "switchgnn", 2),
+    ("the paper, four values per lane", "switchgnn", 4),
+    ("windows, four values per lane", "windows", 4),
     ("hybrid", "hybrid", 1),
     ("pairwise", "pairwise", 1),
-    ("pairwise, four values a lane", "pairwise", 4),
+    ("pairwise, four values per lane", "pairwise", 4),
 )
 
 

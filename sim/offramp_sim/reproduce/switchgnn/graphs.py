@@ -35,7 +35,7 @@ def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
             ),
         ]
     panel = Curves(
-        "edges a vertex",
+        "edges per vertex",
         "data set",
         "edges over vertices",
         {
@@ -105,7 +105,7 @@ def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
     files=True,
 )
 def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
-    """Who has the remote neighbours: distribution over boundary vertices, Reddit, 32 workers."""
+    """Figure 7: distribution of remote neighbours over boundary vertices, Reddit, 32 workers."""
     made = bed_of("reddit", 32, scale, seed, folder)
     need = np.sort(made.boundary.need)[::-1]
     share = np.cumsum(need) / need.sum()

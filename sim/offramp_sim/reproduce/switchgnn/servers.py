@@ -26,9 +26,9 @@ _SCHEMES: Final = {
     "switchgnn, 10 GB": ("switchgnn", 10_000, 1),
     "wide-slices": ("wide-slices", None, 1),
     "hybrid": ("hybrid", None, 1),
-    "pairwise, four values a lane": ("pairwise", None, 4),
+    "pairwise, four values per lane": ("pairwise", None, 4),
 }
-"""Scheme, megabytes of the switch (None: the testbed's) and quantised values a lane by label."""
+"""Scheme, megabytes of the switch (None: the testbed's) and quantised values per lane by label."""
 
 SERVERS: Final[dict[str, tuple[Any, ...]]] = {
     **options("link_gbps", "hidden", "copies"),
@@ -65,7 +65,7 @@ def epoch_s(bed: Testbed, label: str, layers: int) -> float:
 
 
 def _throughput(bed: Testbed, label: str, layers: int) -> float:
-    """The paper's unit: 10^4 vertices a second."""
+    """The paper's unit: 10^4 vertices per second."""
     return bed.sample.data.vertices / epoch_s(bed, label, layers) / 1e4
 
 
@@ -138,6 +138,6 @@ def _figure(
         "eight bits to a quantised value. G3 hides communication behind computation (section 10), the others do not. "
         f"{origin(*every(*graph[:3]))}"
     )
-    panels = [Curves(name, axis, "10^4 vertices a second", curves) for name, curves in lines.items()]
+    panels = [Curves(name, axis, "10^4 vertices per second", curves) for name, curves in lines.items()]
     settings = beds["reddit"].settings(exchanges="forward and backward", hidden=graph[3].hidden)
     return Reproduction(comparisons, panels, settings, note, dict(lines))

@@ -34,7 +34,7 @@ def task(scale: float, seed: int) -> TrainSettings:
 
 
 def trained(settings: TrainSettings, codecs: list[str], seeds: int = _SEEDS) -> dict[str, list[Trained]]:
-    """What each codec comes to, for so many seeds of graph, weights and rounding."""
+    """Training results of each codec, for ``seeds`` seeds of graph, weights and rounding."""
     found: dict[str, list[Trained]] = {codec: [] for codec in codecs}
     for number in counted("seeds", range(seeds)):
         seed = settings.seed + number

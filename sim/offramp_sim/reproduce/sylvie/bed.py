@@ -66,7 +66,7 @@ INFINIBAND: Final = Server(A100, 240e9, 200e9 / 8)
 
 @dataclass(frozen=True)
 class System:
-    """What a system does to messages.
+    """How a system treats messages.
 
     Attributes:
         share: of rows that travel (BNS-GCN).
@@ -102,7 +102,7 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True)
 class Bed:
-    """A data set on so many servers.
+    """A data set on a number of servers.
 
     Attributes:
         data: the real graph's numbers.
@@ -163,7 +163,7 @@ class Conditions:
         return replace(system, share=self.sample) if system.share < 1 else system
 
     def bed(self, name: str, servers: int, server: Server, scale: float, seed: int) -> Bed:
-        """The data set ``name`` on so many servers."""
+        """The data set ``name`` on this many servers."""
         inside, between, copies = _cut(name, servers, max(512, round(_VERTICES * scale)), seed, self.homophily)
         gpu = replace(server.gpu, efficiency=self.efficiency)
         return Bed(DATA[name], servers, replace(server, gpu=gpu), inside, between, copies)

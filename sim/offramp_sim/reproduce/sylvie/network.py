@@ -217,7 +217,7 @@ def table311(_scale: float, _seed: int) -> Reproduction:
             )
     note = (
         "The published 1.45 bits a value cannot come of percentiles, which give 3.75 bits at base 1, and the bounds "
-        "are proportional to the width there, not to rows: 4 bytes a row here."
+        "are proportional to the width there, not to rows: 4 bytes per row here."
     )
     panel = Curves("an epoch", "", "MB", lines, bars=True, stacked=True)
     return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, lines)

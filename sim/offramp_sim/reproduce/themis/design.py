@@ -120,7 +120,7 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
     "themis/fig7", "Four chunks: orders and loads", seconds=1, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
 )
 def figure7(_scale: float, _seed: int) -> Reproduction:
-    """The same example chunk by chunk: orders and loads."""
+    """Figure 7: the example of figure 5 chunk by chunk, with orders and loads."""
     unit = EXAMPLE.dimensions[0].transfer_ps(_RS, 64 * _MB)
     tracker = themis.Tracker([0, 0])
     comparisons = []

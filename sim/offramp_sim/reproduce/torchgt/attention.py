@@ -151,7 +151,7 @@ def figure45(scale: float, seed: int, *, degree: int = 10, width: int = 64) -> R
     comparisons = [
         Comparison("best side of a block", "16 (RTX 3090, d=64)", str(best)),
         *(
-            Comparison(f"pairs a second, side {side} over side 2", None, f"{r:.1f}")
+            Comparison(f"pairs per second, side {side} over side 2", None, f"{r:.1f}")
             for side, r in zip(sides, relative, strict=True)
         ),
     ]

@@ -132,8 +132,8 @@ def methods(model: str, graph: str, assumed: Assumed) -> dict[str, Phases]:
 _NOTE: Final = (
     "Seconds of an epoch of the graph neural network by a roofline of the RTX 3090 and the time of its kernels, of the "
     "language model by its operations; UniTG's by the simulator of its pipeline. No published time is an input. "
-    "Assumed: texts of 256 tokens, 4 passes, 12 kernels of 10 us a layer, and for TAPE three graph neural networks and "
-    "two language models; the referee changes each, and 'each once' is the baseline without repeated phases. The "
+    "Assumed: texts of 256 tokens, 4 passes, 12 kernels of 10 us per layer, and for TAPE three graph neural networks "
+    "and two language models; the referee changes each, and 'each once' is the baseline without repeated phases. The "
     "originals' reversible layers recompute and start more kernels than these."
 )
 

@@ -13,13 +13,13 @@ PERIOD_NS = 4
 
 
 async def start(dut: Any, cycles: int = 4) -> None:
-    """Start the clock and hold reset for so many cycles."""
+    """Start the clock and hold reset for ``cycles`` cycles."""
     Clock(dut.clk, PERIOD_NS, unit="ns").start()
     await reset(dut, cycles)
 
 
 async def reset(dut: Any, cycles: int = 4) -> None:
-    """Hold reset for so many cycles."""
+    """Hold reset for ``cycles`` cycles."""
     dut.rst.value = 1
     await ClockCycles(dut.clk, cycles)
     dut.rst.value = 0
@@ -27,7 +27,7 @@ async def reset(dut: Any, cycles: int = 4) -> None:
 
 
 class Cycles:
-    """Counts the clock's edges from its making on."""
+    """Counts the clock's edges from its creation on."""
 
     def __init__(self, dut: Any) -> None:
         self.count = 0

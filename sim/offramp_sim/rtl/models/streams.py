@@ -12,7 +12,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink
 
 
 def pauses(seed: int, share: float) -> Iterator[bool]:
-    """In which cycles to pause: runs of random length, ``share`` of all; None pauses never."""
+    """Whether to pause in each cycle: runs of random length, ``share`` of all; a share of 0 never pauses."""
     dice = random.Random(seed)
     while True:
         paused = dice.random() < share

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In place of XRT's ``pyxrt``: the part of its names and behaviour that the drivers use, over a simulated card.
+"""A stand-in for XRT's ``pyxrt``: the part of its names and behaviour that the drivers use, over a simulated card.
 
 The card's bus connects to the Unix socket ``OFFRAMP_XRT_BUS``, its memory is the file ``OFFRAMP_XRT_DRAM``. An xclbin
 is a file of JSON: of each kernel the arguments with offset, bits and memory port, as Vitis's metadata have them. A
@@ -35,7 +35,7 @@ class xclBOSyncDirection(IntEnum):  # noqa: N801 — pyxrt's name
 
 
 class ert_cmd_state(IntEnum):  # noqa: N801 — pyxrt's name
-    """How a run stands."""
+    """State of a run."""
 
     ERT_CMD_STATE_NEW = 1
     ERT_CMD_STATE_RUNNING = 3
@@ -52,7 +52,7 @@ class _Kernel(NamedTuple):
 
 
 class xclbin:  # noqa: N801 — pyxrt's name
-    """What a file says of its kernels."""
+    """The kernels that a file describes."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -121,7 +121,7 @@ class bo:  # noqa: N801 — pyxrt's name
         return int(DRAM_BASE) + self._start
 
     def sync(self, direction: xclBOSyncDirection, size: int, offset: int) -> None:
-        """Copy so many bytes from ``offset`` on."""
+        """Copy ``size`` bytes from ``offset`` on."""
         if offset < 0 or size <= 0 or offset + size > len(self._bytes):
             raise RuntimeError("Invalid offset and size when syncing")
         here, there = slice(offset, offset + size), slice(self._start + offset, self._start + offset + size)
@@ -143,7 +143,7 @@ class kernel:  # noqa: N801 — pyxrt's name
     def group_id(self, index: int) -> int:
         """The memory that an argument's port is joined to: all of a simulated card's ports reach all of it."""
         if not self.arguments[index]["port"]:
-            raise RuntimeError(f"argument {index} is no buffer")
+            raise RuntimeError(f"argument {index} is not a buffer")
         return _PACKETS_GROUP
 
 
@@ -163,7 +163,7 @@ class run:  # noqa: N801 — pyxrt's name
         elif -(1 << 31) <= value < 1 << 31:
             word = value
         else:
-            raise TypeError(f"argument {index}: {value} is no C int")
+            raise TypeError(f"argument {index}: {value} is not a C int")
         for at in range(0, argument["bits"] // 8, 4):
             part = word >> 8 * at & 0xFFFFFFFF
             self._kernel.card.access("W", self._kernel.address + argument["offset"] + at, part)

@@ -22,7 +22,7 @@ class _Array(Store):
     """Entries 0 to ``spec.size`` - 1; an added entry is a changed one."""
 
     def insert(self, key: Key, data: Data) -> None:
-        """As :meth:`modify`."""
+        """Set an entry, as entries of an array always exist."""
         self.modify(key, data)
 
     def modify(self, key: Key, data: Data) -> None:
@@ -30,7 +30,7 @@ class _Array(Store):
         self._write(self._index(key), data.values)
 
     def reset(self, key: Key) -> None:
-        """As :meth:`delete`."""
+        """Give an entry its first value."""
         self._clear(self._index(key))
 
     def delete(self, key: Key) -> None:
@@ -51,7 +51,7 @@ class _Array(Store):
         return ((Exact(index),) for index in range(self.spec.size))
 
     def usage(self) -> int:
-        """As many as there are."""
+        """Number of entries, always the size of the array."""
         return self.spec.size
 
     def _index(self, key: Key) -> int:
@@ -176,11 +176,11 @@ class ParameterStore(Store):
         self.reset_default()
 
     def usage(self) -> int:
-        """There is no entry."""
+        """Number of entries, always 0."""
         return 0
 
     def keys(self) -> Iterator[Key]:
-        """There is no entry."""
+        """No keys: a parameter has no entries."""
         return iter(())
 
 
@@ -228,7 +228,7 @@ def write_rates(fields: tuple[Field, ...], cell: MeterCell, values: Mapping[str,
 
 
 def filter_options(now: Mapping[str, Any]) -> dict[str, Any]:
-    """What BF-RT's fields make of a filter, as options of :func:`offramp_p4.tna.filter_state.configure`."""
+    """The options of :func:`offramp_p4.tna.filter_state.configure` for BF-RT's fields of a filter."""
     if "$LPF_SPEC_TYPE" in now:
         return {
             "rise_ns": round(now["$LPF_SPEC_GAIN_TIME_CONSTANT_NS"]),
@@ -245,5 +245,5 @@ def filter_options(now: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_filter(fields: tuple[Field, ...]) -> dict[str, Value]:
-    """The fields of a filter that nobody has set up."""
+    """The fields of a filter that has not been configured."""
     return {f.name: f.choices[1] if f.choices else 0 for f in fields}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: ARG002 (what a table does not offer it refuses whatever it is given)
-"""What every kind of BF-RT table can be asked to do."""
+"""Operations that every kind of BF-RT table may support."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Store:
         raise self.refusal("it has no default entry")
 
     def get_default(self) -> Data | None:
-        """The default entry; None: there is none."""
+        """The default entry; None if there is none."""
         raise self.refusal("it has no default entry")
 
     def canonical(self, key: Key) -> Key:
@@ -109,9 +109,9 @@ class Store:
         return key
 
     def refusal(self, what: str) -> RpcError:
-        """UNIMPLEMENTED."""
+        """The UNIMPLEMENTED error for an operation that this table does not offer."""
         return RpcError(Code.UNIMPLEMENTED, f"table {self.spec.name}: {what}")
 
     def wrong(self, what: str) -> RpcError:
-        """INVALID_ARGUMENT."""
+        """The INVALID_ARGUMENT error for wrong input."""
         return invalid(f"table {self.spec.name}: {what}")

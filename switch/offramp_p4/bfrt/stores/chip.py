@@ -55,7 +55,7 @@ class Records(Store):
         now = dict(old.values)
         for name, given in data.values.items():
             if not isinstance(given, list):
-                raise self.wrong(f"{name} is no list")
+                raise self.wrong(f"{name} is not a list")
             before = cast("list[Any]", now.get(name, []))
             now[name] = [x for x in before if x not in given] if remove else [*before, *given]
         self._put(key, old.action, now)

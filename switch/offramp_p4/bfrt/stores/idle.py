@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle time of a table's entries: what they have left, and who is told when nothing is."""
+"""Idle times of a table's entries: the time they have left, and who is told when it is up."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class IdleTable:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`changes` has something to look at; None: nobody is to be told."""
+        """When :meth:`changes` has something to look at, in microseconds; None if nobody wants notifications."""
         return self._scan_us if self.settings.enable and self.settings.notify else None
 
     def changes(self, now_us: int) -> Iterator[tuple[TableEntry, bool]]:

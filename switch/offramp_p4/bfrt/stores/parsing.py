@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What parsers look at beside the packet: value sets, and metadata of ports."""
+"""Inputs of parsers beside the packet: value sets, and metadata of ports."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PortMetadataStore(Store):
         self._state[port] = (number << 8 * self._octets - width).to_bytes(self._octets, "big")
 
     def delete(self, key: Key) -> None:
-        """Zeros again."""
+        """Set a port's metadata to zeros."""
         self._state.pop(only(key), None)
 
     def clear(self) -> None:

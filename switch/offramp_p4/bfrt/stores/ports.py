@@ -15,7 +15,7 @@ from offramp_p4.state.match import Exact
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT
 
 _CPU_PORT: Final = 64
-"""In the first pipe; what a Tofino has for its CPU where nobody says otherwise."""
+"""Default port of the CPU, in the first pipe as on a Tofino."""
 _CHANNELS: Final = 4
 _STAGES: Final = 12
 
@@ -134,7 +134,7 @@ class PortStatStore(Store):
         return ((Exact(number),) for number in sorted(self._panel.ports))
 
     def modify(self, key: Key, data: Data) -> None:
-        """Counts can be set to 0, all at once."""
+        """Set the counts to 0; all of them at once, and no other value."""
         if any(data.values.values()):
             raise self.wrong("a port's counts can only be set to 0")
         number = only(key)
@@ -157,7 +157,7 @@ class PortStatStore(Store):
 
 
 class PortLookup(Store):
-    """From a connector and channel, or a name, to a port."""
+    """Maps a connector and channel, or a name, to a port."""
 
     def __init__(self, spec: TableSpec, ports: PortStore) -> None:
         super().__init__(spec)
@@ -165,7 +165,7 @@ class PortLookup(Store):
 
     def get(self, key: Key) -> Data:
         """The port."""
-        for (part,) in self._ports.keys():  # noqa: SIM118 (it is no mapping)
+        for (part,) in self._ports.keys():  # noqa: SIM118 (it is not a mapping)
             number = cast("Exact", part).value
             if key == self._key(number):
                 return Data(None, {"$DEV_PORT": number})
@@ -221,9 +221,9 @@ class DeviceStore(Store):
         self.reset_default()
 
     def usage(self) -> int:
-        """There is no entry."""
+        """Number of entries, always 0."""
         return 0
 
     def keys(self) -> Iterator[Key]:
-        """There is no entry."""
+        """No keys: the table has only a default entry."""
         return iter(())

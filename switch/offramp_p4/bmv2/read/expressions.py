@@ -32,7 +32,7 @@ class Expressions:
 
     Attributes:
         locals: what ``runtime_data`` stands for.
-        before: statements that must run first, for what is no expression of ours.
+        before: statements that must run first, for what is not an expression of ours.
         packet: the parser's packet, for ``lookahead``.
     """
 
@@ -166,13 +166,13 @@ class Expressions:
         if word == "bool":
             return number(int(value.flag))
         if word not in {"field", "stack_field", "union_stack_field"}:
-            node.fail(f"a {word[:80]} is no number")
+            node.fail(f"a {word[:80]} is not a number")
         return self._field(node)
 
     def _field(self, node: Node) -> ir.Expr:
         place = self.place(node) if node["type"].text != "field" else self.layout.field(node["value"])
         if not isinstance(strip(place.type), Bits):
-            node.fail(f"a {place.type} is no number")
+            node.fail(f"a {place.type} is not a number")
         return place
 
     def _operation(self, value: Node) -> ir.Expr:

@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(slots=True)
 class Flow:
-    """Steps by name."""
+    """Steps by name, and their order as structured statements."""
 
     steps: dict[str, Step] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Flow:
             return self._stepped(start, order, loops=False)
 
     def _stepped(self, start: str, order: list[str], *, loops: bool) -> list[ir.Stmt]:
-        """The same with a variable for the next step; 0 is the end."""
+        """The statements from ``start`` as a loop over a variable that holds the next step; 0 is the end."""
         numbers: dict[str | None, int] = {None: 0, **{name: i for i, name in enumerate(order, 1)}}
         variable = ir.VarRef(ir.Var("next", NEXT), type=NEXT)
 

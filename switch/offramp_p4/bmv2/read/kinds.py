@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which architecture a document is of."""
+"""Architecture of a document."""
 
 from __future__ import annotations
 

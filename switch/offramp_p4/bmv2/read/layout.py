@@ -15,7 +15,7 @@ MAX_WIDTH: Final = 1 << 16
 """Bits of a field; cells of all headers together."""
 _MAX_STACK: Final = 4096
 _PLAIN_BITS: Final = 32
-"""Width of an enum or an error that is no number."""
+"""Width of an enum or an error that is not a number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a JSON document that somebody else wrote, each of which knows where it stands."""
+"""Parts of an untrusted JSON document, each of which knows where it stands."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class PortableReader(ProgramReader):
         return [*body, *self.emits(node, packet)]
 
     def count_and_meter(self, readers: Iterable[PipelineReader]) -> None:
-        """Let the actions of tables count and meter, which bmv2 does by itself: P4's externs only do so when called."""
+        """Make the actions of tables count and meter: bmv2 does so by itself, P4's externs only when called."""
         targets = {m["name"].text: m for m in self.document.each("meter_arrays") if "result_target" in m}
         for table in (table for reader in readers for table in reader.tables.values()):
             before: list[ir.Stmt] = []

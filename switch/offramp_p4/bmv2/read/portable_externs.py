@@ -92,7 +92,7 @@ class PortableExterns:
     def _unit(self, node: Node) -> ir.Const:
         number = _plain(node)
         if not 0 <= number < len(COUNTER_TYPES):
-            node.fail(f"{number} is no type of counter")
+            node.fail(f"{number} is not a type of counter")
         return member(enum(self.kind, "CounterType"), COUNTER_TYPES[number])
 
     def _rate(self, node: Node) -> ir.Const:

@@ -167,7 +167,7 @@ class PortablePrimitives(Primitives):
     # --- packets -----------------------------------------------------------------------------------------------
 
     def digest(self, p: Node) -> list[ir.Stmt]:
-        """``generate_digest`` of a learn list, which a receiver may stand in front of; 0 is none."""
+        """``generate_digest`` with a learn list, possibly preceded by a receiver; list 0 means none."""
         return self._digest(p[len(p) - 1])
 
     def _digest(self, node: Node) -> list[ir.Stmt]:

@@ -74,14 +74,14 @@ class DeparserStatements(Statements):
         self._when = outer
 
     def _kept(self, outer: ir.Expr | None, test: ir.Expr) -> ir.Expr:
-        """A variable that says whether a way is taken; it has its value whatever else is taken."""
+        """A variable that says whether a branch is taken; it keeps its value whatever other branches do."""
         self._when = None
         taken = self.saved(test if outer is None else ir.Binary("&&", outer, test, type=BOOL, pos=test.pos))
         self._when = outer
         return taken
 
     def primitive(self, op: str, *parameters: Json, pos: Pos = NOWHERE) -> None:
-        """Append a primitive, so that it does nothing unless it is to run."""
+        """Append a primitive that has no effect unless its condition holds."""
         when, to_field = self._when, parameters[0]
         if to_field["type"] == "field" and to_field["value"][0] in self.order:
             raise Unsupported(pos, f"a field of {to_field['value'][0]} assigned behind its emit, in bmv2's JSON")

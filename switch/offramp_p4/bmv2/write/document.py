@@ -296,7 +296,7 @@ def _is_fixed(e: ir.Expr) -> bool:
 
 
 def _path(e: ir.Expr) -> tuple[object, ...]:
-    """From the variable to the part of it that ``e`` is."""
+    """The path from the variable to the part of it that ``e`` is."""
     if isinstance(e, ir.Member):
         return (*_path(e.base), e.index)
     if isinstance(e, ir.Element):

@@ -24,7 +24,7 @@ def children(e: ir.Expr) -> list[ir.Expr]:
 
 
 def with_children(e: ir.Expr, children: list[ir.Expr]) -> ir.Expr:
-    """The same expression with other operands."""
+    """The expression with other operands."""
     if isinstance(e, ir.Compose):
         return replace(e, parts=children)
     names = [name for name in _OPERANDS if isinstance(getattr(e, name, None), ir.Expr)]

@@ -28,12 +28,12 @@ _COMPARISONS: Final = {"==", "!=", "<", "<=", ">", ">="}
 
 
 def hexstr(value: int, byte_count: int | None = None) -> Json:
-    """A number."""
+    """A number as bmv2's ``hexstr``."""
     return {"type": "hexstr", "value": digits(value, byte_count)}
 
 
 def digits(value: int, byte_count: int | None = None) -> str:
-    """The text of a number, of so many bytes where that matters."""
+    """The text of a number, padded to ``byte_count`` bytes if given."""
     text = f"{abs(value):0{2 * (byte_count or 0)}x}"
     return f"{'-' if value < 0 else ''}0x{text}"
 
@@ -113,7 +113,7 @@ class Expressions:
         return base.at(self.data(e.index))
 
     def _read(self, e: ir.Expr) -> Json:
-        """What a place holds; beyond the end of a stack 0, where bmv2 would read whatever is there."""
+        """The value of an l-value; 0 beyond the end of a stack, where bmv2 would read whatever is there."""
         value: Json = self.place(e).json  # type: ignore[union-attr]
         inside = within(e)
         return value if inside is None else operation("?", value, hexstr(0), cond=self.boolean(inside))

@@ -103,7 +103,7 @@ class ParserStatements(Statements):
         return out
 
     def inlined(self, target: ir.ParserInstance | ir.ControlInstance, copies: list[tuple[ir.Expr, ir.Var]]) -> None:
-        """Write the states of a parser that is applied; after them the code goes on."""
+        """Write the states of a parser that is applied; the code continues after them."""
         if not isinstance(target, ir.ParserInstance):
             super().inlined(target, copies)
             return
@@ -183,7 +183,7 @@ class ParserStatements(Statements):
                 exact = exact and m == bits.mask
             out.append(_transition("hexstr", digits(value, size), None if exact else digits(mask, size)))
             if len(out) > _MAX_RANGE_CASES:
-                raise Unsupported(case.pos, "so many ranges in one case, in bmv2's JSON")
+                raise Unsupported(case.pos, "this many ranges in one case, in bmv2's JSON")
         return out
 
     # --- packet_in --------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where bmv2 keeps the variables of a program: header instances, stacks, unions, and fields of one ``scalars`` header.
 
-bmv2 has no variables, structs or tuples. A struct becomes its leaves; a leaf of a struct that is no header lies in
+bmv2 has no variables, structs or tuples. A struct becomes its leaves; a leaf of a struct that is not a header lies in
 ``scalars``, which is metadata. A header variable becomes a header instance that is never emitted.
 """
 
@@ -154,14 +154,14 @@ Place = Leaf | HeaderAt | UnionAt | StackAt | Group
 
 
 def operation(op: str, left: Any, right: Any, **more: Any) -> Json:
-    """An expression of bmv2; ``left`` is None for one operand."""
+    """An expression in bmv2's form; ``left`` is None for one operand."""
     return {"type": "expression", "value": {"op": op, "left": left, "right": right, **more}}
 
 
 def header_type(t: Type) -> Header:
     """``t`` as the header type that it is."""
     t = strip(t)
-    assert isinstance(t, Header), f"{t} is no header"
+    assert isinstance(t, Header), f"{t} is not a header"
     return t
 
 
@@ -342,5 +342,5 @@ def header_names(place: Place, pos: Pos) -> list[str]:
     elif isinstance(place, UnionAt):
         parts = place.members
     if parts is None:
-        raise Unsupported(pos, "emit of what is no header with a place of its own, in bmv2's JSON")
+        raise Unsupported(pos, "emit of what is not a header with a place of its own, in bmv2's JSON")
     return [name for part in parts for name in header_names(part, pos)]

@@ -48,7 +48,7 @@ class PortableDocument(Document):
                     self.variables.bind(param, self.own[name])
 
     def packet_length(self, pos: Pos) -> FieldAt:
-        """There is no such field."""
+        """Refuse access to the packet's length, for which these targets have no field."""
         raise Unsupported(pos, "packet_in.length, which psa_switch and pna_nic do not know, in bmv2's JSON")
 
     def algorithm(self, i: ir.ExternInstance) -> str:

@@ -457,7 +457,7 @@ class Statements:
         self._called(ir.Block([*target.locals, target.body]), None, copies)
 
     def apply(self, table: ir.Table, ways: dict[str | None, Label]) -> None:
-        """Write the application of a table; without ``ways`` the code goes on behind it."""
+        """Write the application of a table; without ``ways`` the code continues after it."""
         del ways
         raise Unsupported(table.pos, f"table {table.name} applied outside of ingress and egress, in bmv2's JSON")
 

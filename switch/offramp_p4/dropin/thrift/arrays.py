@@ -83,7 +83,7 @@ class Arrays:
         """Set the cells from ``start_index`` to before ``end_index``."""
         register = _named(self.switch.registers, register_array_name, "register")
         if not 0 <= start_index <= end_index <= register.size:
-            raise Refused(_INDEX, f"register {register.name}: {start_index} to {end_index} is no part of it")
+            raise Refused(_INDEX, f"register {register.name}: {start_index} to {end_index} is not a part of it")
         wrapped = register.width.wrap(value)
         register.values[start_index:end_index] = [wrapped] * (end_index - start_index)
 
@@ -103,7 +103,7 @@ class Arrays:
             found.set([*found.members, member])
 
     def bm_parse_vset_remove(self, parse_vset_name: str, value: bytes) -> None:
-        """Remove a value; one that is not there is no error."""
+        """Remove a value; removing one that is absent is not an error."""
         found, member = self._member(parse_vset_name, value)
         found.set([m for m in found.members if m != member])
 

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class InputError(OfframpError):
-    """What was typed is no command of this kind."""
+    """What was typed is not a command of this kind."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ def read_catalogue(text: str) -> Catalogue:
     """The catalogue of bmv2's JSON.
 
     Raises:
-        OfframpError: it is none.
+        OfframpError: the document is not bmv2's JSON.
     """
     try:
         return _read(parse_json(text))
@@ -141,10 +141,10 @@ def find(things: Mapping[str, _T], name: str, kind: str) -> _T:
 
 
 def octets(text: str, width: int) -> bytes:
-    """A value of so many bits: a number, an IPv4 or IPv6 address, or a MAC address.
+    """A value of ``width`` bits: a number, an IPv4 or IPv6 address, or a MAC address.
 
     Raises:
-        InputError: it is none, or does not fit.
+        InputError: the text is not a value, or does not fit.
     """
     size = (width + 7) // 8
     try:
@@ -186,7 +186,7 @@ def _param(word: str, kind: str, width: int) -> dict[str, Any]:
         raise InputError(f"Invalid {kind} value {word}, use '{separators[kind]}' to separate its parts")
     if kind == "lpm":
         if not right.isdecimal():
-            raise InputError(f"Invalid LPM value {word}: the length is no number")
+            raise InputError(f"Invalid LPM value {word}: the length is not a number")
         return {"type": 1, "lpm": {"key": octets(left, width), "prefix_length": int(right)}}
     first, second = octets(left, width), octets(right, width)
     if kind == "ternary":

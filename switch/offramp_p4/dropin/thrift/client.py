@@ -17,7 +17,7 @@ class Client:
     """A connection; a context manager.
 
     Raises:
-        OfframpError: nobody answers.
+        OfframpError: there is no answer.
     """
 
     def __init__(self, host: str, port: int) -> None:

@@ -35,16 +35,16 @@ class Info:
         return self._document
 
     def bm_get_config_md5(self) -> bytes:
-        """The digest by which clients see that they have the same document."""
+        """Digest by which clients check that they have the same document."""
         return hashlib.md5(self.bm_get_config().encode(), usedforsecurity=False).digest()
 
     def bm_load_new_config(self, config_str: str) -> None:
-        """Swapping the program is P4Runtime's affair here."""
+        """Refuse to load a configuration: the program is swapped by P4Runtime."""
         del config_str
         raise Refused(1, "the program is swapped by P4Runtime")
 
     def bm_swap_configs(self) -> None:
-        """The same."""
+        """Refuse to swap configurations: the program is swapped by P4Runtime."""
         raise Refused(1, "the program is swapped by P4Runtime")
 
     def bm_mgmt_get_info(self) -> Any:
@@ -95,12 +95,12 @@ class Info:
         return 0
 
     def set_egress_queue_depth(self, port_num: int, depth_pkts: int) -> int:
-        """The same."""
+        """See :meth:`set_all_egress_queue_depths`."""
         del port_num
         return self.set_all_egress_queue_depths(depth_pkts)
 
     def set_egress_priority_queue_depth(self, port_num: int, priority: int, depth_pkts: int) -> int:
-        """The same."""
+        """See :meth:`set_all_egress_queue_depths`."""
         del priority
         return self.set_egress_queue_depth(port_num, depth_pkts)
 
@@ -110,11 +110,11 @@ class Info:
         return 1
 
     def set_egress_queue_rate(self, port_num: int, rate_pps: int) -> int:
-        """The same."""
+        """See :meth:`set_all_egress_queue_rates`."""
         del port_num
         return self.set_all_egress_queue_rates(rate_pps)
 
     def set_egress_priority_queue_rate(self, port_num: int, priority: int, rate_pps: int) -> int:
-        """The same."""
+        """See :meth:`set_all_egress_queue_rates`."""
         del priority
         return self.set_egress_queue_rate(port_num, rate_pps)

@@ -109,7 +109,7 @@ class Writer:
 
 
 class Reader:
-    """Reads values from ``take``, which gives so many bytes or raises.
+    """Reads values from ``take``, which gives as many bytes as asked or raises.
 
     A message has at most :data:`MAX_MESSAGE` bytes; lengths are checked before anything is allocated.
     """
@@ -123,7 +123,7 @@ class Reader:
         """The head of a message.
 
         Raises:
-            ThriftError: it is none.
+            ThriftError: the bytes are not a message.
         """
         first = self._unpack(">I")
         if first & 0xFFFF0000 != _VERSION or first & 0xFF not in {CALL, REPLY, EXCEPTION}:

@@ -46,7 +46,7 @@ class Replication:
         return mgrp
 
     def bm_mc_mgrp_destroy(self, mgrp_handle: int) -> None:
-        """Remove a group; one that is not there is no error."""
+        """Remove a group; removing one that is absent is not an error."""
         self._groups.pop(mgrp_handle, None)
         self.switch.pre.multicast.pop(mgrp_handle, None)
 
@@ -148,12 +148,12 @@ class Replication:
         return {"port": replicas[0].port} if replicas else {}
 
     def mirroring_mapping_add(self, mirror_id: int, egress_port: int) -> int:
-        """The same, as older clients ask; 0."""
+        """Add a mirroring session in the form of older clients; returns 0."""
         self.mirroring_session_add(mirror_id, {"port": egress_port})
         return 0
 
     def mirroring_mapping_delete(self, mirror_id: int) -> int:
-        """The same; 0, or 1 where there is none."""
+        """Remove a mirroring session in the form of older clients; returns 0, or 1 if there is none."""
         self._sessions.pop(mirror_id, None)
         return int(self.switch.pre.clones.pop(mirror_id, None) is None)
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 MAX_CLIENTS: Final = 32
 GREETING_S: Final = 5.0
-"""For the first message of a client; after it a client may be silent, as people at a prompt are."""
+"""Seconds for the first message of a client; after it a client may be silent, as people at a prompt are."""
 MESSAGE_S: Final = 30.0
-"""For a message, from its first byte to its last."""
+"""Seconds for a message, from its first byte to its last."""
 _APPLICATION_ERROR: Final = (((1, "message", "string"), (2, "type", "i32")), 6)
 """``TApplicationException``, and its type for what went wrong inside."""
 

@@ -91,20 +91,20 @@ class Tables:
     def bm_mt_add_entry(
         self, table_name: str, match_key: list[Any], action_name: str, action_data: list[bytes], options: Any = None
     ) -> int:
-        """Add an entry with an action; its handle."""
+        """Add an entry with an action; returns its handle."""
         table = self._table(table_name)
         return self._add(table, match_key, _action(table, action_name, action_data), options)
 
     def bm_mt_indirect_add_entry(
         self, table_name: str, match_key: list[Any], mbr_handle: int, options: Any = None
     ) -> int:
-        """The same with a member."""
+        """Add an entry with a member; returns its handle."""
         return self._add(self._table(table_name), match_key, Member(mbr_handle), options)
 
     def bm_mt_indirect_ws_add_entry(
         self, table_name: str, match_key: list[Any], grp_handle: int, options: Any = None
     ) -> int:
-        """The same with a group."""
+        """Add an entry with a group; returns its handle."""
         return self._add(self._table(table_name), match_key, Group(grp_handle), options)
 
     def _add(self, table: TableState, match_key: list[Any], action: ActionData | Member | Group, options: Any) -> int:
@@ -121,11 +121,11 @@ class Tables:
         self._modify(table, entry, _action(table, action_name, action_data))
 
     def bm_mt_indirect_modify_entry(self, table_name: str, entry_handle: int, mbr_handle: int) -> None:
-        """The same with a member."""
+        """Give an entry another member."""
         self._modify(*self._entry(table_name, entry_handle), Member(mbr_handle))
 
     def bm_mt_indirect_ws_modify_entry(self, table_name: str, entry_handle: int, grp_handle: int) -> None:
-        """The same with a group."""
+        """Give an entry another group."""
         self._modify(*self._entry(table_name, entry_handle), Group(grp_handle))
 
     def _modify(self, table: TableState, entry: TableEntry, action: ActionData | Member | Group) -> None:
@@ -204,7 +204,7 @@ class Tables:
         return {"bytes": entry.bytes, "packets": entry.packets}
 
     def bm_mt_write_counter(self, table_name: str, entry_handle: int, value: Any) -> None:
-        """Set it."""
+        """Set the counter of an entry."""
         _, entry = self._counted(table_name, entry_handle)
         entry.bytes, entry.packets = value.get("bytes", 0), value.get("packets", 0)
 
@@ -340,7 +340,7 @@ class Tables:
 
 
 class _coded:  # noqa: N801 - used as a statement
-    """Within it, what the state refuses is refused with the code that bmv2 has for it."""
+    """Context that refuses what the state refuses with bmv2's code for it."""
 
     def __init__(self, codes: dict[str, int] | None = None) -> None:
         self._codes = {**_CODES, **(codes or {})}

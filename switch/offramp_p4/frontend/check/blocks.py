@@ -28,7 +28,7 @@ Numbers = dict[str, ir.Expr]
 
 
 class Blocks(Packages):
-    """Instances."""
+    """Instantiates parsers, controls, extern objects and packages."""
 
     # --- locals --------------------------------------------------------------------------------------------
 

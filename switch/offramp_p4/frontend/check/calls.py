@@ -59,7 +59,7 @@ class Signature:
 
 
 class Calls(Expressions):
-    """Everything that has parentheses."""
+    """Checks everything with parentheses."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ ANONYMOUS = "struct"  # the name of the type of a struct expression that nothing
 
 
 class Conversions(Newtypes):
-    """From one type to another."""
+    """Converts expressions from one type to another."""
 
     def coerce(self, e: ir.Expr, to: Type, pos: Pos) -> ir.Expr:
         """Implicit conversion (section 8.11.2).

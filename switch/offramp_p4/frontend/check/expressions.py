@@ -77,7 +77,7 @@ class Expressions(Conversions):
         return _known(self.expr(node, expected), node.pos)
 
     def constant_of(self, node: ast.Expr, declared: Type) -> ir.Expr:
-        """The same as a value of a declared type, which may be a new type."""
+        """A compile-time constant as a value of a declared type, which may be a new type."""
         return _known(self.value(node, declared), node.pos)
 
     def condition(self, node: ast.Expr) -> ir.Expr:

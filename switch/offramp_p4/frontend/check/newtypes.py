@@ -43,7 +43,7 @@ class Newtypes(TypeResolver):
             raise P4Error(pos, f"expected {wanted or e.type}, found {found or e.type}; cast it")
 
     def check_cast(self, e: ir.Expr, to: Type, pos: Pos) -> None:
-        """A new type is cast from and to what it stands for only."""
+        """Check that a new type is cast only from and to the type that it stands for."""
         for name, other in ((self.newtype(e), to), (to, e.type)):
             if isinstance(name, Newtype) and isinstance(deep_strip(other), Bits) and not same(name, other):
                 raise P4Error(pos, f"{name} can be cast from and to {strip(name)} only, not {other}")

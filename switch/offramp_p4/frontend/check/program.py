@@ -55,7 +55,7 @@ class Elaborator(Blocks):
         return {name: entity.value for name, entity in found.items() if isinstance(entity, Constant)}
 
     def _check_unused(self, decls: list[ast.Decl]) -> None:
-        """Check what no instance uses too, where it can be checked by itself, and keep nothing of it."""
+        """Check declarations that no instance uses, where they can be checked by themselves, and discard the result."""
         used = {b.type_name for b in self.out.blocks}
         for d in decls:
             template = self.scope.here(d.name)

@@ -55,7 +55,7 @@ class Tables(Statements):
         return f"{self.prefix}.{name}" if self.prefix else name
 
     def object_name(self, name: str, annotations: dict[str, Annotation]) -> str:
-        """The same for what the control plane knows by its pipeline too: all but actions, as p4c has it."""
+        """The control-plane name of all objects but actions, which the pipeline's name precedes, as in p4c."""
         name = self.qualified(name, annotations)
         return f"{self.namespace}.{name}" if self.namespace else name
 
@@ -226,7 +226,7 @@ class Tables(Statements):
         return ir.ActionChoice(listed, [scalar for d in data for scalar in scattered(d)])
 
     def _check_repeated(self, args: list[ast.Expr], listed: ir.TableAction) -> None:
-        """Arguments that the list of actions has bound already must be the same again (section 14.2.1.3)."""
+        """Check that arguments already bound by the list of actions are repeated unchanged (section 14.2.1.3)."""
         for given, wanted in zip(args, self._listed_args[listed], strict=False):
             if not same_syntax(given, wanted):
                 raise P4Error(given.pos, "this argument is not the one in the table's list of actions")

@@ -64,7 +64,7 @@ class FolderIncludes:
                     text = path.read_text(encoding="utf-8", errors="replace")
                     return Included(text, str(path), str(path.resolve()), path.parent, built_in=base == SYSTEM_INCLUDE)
             except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "this is no name of a file"
+                reason = error.strerror if isinstance(error, OSError) else "this is not a name of a file"
                 raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None
         installed = _declaration(name, pos)
         if installed is not None:
@@ -74,7 +74,7 @@ class FolderIncludes:
 
 
 class OwnIncludes:
-    """The built-in headers and installed externs, nothing else: of a program that somebody has pushed.
+    """The built-in headers and installed externs, nothing else: of a program that a controller has pushed.
 
     A name is looked up in a list, never in a file system, so the answer says nothing about this machine.
     """

@@ -26,10 +26,10 @@ class Token:
     hidden: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """As messages quote it: its first line, and not more of it than fits."""
+        """The token as messages quote it: its first line, cut to a fixed length."""
         first = self.text.split("\n", 1)[0][:_SHOWN]
         shown = first if first == self.text else f"{first}…"
-        stray = f"'{shown}', which is no number" if len(self.text) > 1 else f"stray character {self.text!r}"
+        stray = f"'{shown}', which is not a number" if len(self.text) > 1 else f"stray character {self.text!r}"
         return {"eof": "end of file", "nl": "end of line", "bad": stray}.get(self.kind, f"'{shown}'")
 
 
@@ -57,7 +57,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# p4c calls cpp as for assembler: it passes on what is no directive, and p4c's lexer skips lines that begin with "#".
+# p4c calls cpp as for assembler: it passes on what is not a directive, and p4c's lexer skips lines that begin with "#".
 _REMARK = re.compile(
     r"""\#(?![ \t]*(?:$|\d|(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|error|pragma|line)\b))
         [^\n]*""",

@@ -60,7 +60,7 @@ class Cells:
         index = t.index[name]
         bits = bits_of(t.fields[index].type)
         if bits is None:
-            raise Unsupported(self._pos, f"{t} whose field {name} is no number")
+            raise Unsupported(self._pos, f"{t} whose field {name} is not a number")
         return base + offsets(t)[index], t.fields[index].type, bits
 
     def span(self, role: str) -> tuple[int, int]:

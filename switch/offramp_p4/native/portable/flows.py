@@ -113,7 +113,7 @@ def _check_data(e: ir.ExternCall, data: ir.Expr) -> None:
     if is_scalar(t):
         return
     if not isinstance(t, Structure | Tuple):
-        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is no struct")
+        raise Unsupported(e.pos, f"{e.method} with arguments of type {t}, which is not a struct")
     kinds = [f.type for f in t.fields] if isinstance(t, Structure) else list(t.types)
     if not all(is_scalar(kind) for kind in kinds):
         raise Unsupported(e.pos, f"{e.method} with arguments that are not all numbers")

@@ -51,7 +51,7 @@ _WAYS: Final[dict[Way, dict[str, Callable[..., Any]]]] = {
     Way.BATCH: {"place": wait_for_egress, "send": send_at_once},
     Way.QUEUED: {"place": hold, "send": send_later},
 }
-"""How copies leave."""
+"""Functions through which copies leave, by way."""
 _ENTRIES: Final[dict[Way, tuple[Callable[..., Any], ...]]] = {
     Way.BATCH: (run_batch, gather),
     Way.QUEUED: (receive, receive_batch, advance, gather),

@@ -28,7 +28,7 @@ class AddEntry:
 
 
 class PortablePlan(Plan):
-    """The same for PSA and PNA.
+    """The plan of a PSA or PNA program.
 
     Attributes:
         sites: the calls that add entries, by number.

@@ -59,7 +59,7 @@ def _is_host(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _from_net(g: Emitter, e: ir.ExternCall) -> Value:
-    """Whether the first value is to be taken."""
+    """Whether the first value is chosen, that for packets from the network."""
     direction = argument(e, 0)
     t = strip(direction.type)
     if t == BOOL:
@@ -67,7 +67,7 @@ def _from_net(g: Emitter, e: ir.ExternCall) -> Value:
     if isinstance(t, Enum) and "NET_TO_HOST" in t.members:
         number = g.value(direction)
         return g.b.icmp_unsigned("==", number, const(number.type, t.members["NET_TO_HOST"]))
-    raise Unsupported(e.pos, f"{e.method} by {t}, which is no direction")
+    raise Unsupported(e.pos, f"{e.method} by {t}, which is not a direction")
 
 
 def _select(g: Emitter, e: ir.ExternCall) -> Value:
@@ -76,5 +76,5 @@ def _select(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def selected(g: Emitter, e: ir.ExternCall, into: Value) -> None:
-    """Write what ``SelectByDirection`` gives, where that is no scalar."""
+    """Write what ``SelectByDirection`` gives, where that is not a scalar."""
     g.choose(_from_net(g, e), lambda: g.into(argument(e, 1), into), lambda: g.into(argument(e, 2), into))

@@ -44,7 +44,7 @@ def tell(g: Emitter, target: PortableTarget, role: str, name: str, word: Value) 
 
 
 def parse(g: Emitter, target: PortableTarget, parser: Value, *roles: str) -> None:
-    """Run the parser; an error does not end the packet, but is told to ``roles``."""
+    """Run the parser; an error does not end the packet, but is stored in ``roles``."""
     code = g.b.call(parser, [g.context, g.memory])
     g.leave_if(g.b.icmp_unsigned("==", code, const(I32, CHECK_FAILED)), code)
     with g.when(g.b.icmp_unsigned("==", code, const(I32, FAULTED)), likely=False):

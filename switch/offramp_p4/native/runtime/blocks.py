@@ -9,7 +9,7 @@ from offramp_base.native.subset import Words, call_back, highest_bit, native
 from offramp_p4.native.runtime.context import Context
 
 SMALLEST: Final = 64
-"""Bytes; every block is aligned to so many."""
+"""Size of the smallest block and alignment of every block, in bytes."""
 
 
 @native

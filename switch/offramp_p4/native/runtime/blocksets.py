@@ -153,7 +153,7 @@ def _is_small(patterns: Patterns) -> int:
 
 @native
 def _find_in_word(patterns: Patterns, key: Words, values: Words, best: int, best_score: int) -> int:
-    """The same for a block of few entries, which are compared whole as soon as one is left."""
+    """The best entry in a block of few entries, which are compared whole once only one is left."""
     nibbles = patterns.nibbles
     words = patterns.key_words
     ranges = patterns.ranges

@@ -39,7 +39,7 @@ class Timer(Record):
     """What packets have done to the time of an entry to live."""
 
     began_us: int
-    life_us: int  # 0: for ever
+    life_us: int  # 0: forever
     renewed: int  # since Python has looked: 0 not, 1 begun anew, 2 with another time to live
 
 

@@ -14,7 +14,7 @@ VALUE: Final = 3  # the words of the value, then those of the mask, then lowest 
 LONGEST: Final = 8
 """Entries of a chain."""
 LOWEST: Final = -(1 << 62)
-"""Below every score."""
+"""A score below every score of an entry."""
 
 
 @inlined

@@ -172,5 +172,5 @@ def save_fields(into: Bytes, m: Memory, fields: int) -> None:
 
 @supplied
 def restore_fields(m: Memory, saved: Bytes, fields: int) -> None:
-    """Read them again."""
+    """Restore the saved fields."""
     raise NotImplementedError

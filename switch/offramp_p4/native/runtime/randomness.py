@@ -9,13 +9,13 @@ from offramp_p4.native.runtime.context import Context
 
 @native
 def draw_word(ctx: Context) -> int:
-    """As ``getrandbits(32)``."""
+    """Draw a word like ``getrandbits(32)``."""
     return call_word(ctx.random_next, ctx.random_state)
 
 
 @native
 def draw_bits(ctx: Context, bits: int) -> int:
-    """As ``getrandbits(bits)`` for at most 64 bits."""
+    """Draw bits like ``getrandbits(bits)``, at most 64."""
     if bits <= 32:
         return draw_word(ctx) >> (32 - bits)
     low = draw_word(ctx)
@@ -24,7 +24,7 @@ def draw_bits(ctx: Context, bits: int) -> int:
 
 @native
 def draw_between(ctx: Context, low: int, high: int) -> int:
-    """As ``randint(low, high)`` for numbers whose difference has at most 63 bits."""
+    """Draw like ``randint(low, high)``, for numbers whose difference has at most 63 bits."""
     choices = high - low + 1
     bits = highest_bit(choices) + 1
     drawn = draw_bits(ctx, bits)

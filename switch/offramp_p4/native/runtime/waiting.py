@@ -11,7 +11,7 @@ from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Context
 
 MOST_OUT: Final = 1 << 30
-"""Bytes that the packets of one batch send; whoever sends more has used up its steps."""
+"""Most bytes that the packets of one batch may send; a packet that exceeds it has used up its steps."""
 _FAR: Final = 1 << 62
 
 
@@ -45,7 +45,7 @@ def next_waiting(ctx: Context) -> int:
 
 @native
 def make_waiting(ctx: Context, size: int) -> int:
-    """Room for a packet of so many bytes behind all others that wait; where it is."""
+    """Make room for a packet of ``size`` bytes behind all others that wait; returns its position."""
     size = (size + 7) & -8
     if ctx.waiting == 0:
         if size <= ctx.current:  # only the current packet is in the queue, behind this place

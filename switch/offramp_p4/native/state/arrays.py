@@ -63,7 +63,7 @@ class NativeMeterCell(MeterCell):
 
     @property
     def rates(self) -> tuple[tuple[float, int], ...]:
-        """(units a second, burst) of each bucket."""
+        """Rate in units per second, and burst, of each bucket."""
         pairs = self._numbers[offset(at.Meter.buckets) : offset(at.Meter.levels)].reshape(2, 2)[
             : self._words[at.Meter.rates]
         ]
@@ -104,7 +104,7 @@ class NativeMeterCell(MeterCell):
         self.rates, self.levels, self.last_us = cell.rates, list(cell.levels), cell.last_us
 
     def plain(self) -> MeterCell:
-        """The same meter, no longer in a row."""
+        """A copy of the meter outside the rows."""
         return MeterCell(self.rates, [float(level) for level in self.levels], self.last_us)
 
 
@@ -135,7 +135,7 @@ class _MeterCells(MutableSequence[MeterCell]):
         raise TypeError("an array of meters keeps its length")
 
     def insert(self, index: int, value: MeterCell) -> None:
-        """Not possible."""
+        """Refuse to insert: the array's length is fixed."""
         del index, value
         raise TypeError("an array of meters keeps its length")
 

@@ -25,7 +25,7 @@ MOST: Final = 256
 CHUNK: Final = 2048
 """Entries of a batch that are entered between two batches of packets."""
 MARGIN: Final = 4 * CHUNK
-"""A table with less room than for so many more entries is given more."""
+"""A table with room for fewer further entries than this is enlarged."""
 LARGE: Final = 1 << 14
 """Tables with room for fewer entries are enlarged on the spot."""
 _PAUSE_S: Final = 1e-4
@@ -104,6 +104,6 @@ class Changes:
             self._running.release()
 
     def give_way(self) -> None:
-        """Let writers in who wait for packets to pause."""
+        """Let in writers that wait for packets to pause."""
         if self._waiting:
             time.sleep(_PAUSE_S)

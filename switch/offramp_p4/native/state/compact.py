@@ -2,7 +2,7 @@
 """Tables that keep their entries in the rows of machine code alone.
 
 Of an entry that has nothing but a key and an action there is no object once machine code has been shown it, until
-somebody asks for it by its key. So a million of them take little memory, and Python's garbage collector, which stops
+someone asks for it by its key. So a million of them take little memory, and Python's garbage collector, which stops
 the packets, has nothing to look through.
 """
 

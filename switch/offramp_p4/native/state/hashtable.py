@@ -63,7 +63,7 @@ class HashTable:
         return self._slots.nbytes
 
     def reserve(self, more: int) -> None:
-        """Have room for so many more keys."""
+        """Reserve room for this many further keys."""
         if 2 * (self._taken + more) > len(self._slots):
             self._show(*self._larger(more))
 
@@ -84,7 +84,7 @@ class HashTable:
             self._show(*ready)
 
     def _larger(self, more: int) -> tuple[Words, int]:
-        """Slots with the same keys and room for more; and how many are taken."""
+        """Larger slots with the same keys, and how many of them are taken."""
         old = address(self._slots), len(self._slots), self._words
         made = self._empty(max(_SMALLEST, 1 << (2 * (self._calls.count_keys(*old) + more)).bit_length()))
         return made, self._calls.rehash(address(made), len(made) - 1, *old)

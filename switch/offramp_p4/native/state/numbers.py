@@ -66,7 +66,7 @@ class Numbers(MutableSequence[int]):
         raise TypeError("an array of cells keeps its length")
 
     def insert(self, index: int, value: int) -> None:
-        """Not possible."""
+        """Refuse to insert: the array's length is fixed."""
         del index, value
         raise TypeError("an array of cells keeps its length")
 

@@ -97,7 +97,7 @@ class NativeState:
         """
 
     def check_port(self, port: int) -> None:
-        """The same of one packet."""
+        """Check the port at which one packet comes in."""
 
     def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
         """Put everything where ``plan`` says."""

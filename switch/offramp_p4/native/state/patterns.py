@@ -24,20 +24,20 @@ from offramp_p4.state.lookup import value_mask
 
 MOST_TUPLES: Final = 24
 _SAMPLE: Final = 256, 2048
-"""Entries that a choice of a mask looks at: one in sixteen, but so many at least and at most."""
+"""Bounds on the number of entries, otherwise one in sixteen, that the choice of a mask examines."""
 _FILL: Final = ENTRIES * 3 // 4
 """Entries of a block when it is built."""
 _AT_ONCE: Final = 512
-"""So many entries are built anew at once, more of them only when the control plane has time for it."""
+"""Entries that may be rebuilt at once; more are rebuilt only when the control plane has time."""
 _SHARE: Final = 40
-"""A tuple has one in so many of all entries at least."""
+"""A tuple holds at least one in this many of all entries."""
 _FEW: Final = 16
 _SEQUENCE_BITS: Final = 32
 _LINE: Final = 64
 _LEFT_NS: Final = 0.05
-"""What a look-up costs for each entry that a tuple leaves to others."""
+"""Nanoseconds that a look-up costs for each entry that a tuple leaves to others."""
 _LEFT_IN_A_BLOCK_NS: Final = 5.0
-"""The same where there is one block at most."""
+"""Nanoseconds that a look-up costs for each entry that a tuple leaves to others, if at most one block is needed."""
 
 
 class _Index:
@@ -74,7 +74,7 @@ class _Index:
 
     @property
     def tuples(self) -> int:
-        """Hash tables."""
+        """Number of hash tables."""
         return int(self._record.fields.tuple_count)
 
     @property
@@ -89,7 +89,7 @@ class _Index:
         return self._entries.nbytes + sum(h.nbytes for h in self._heads) + taken
 
     def build(self, numbers: Words) -> None:
-        """Find these entries."""
+        """Build the structure of these entries."""
         if not len(numbers):
             return
         falling = numbers[np.argsort(-self._entries[numbers - 1, SCORE])]
@@ -154,7 +154,7 @@ class _Index:
         return head + ENTRIES + self._nibbles * 16 * SET
 
     def _make_room(self, blocks: int) -> None:
-        """Have room for so many blocks, at the beginnings of lines of the cache."""
+        """Reserve room for ``blocks`` blocks, aligned to cache lines."""
         taken = int(self._record.fields.blocks_taken)
         made = _aligned(blocks * self._block_words)
         order = np.zeros(blocks, np.int64)

@@ -22,7 +22,7 @@ from offramp_p4.state import Any as AnyMatch
 
 
 class PrefixSearch:
-    """By the first bits of an lpm key, then by hash for each longer prefix that there is."""
+    """Finds an lpm entry by the first bits of its key, then by hash for each longer prefix length in use."""
 
     def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key
@@ -113,7 +113,7 @@ class PrefixSearch:
         return self._hash.wants_time
 
     def prepare(self, capacity: int) -> None:
-        """Make that room."""
+        """Enlarge the structure to this capacity."""
         del capacity
         self._hash.prepare()
 

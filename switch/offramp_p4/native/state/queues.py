@@ -162,11 +162,11 @@ class NativeManager:
         return int(self._context.buffer(heap)[:8].view(np.int64)[0]) if words[offset(heap) + at.Buffer.used] else None
 
     def start(self) -> None:
-        """To be called before machine code runs."""
+        """Prepare the queues; called before machine code runs."""
         self._context.words[_OBSERVED] = self.observer is not None
 
     def finish(self) -> None:
-        """To be called when machine code has run: tells the observer."""
+        """Tell the observer what has changed; called when machine code has run."""
         if self._context.words[_CHANGES]:
             changes = self._context.buffer(at.Context.changes).view(np.int64).reshape(-1, 5).tolist()
             self._context.empty(at.Context.changes)

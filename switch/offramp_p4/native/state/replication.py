@@ -35,27 +35,27 @@ class WatchedDict(dict[int, _V], Generic[_V]):
         return self
 
     def clear(self) -> None:
-        """As of a dictionary."""
+        """Like :meth:`dict.clear`."""
         super().clear()
         self.changed = True
 
     def pop(self, *args: Any) -> Any:
-        """As of a dictionary."""
+        """Like :meth:`dict.pop`."""
         self.changed = True
         return super().pop(*args)
 
     def popitem(self) -> tuple[int, _V]:
-        """As of a dictionary."""
+        """Like :meth:`dict.popitem`."""
         self.changed = True
         return super().popitem()
 
     def setdefault(self, *args: Any) -> Any:
-        """As of a dictionary."""
+        """Like :meth:`dict.setdefault`."""
         self.changed = True
         return super().setdefault(*args)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """As of a dictionary."""
+        """Like :meth:`dict.update`."""
         super().update(*args, **kwargs)
         self.changed = True
 

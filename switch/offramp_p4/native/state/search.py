@@ -25,7 +25,7 @@ def make_search(context: Context, words: int, key: KeyFormat) -> Search | None:
 
 
 class ExactSearch:
-    """By hash of the whole key."""
+    """Finds an entry by hash of its whole key."""
 
     def __init__(self, context: Context, words: int, key: KeyFormat) -> None:
         self._context, self._base, self._key = context, words, key
@@ -85,7 +85,7 @@ class ExactSearch:
         return self._hash.wants_time
 
     def prepare(self, capacity: int) -> None:
-        """Make that room."""
+        """Enlarge the structure to this capacity."""
         del capacity
         self._hash.prepare()
 

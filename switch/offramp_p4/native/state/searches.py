@@ -83,7 +83,7 @@ _A = TypeVar("_A", bound=npt.NDArray[Any])
 
 
 def enlarged(array: _A, rows: int) -> _A:
-    """The same rows, and zeros behind them."""
+    """A copy of the rows with zeros behind them."""
     made = np.zeros((rows, *array.shape[1:]), array.dtype)
     made[: len(array)] = array
     return cast("_A", made)

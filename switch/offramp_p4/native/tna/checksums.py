@@ -88,7 +88,7 @@ def _deposit(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     place = argument(e, 0)
     into = g.layout.static(place)
     if into is None or not is_scalar(place.type) or not lasts(place, target.gress.parsers, target.layout.shared):
-        raise Unsupported(e.pos, "subtract_all_and_deposit into what is no field of the parser's own results")
+        raise Unsupported(e.pos, "subtract_all_and_deposit into what is not a field of the parser's own results")
     start = target.cell((instance(e), into))
     target.deposits.append(Deposit(target.cell(instance(e)), start, into, place.type))
     g.store_number(g.b.add(field(g, CURSOR.name), i64(1)), g.cell(start), 64)

@@ -127,7 +127,7 @@ def _invalidate(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     field = argument(e, 0)
     header = isinstance(strip(field.type), Header)
     if not is_lvalue(field) or not (header or is_scalar(field.type)):
-        raise Unsupported(e.pos, f"invalidate of {field.type} that is no header or field")
+        raise Unsupported(e.pos, f"invalidate of {field.type} that is not a header or field")
     at = lvalues.lvalue(g, field)
     if header:
         lvalues.set_validity(g, at.address, 0)
@@ -146,7 +146,7 @@ def _is_validated(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     while not isinstance(strip(header.type), Header) and isinstance(header, ir.Member):
         header = header.base
     if not isinstance(strip(header.type), Header) or not is_lvalue(header):
-        raise Unsupported(e.pos, "is_validated of what is no header, no field of one and not the egress port")
+        raise Unsupported(e.pos, "is_validated of what is neither a header, nor a field of one, nor the egress port")
     return lvalues.is_valid(g, lvalues.locate(g, header)[0])
 
 

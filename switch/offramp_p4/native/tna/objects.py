@@ -127,7 +127,7 @@ class NativeTofino(NativeState, Objects):
             raise no_port(int(ports[~known][0]), fields.chip_ports)
 
     def check_port(self, port: int) -> None:
-        """The same of one packet."""
+        """Check the port at which one packet comes in."""
         self.check_ports(np.array([port], np.int32))
 
     def _attach_ports(self, chip: Chip) -> None:

@@ -135,7 +135,7 @@ def _load(g: Emitter, state: TofinoRegister, word: Value, width: int, into: Valu
 
 
 def _store(g: Emitter, state: TofinoRegister, word: Value, width: int, source: Value, t: Type) -> None:
-    """The other way."""
+    """Store a value of P4 type ``t`` into a register's word."""
     own = state.width.width
     if state.pair:
         high, low = (g.resize(g.load(g.at(source, at), part), own) for part, at in _halves(t))

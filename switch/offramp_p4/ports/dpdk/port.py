@@ -95,7 +95,7 @@ class DpdkPort:
 
     @property
     def busy(self) -> bool:
-        """Never, as above."""
+        """Whether frames are kept, never."""
         return False
 
     @property

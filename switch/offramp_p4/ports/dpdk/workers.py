@@ -57,7 +57,7 @@ class Workers:
         self._start(count)
 
     def _start(self, count: int) -> None:
-        """Begin with so many threads; none runs."""
+        """Begin with ``count`` threads; none runs."""
         self._library.check(self._library.workers(count, self._spread == BY_FLOW), "cores")
         for i, port in enumerate(self._ports):
             self._library.assign(i % count, port)

@@ -34,7 +34,7 @@ class Handler(Protocol):
 
 
 def invalid(message: str) -> RpcError:
-    """INVALID_ARGUMENT."""
+    """An INVALID_ARGUMENT error."""
     return RpcError(Code.INVALID_ARGUMENT, message)
 
 

@@ -46,7 +46,7 @@ class DirectMeterHandler:
         self._tables = tables
 
     def write(self, kind: int, entry: Any) -> None:
-        """Configure the meter of one entry; no configuration makes it green for ever."""
+        """Configure the meter of one entry; no configuration makes it green forever."""
         table = self._tables.get(entry.table_entry.table_id)
         modify_only(kind, f"{table.what}: a direct meter")
         if not table.has_meter:

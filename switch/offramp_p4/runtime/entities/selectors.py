@@ -98,7 +98,7 @@ class Selector:
         """
         what = f"{self.what}, one-shot"
         if not self.state.selector:
-            raise invalid(f"{self.what} is no selector: it takes no action sets")
+            raise invalid(f"{self.what} is not a selector: it takes no action sets")
         if message.HasField("group_action") or message.action_selection_mode or message.size_semantics:
             raise RpcError(Code.UNIMPLEMENTED, f"{what}: group actions and settings of a single group")
         given = message.action_profile_actions

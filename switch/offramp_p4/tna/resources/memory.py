@@ -122,7 +122,7 @@ def _with_data(size: int, bits: int, data: int, floor: int) -> int:
 
 
 def _packed(count: int, bits: int) -> int:
-    """Blocks for so many entries of so many bits: some in a row of one block, or of a few side by side."""
+    """Blocks for ``count`` entries of ``bits`` bits: some in a row of one block, or of a few side by side."""
     if not bits or not count:
         return 0
     least = ceil(bits / SRAM_BITS)

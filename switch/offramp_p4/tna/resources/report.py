@@ -122,7 +122,7 @@ def _cautions(phv: HeaderVector, chip: Chip) -> list[str]:
 
 
 def _chain(placement: Placement, needs: list[Dependency]) -> list[Link]:
-    """From a table of the last stage back through what held each table where it is."""
+    """The chain from a table of the last stage back through what held each table where it is."""
     if not placement.where:
         return []
     before: dict[LogicalTable, list[Dependency]] = {}

@@ -204,7 +204,7 @@ def test_a_tofino(tmp_path: Path) -> None:
 
 
 def test_a_port_that_the_switch_does_not_have() -> None:
-    with pytest.raises(OfframpError, match="host 020000000001: port 1 is none of the switch's"):
+    with pytest.raises(OfframpError, match="host 020000000001: port 1 is not one of the switch's"):
         switch_plan(load_plan("gpt3-13b"), (2, 3), HOSTS)
 
 

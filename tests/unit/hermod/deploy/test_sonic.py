@@ -347,7 +347,7 @@ def test_bad_input(tmp_path: Path, switch: Switch) -> None:
         SonicTarget(Files(tmp_path, "HERMOD", None), NEW)
     with pytest.raises(OfframpError, match=r"Ethernet5.0: expected a port of the switch"):
         SonicTarget(Device(), NEW, ["Ethernet5"])
-    with pytest.raises(OfframpError, match=r"^SONiC: port Ethernet8 of the job is none of Ethernet0, Ethernet4$"):
+    with pytest.raises(OfframpError, match=r"^SONiC: port Ethernet8 of the job is not one of Ethernet0, Ethernet4$"):
         SonicTarget(Device(), NEW, PORTS, members=["Ethernet8"])
     with pytest.raises(OfframpError, match="expected a name of 1 to 32 letters"):
         SonicTarget(Device(), NEW, PORTS, name="HERMOD/1")

@@ -296,7 +296,11 @@ def empty_row() -> Config:
             ),
         ),
         (empty_row(), {}, "QUEUE Ethernet4|7: is empty, and could not be put back; remove it first"),
-        (CONFIGS["default"], {"name": "AZURE"}, "--name AZURE: DSCP_TO_TC_MAP AZURE is somebody else's; use another"),
+        (
+            CONFIGS["default"],
+            {"name": "AZURE"},
+            "--name AZURE: DSCP_TO_TC_MAP AZURE is not one of ours; use another",
+        ),
         (
             CONFIGS["default"],
             {"name": "X_ON_Y"},
@@ -346,7 +350,7 @@ def test_dscps_are_shared_where_few_are_left() -> None:
     pairs = [(old["queue"], new["queue"]) for old, new in zip(PLAN.priorities, fitted.plan.priorities, strict=True)]
     assert [new for _, new in sorted(pairs)] == sorted(new for _, new in pairs)  # the order is kept
     config["DSCP_TO_TC_MAP"]["AZURE"] = dict.fromkeys(map(str, range(64)), "3")
-    with pytest.raises(NoRoomError, match=r"^no DSCP is left for the job: somebody uses all of them, or"):
+    with pytest.raises(NoRoomError, match=r"^no DSCP is left for the job: all of them are in use, or"):
         fit(config, PLAN, PORTS, "HERMOD")
 
 

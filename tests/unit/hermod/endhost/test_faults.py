@@ -72,8 +72,8 @@ def test_strangers_are_turned_away():
             (1, 7, {"more": 1}, "unknown field 'more'"),
             (2, 7, {}, "field rank"),
             (True, 7, {}, "field rank"),
-            (0, 7, {}, "a connection that there is already"),  # itself
-            (1, None, {}, "a connection that there is already"),  # a second control connection
+            (0, 7, {}, "a connection that exists already"),  # itself
+            (1, None, {}, "a connection that exists already"),  # a second control connection
             (1, 64, {}, "field dscp: expected a whole number from 0 to 63"),
             (1, -1, {}, "field dscp"),
             (1, JOB.control.dscp, {}, "is of control"),
@@ -81,7 +81,7 @@ def test_strangers_are_turned_away():
             with pytest.raises(OfframpError, match=line):
                 peer(a, rank, dscp, **changes)
         works(b, a, 1)
-        with pytest.raises(OfframpError, match="a connection that there is already"):
+        with pytest.raises(OfframpError, match="a connection that exists already"):
             peer(a, 1, b.priorities.mark(None).dscp)
         works(b, a, 2)
         assert a.refused >= 14
@@ -186,10 +186,10 @@ def test_a_peer_that_is_turned_away_dials_again_and_says_so(caplog, monkeypatch)
     ("frame", "message"),
     [
         (bytes(HEADER_BYTES), "rank 1 sent a frame without a header"),
-        (Header(Kind.DATA, 10, 99, 0, 10).pack(), "rank 1 sent bytes that nobody asked for"),
-        (Header(Kind.DATA, 10, 1, 95, 100).pack(), "rank 1 sent bytes that nobody asked for"),
-        (Header(Kind.DATA, 100, 1, 0, 200).pack(), "rank 1 sent bytes that nobody asked for"),
-        (Header(Kind.DATA, 101, 1, 0, 100).pack(), "rank 1 sent bytes that nobody asked for"),
+        (Header(Kind.DATA, 10, 99, 0, 10).pack(), "rank 1 sent bytes that were not asked for"),
+        (Header(Kind.DATA, 10, 1, 95, 100).pack(), "rank 1 sent bytes that were not asked for"),
+        (Header(Kind.DATA, 100, 1, 0, 200).pack(), "rank 1 sent bytes that were not asked for"),
+        (Header(Kind.DATA, 101, 1, 0, 100).pack(), "rank 1 sent bytes that were not asked for"),
         (Header(Kind.DATA, 0, 1, 0, 100).pack(), "rank 1 sent DATA where data belong"),
         (Header(Kind.READY, 0, 1, 0, 100).pack(), "rank 1 sent READY where data belong"),
     ],
@@ -211,7 +211,7 @@ def test_bytes_that_overlap_never_complete_a_transfer():
         pending = a.exchange(1, {}, {1: view(100)})
         with peer(a, 1, 7) as sock:
             sock.sendall(half + half)
-            assert str(pending.exception(SECONDS)) == "rank 1 sent bytes that nobody asked for"
+            assert str(pending.exception(SECONDS)) == "rank 1 sent bytes that were not asked for"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_arriving_bytes_come_in_order_and_whole() -> None:
         ((1, 8), 0, 5, 4),
         ((1, 8), 0, 4, 5),
     ):
-        with pytest.raises(OfframpError, match=f"rank {route[0]} sent bytes that nobody asked for"):
+        with pytest.raises(OfframpError, match=f"rank {route[0]} sent bytes that were not asked for"):
             ledger.target(route, offset, length, total)
     for offset, part in ((0, b"ab"), (2, b"cd")):
         ledger.target((1, 8), offset, 2, 4)[:] = part

@@ -68,7 +68,7 @@ class Words:
 
     @classmethod
     def new(cls, entries: int) -> Words:
-        """An empty map with room for so many.
+        """An empty map with room for ``entries`` entries.
 
         Raises:
             OfframpError: the kernel refuses.
@@ -85,7 +85,7 @@ class Words:
         self._element(_UPDATE, held, "write a map")
 
     def items(self) -> dict[int, int]:
-        """All of it."""
+        """All entries of the map."""
         found: dict[int, int] = {}
         key: int | None = None
         while (key := self._after(key)) is not None:
@@ -126,7 +126,7 @@ def load(instructions: Sequence[bytes]) -> int:
 
 
 def attach(index: int, program: int, replaced: int | None = None) -> None:
-    """Run a program on what leaves by an interface, after those that are there, or in the place of one of them.
+    """Run a program on what leaves by an interface, after those that are there, or in place of one of them.
 
     Raises:
         OfframpError: the kernel refuses, or is too old.

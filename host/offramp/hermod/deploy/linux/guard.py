@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose DSCPs count at an interface of a host, by cgroup: what other processes send with a job's is re-marked."""
+"""A guard of DSCPs at an interface of a host, by cgroup: packets of other processes with a job's DSCP are re-marked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offramp_base.errors import OfframpError, not_restored
 
 @dataclass(frozen=True)
 class Permits:
-    """Who may use which DSCPs; bit n of a mask is DSCP n.
+    """Which cgroups may use which DSCPs; bit n of a mask is DSCP n.
 
     Attributes:
         guarded: those that not everybody may use.
@@ -74,7 +74,7 @@ class GuardTarget:
         return [] if self._wanted is None else [f"# {self.name}: {line}" for line in self._lines()]
 
     def rendered(self) -> str:
-        """In words."""
+        """The guard in words."""
         return "\n".join(self.commands())
 
     def _lines(self) -> list[str]:
@@ -101,7 +101,7 @@ class GuardTarget:
         ]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """A new program in the place of the old one, at once; read back."""
+        """A new program in place of the old one, at once; read back."""
         before, found = self.state(), self.differences()
         if not found:
             return False
@@ -116,7 +116,7 @@ class GuardTarget:
         return True
 
     def undo(self) -> bool:
-        """No guard."""
+        """Remove the guard; whether there was one."""
         there = self.state() is not None
         self._set(None)
         return there

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sockets and the kernel of a host need beside the queues, to be set by whoever runs the job."""
+"""Settings of a host's sockets and kernel beside the queues, to be made by the job's user."""
 
 from __future__ import annotations
 

@@ -72,6 +72,6 @@ def _with_filters(state: TcState, filters: str) -> TcState:
 
 
 def parse_rate(text: str) -> int | None:
-    """Bits a second in tc's ``10Gbit``; None if it is none."""
+    """Bits per second in tc's ``10Gbit``; None if it is none."""
     found = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
     return int(found[1]) * _UNITS[found[2]] if found else None

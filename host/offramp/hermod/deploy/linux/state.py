@@ -48,7 +48,7 @@ class TcState:
 
     @property
     def whole(self) -> bool:
-        """Whether :meth:`commands` would make the same again: nobody has changed what was deployed."""
+        """Whether :meth:`commands` would recreate the state: nobody has changed what was deployed."""
         used = (self.other, self.urgent, *self.dscps.values())
         return all(0 <= queue < self.queues for queue in used) and (
             self.kind == "prio"

@@ -23,7 +23,7 @@ def is_sonic() -> bool:
 
 
 class Device:
-    """The running configuration."""
+    """The running configuration of the switch."""
 
     name = "SONiC"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan beside what a switch is configured for already.
+"""A plan fitted into a switch that already has a configuration.
 
 Where ports have no maps of somebody else's, the tables are those of
 :func:`~offramp.hermod.deploy.sonic.tables.tables_for`. Else the job takes queues that nobody reaches, by traffic
@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 
 
 class NoRoomError(OfframpError):
-    """A plan does not fit beside what is there."""
+    """A plan does not fit beside the existing configuration."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _moved(plan: DeployPlan, kept: Collection[int]) -> dict[int, int]:
             elif not starving and held:
                 moved[dscp] = min(held, key=lambda other: (abs(held[other] - queue), held[other], abs(other - dscp)))
     if own.keys() & set(kept) - moved.keys():
-        raise NoRoomError("no DSCP is left for the job: somebody uses all of them, or their class is lossless")
+        raise NoRoomError("no DSCP is left for the job: all of them are in use, or their class is lossless")
     return moved
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our objects are called: their names alone say what stood in their place, so that it can be put back.
+"""Names of our objects: the name alone says what the object replaced, so that it can be put back.
 
-``HERMOD`` stands where nothing stood, ``HERMOD_7_ON_scheduler.0`` in the place of ``scheduler.0``, and a scheduler
+``HERMOD`` stands where nothing stood, ``HERMOD_7_ON_scheduler.0`` in place of ``scheduler.0``, and a scheduler
 ``…_OF_Ethernet0,Ethernet4@5-7`` at a queue whose row was split from ``QUEUE|Ethernet0,Ethernet4|5-7``.
 """
 
@@ -24,7 +24,7 @@ class Own:
     """One of our objects.
 
     Attributes:
-        on: the object that it stands in the place of; None: none.
+        on: the object that it stands in place of; None: none.
         of: key of the row of ``QUEUE`` that was split for it; None: none.
     """
 
@@ -76,11 +76,11 @@ def check_name(name: str, config: Config) -> None:
             )
     maps = [table for table in (DSCP_MAP, TC_MAP) if name in config.get(table, {})]
     if maps and not any(own(SCHEDULER, name, key) for key in config.get(SCHEDULER, {})):
-        raise OfframpError(f"--name {name}: {maps[0]} {name} is somebody else's; use another")
+        raise OfframpError(f"--name {name}: {maps[0]} {name} is not one of ours; use another")
 
 
 def _plans(config: Config) -> list[str]:
-    """Plans that are deployed: names that both maps and schedulers have, or that stand on somebody else's."""
+    """Deployed plans: names that both maps and schedulers have, or that stand in place of foreign objects."""
     found: dict[str, None] = {}
     for table in _KINDS:
         for key in config.get(table, {}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers and WRED profiles of queues, beside or in the place of those that are there."""
+"""Schedulers and WRED profiles of queues, beside or in place of those that are there."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Served:
     """How the job's packets in a queue are served.
 
     Attributes:
-        peak: bits a second at most; None: as many as there are.
-        kept: bits a second that it is guaranteed; None: none.
+        peak: bits per second at most; None: as many as there are.
+        kept: bits per second that it is guaranteed; None: none.
         mark: bytes above which they are marked; None: never.
     """
 
@@ -43,7 +43,7 @@ class Served:
 
 
 Wanted = dict[str, dict[Cell, tuple[str, dict[str, str]]]]
-"""By field of ``QUEUE`` and queue: what the object is called where nothing stands in its place, and its fields."""
+"""Wanted objects by field of ``QUEUE`` and queue: the name where nothing stands in its place, and the fields."""
 
 
 def bind_queues(

@@ -13,7 +13,7 @@ _OBJECTS = tuple(dict.fromkeys(REFERENCES.values()))
 
 
 def without(config: Config, name: str) -> Config:
-    """The configuration without the objects of the plan ``name``: what they stood for is referred to again.
+    """The configuration without the objects of the plan ``name``: what they replaced is referred to again.
 
     Rows of queues that were split are joined, unless somebody has changed a part since. No row is left empty.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is configured on a switch's ports already: which DSCPs, traffic classes and queues are whose."""
+"""Existing configuration of a switch's ports: which DSCPs, traffic classes and queues are in use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Surroundings:
 
     @cached_property
     def empty(self) -> bool:
-        """Whether no port has maps or schedulers of somebody else's."""
+        """Whether no port has maps or schedulers that are not ours."""
         fields = {field for there in (*self._bound.values(), self._global) for field in there}
         rows = {cell[0] for field in ("scheduler", "wred_profile") for cell in holding(self._config, field)}
         start = where(self._config)

@@ -100,7 +100,7 @@ def rates(peaks: Mapping[int, int], lowest: int | None, lowest_bps: int | None) 
     SONiC's models want a ``cir`` with every ``pir``: a byte per second where nothing is guaranteed.
 
     Args:
-        peaks: bits a second, by queue.
+        peaks: bits per second, by queue.
         lowest: the queue that is guaranteed a rate; None: none.
         lowest_bps: that rate; None: no queue is.
     """

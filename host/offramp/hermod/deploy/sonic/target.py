@@ -73,7 +73,7 @@ class SonicTarget:
             raise OfframpError(f"{self.name}: knows no ports; expected interfaces, or a config_db with a table PORT")
         stranger = next((port for port in members or () if port not in self._ports), None)
         if stranger is not None:
-            raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(self._ports)}")
+            raise OfframpError(f"{self.name}: port {stranger} of the job is not one of {', '.join(self._ports)}")
         check_name(name, config)
         with suppress(NoRoomError):  # which does not matter to what is removed or read back
             self._fit(config)

@@ -45,7 +45,7 @@ class Session:
 
 
 def command(least: int, most: int | None = None) -> Callable[[Command], Command]:
-    """Register a command that takes so many words."""
+    """Register a command that takes ``least`` to ``most`` words."""
 
     def register(function: Command) -> Command:
         def checked(s: Session, args: list[str]) -> None:

@@ -11,9 +11,9 @@ from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import LIVES, Context, Table, Timer
 
 BEGUN: Final = 1
-"""A timer has begun anew."""
+"""Event: a timer has been restarted."""
 CHANGED: Final = 2
-"""And with another time to live."""
+"""Event: a timer has been restarted with another time to live."""
 
 
 @native
@@ -42,7 +42,7 @@ def give_flow_id(ctx: Context) -> int:
 
 @native
 def restart_timer(ctx: Context, hit: int) -> None:
-    """Begin the time of an entry anew; ``hit`` is 0, or the words of its table and its number."""
+    """Restart the timer of an entry; ``hit`` is 0, or the words of its table and its number."""
     if hit != 0:
         _renewed(ctx, hit, BEGUN)
 

@@ -84,7 +84,7 @@ def run_ingress(
 def run_egress(
     ctx: Context, m: Memory, length: int, port: int, path: int, carried: int, instance: int, cos: int
 ) -> int:
-    """The same of egress."""
+    """Run parser, control and deparser of egress on a frame; DONE or CHECK_FAILED."""
     raise NotImplementedError
 
 

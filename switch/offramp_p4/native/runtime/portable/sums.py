@@ -29,7 +29,7 @@ def add_words(total: int, data: Bytes, size: int) -> int:
 
 @native
 def subtract_words(total: int, data: Bytes, size: int) -> int:
-    """The same with the complement of each word."""
+    """The sum of ``total`` and the complements of the words of ``data``."""
     for i in range(size // 2):
         total += _ONES - (data[2 * i] << 8 | data[2 * i + 1])
     if size & 1 != 0:

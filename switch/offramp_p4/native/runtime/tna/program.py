@@ -113,5 +113,5 @@ def run_ingress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: in
 
 @supplied
 def run_egress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
-    """The same of egress."""
+    """Run parser, control and deparser of egress; see :func:`run_ingress`."""
     raise NotImplementedError

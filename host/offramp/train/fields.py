@@ -23,9 +23,6 @@ Device = Annotated[
     str, Field("Device on which models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
 ]
 Precision = Annotated[
-    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
-]
-Precision = Annotated[
     str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights are unchanged"})
 ]
 Compile = Annotated[bool, Field("Compile dense layers with torch.compile")]

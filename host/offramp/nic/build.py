@@ -78,7 +78,7 @@ class Variant:
     ] = "native"
     sysroot: Annotated[
         Path | None,
-        Field("Root of a system with DPDK for the architecture; where there is none, Debian's is put there"),
+        Field("Root of a system with DPDK for the architecture; if missing, Debian's is installed there"),
     ] = None
     sanitize: Annotated[
         str, Field("Sanitizers; none by default", choices=SANITIZERS, besides=lambda text: not text)

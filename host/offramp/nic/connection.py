@@ -68,7 +68,7 @@ class Connection:
             header, got = self._receive(wire.HEADER.size)
             magic, found, length = wire.HEADER.unpack(header)
             if magic != wire.MAGIC or length > MOST_ANSWER:
-                raise ConnectionError("what listens there is no agent")
+                raise ConnectionError("the listener there is not an agent")
             answer = self._receive(length)[0] if length else b""
             if found == wire.ERROR:
                 raise ConnectionError("".join(c if c.isprintable() else "?" for c in answer.decode(errors="replace")))

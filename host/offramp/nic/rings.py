@@ -96,7 +96,9 @@ class Rings:
             return []
         if not self._heard <= there <= self._submitted:
             self.gone = True
-            raise OfframpError(f"agent: says that {there} of {self._submitted} requests are done, after {self._heard}")
+            raise OfframpError(
+                f"agent: claims that {there} of {self._submitted} requests are done, after {self._heard}"
+            )
         self._order()
         found = []
         base = wire.RINGS_AT + self._entries * wire.SUBMISSION.size

@@ -42,7 +42,7 @@ class Energy:
                 self._zones.append(_Zone(folder, int((folder / "max_energy_range_uj").read_text())))
                 self._zones[-1].read()
             except PermissionError:
-                raise OfframpError(f"energy is not readable: {folder}/energy_uj is root's alone") from None
+                raise OfframpError(f"energy is not readable: {folder}/energy_uj is readable by root only") from None
             except (OSError, ValueError) as error:
                 raise OfframpError(f"energy is not readable: {folder}: {error}") from None
         if not self._zones:

@@ -29,9 +29,9 @@ def ack_entries(
     """One entry per vertex of each block, and ``(port, instance)`` replicas of each group except that of all workers.
 
     Args:
-        plans: with disjoint Block_ids.
+        plans: plans with disjoint Block_ids.
         ports: switch port of each worker.
-        target: the program that they are for.
+        target: the program that runs them.
     """
     blocks = [block for plan in plans for block in plan.blocks]
     empty = np.zeros(0, np.int64)

@@ -22,7 +22,7 @@ class SwitchGnnBfrt:
 
     Args:
         session: bound to the program.
-        pipe: the one to whose recirculation port the program was compiled.
+        pipe: pipe for whose recirculation port the program was compiled.
     """
 
     def __init__(self, session: BfrtSession, *, pipe: int = 0) -> None:

@@ -46,7 +46,7 @@ class SwitchGnnCard:
 
     Args:
         name: ``fpga:udp=HOST`` or ``fpga:udp=HOST:PORT``.
-        timeout_s: how long the card may be silent.
+        timeout_s: seconds for which the card may be silent.
 
     Raises:
         OfframpError: no such address, no answer, or a card without this engine.

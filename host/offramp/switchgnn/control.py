@@ -99,7 +99,7 @@ def sizes_for(
     Args:
         plans: the job.
         capacity: aggregators that the strawman may use; None for SwitchGNN.
-        target: whose program it is.
+        target: target of the program.
         leaves: number of leaves; 0 for one switch.
     """
     slots = target.slots(plans)

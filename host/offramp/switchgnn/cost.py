@@ -27,11 +27,11 @@ class Rates:
     """Rates that limit an exchange; by default the paper's network, a Tofino, and hosts as fast as their links.
 
     Attributes:
-        link_bps: of each worker's link, in each direction.
+        link_bps: rate of each worker's link, in each direction.
         delay_s: propagation from a worker to the switch.
         passes_pps: packets per second through the pipeline, recirculated ones included.
-        host_pps: packets per second that a worker sends and takes, together.
-        round_s: what a round takes beyond its packets and four propagations.
+        host_pps: packets per second that a worker sends and receives, together.
+        round_s: duration of a round beyond its packets and four propagations.
         overlap: whether links, pipeline and hosts work at the same time; a software switch shares its cores with them.
     """
 
@@ -92,10 +92,10 @@ class Prediction:
     """Seconds of one exchange.
 
     Attributes:
-        seconds: all of it.
-        switch_s: the blocks, each as long as what limits it most.
-        barrier_s: between blocks.
-        hosts_s: what hosts send each other.
+        seconds: total time.
+        switch_s: time of the blocks, each as long as its bottleneck.
+        barrier_s: time of the barriers between blocks.
+        hosts_s: time of the messages between hosts.
     """
 
     seconds: float

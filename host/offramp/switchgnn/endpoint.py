@@ -45,9 +45,9 @@ class Endpoint:
 
     Args:
         index: this worker.
-        plans: those that the switch has, in the same order for every worker.
-        recovery: what to do about loss.
-        racks: the leaf of each worker; empty where there is one switch.
+        plans: the switch's plans, in the same order for every worker.
+        recovery: settings for the recovery from loss.
+        racks: leaf of each worker; empty if there is a single switch.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Contributions:
     """Contributions in all blocks of all plans; every array has an entry for each directed cut edge.
 
     Attributes:
-        block_id: of the block.
+        block_id: id of the block.
         src_id: the vertex that is uploaded.
         hop: counts the neighbours of ``src_id`` in the block.
         last: 1 for the last of them.
@@ -34,7 +34,7 @@ class Contributions:
         base: first chunk's aggregator of the sum.
         need: contributions that complete the sum.
         chunks: packets for each vertex.
-        src_owner, dst_owner: workers.
+        src_owner, dst_owner: workers that own the two vertices.
     """
 
     block_id: IntArray
@@ -82,9 +82,9 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1
     """One entry per directed cut edge of each block: those that aggregate, and those that deliver at once.
 
     Args:
-        plans: with disjoint Block_ids.
+        plans: plans with disjoint Block_ids.
         ports: switch port of each worker.
-        target: the program that they are for.
+        target: the program that runs them.
     """
     found = contributions(plans, target)
     if target.replicates:

@@ -21,9 +21,9 @@ def slot_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MO
     """One entry per vertex of each block: its first chunk's slot, its chunks, its port, no group for its ACK.
 
     Args:
-        plans: with disjoint Block_ids.
+        plans: plans with disjoint Block_ids.
         ports: switch port of each worker; what names a vertex of the worker may come from there alone.
-        target: the program that they are for.
+        target: the program that runs them.
     """
     port_of = np.asarray(ports, np.int64)
     parts = [

@@ -35,7 +35,7 @@ class LeafSpine:
     port 1 + i leads to leaf i.
 
     Attributes:
-        racks: the leaf of each worker; leaves count from 0, none is without workers.
+        racks: leaf of each worker; leaves count from 0, and each has workers.
         spines: number of spines.
     """
 

@@ -37,13 +37,13 @@ class LocalBlock:
         block_id: the header's Block_id.
         vertices: ``(k,)`` own vertices, ascending.
         rows: ``(k,)`` their rows among all boundary vertices of the worker.
-        need: ``(k,)`` contributions to each; 0: it gets no sum.
-        fan_out: ``(k,)`` sums to which its upload is added; 0: it is not uploaded.
+        need: ``(k,)`` number of contributions to each; 0: it gets no sum.
+        fan_out: ``(k,)`` number of sums to which its upload is added; 0: not uploaded.
         order: indices into ``vertices`` in upload order.
         sources: ``(m,)`` remote vertices that some of them need, ascending.
         indptr: ``(m+1,)`` rows of ``targets``.
         targets: indices into ``vertices``: those that need each source.
-        racks: ``(m,)`` the leaf of each source; zeros where there is one switch.
+        racks: ``(m,)`` leaf of each source; zeros if there is a single switch.
         readers: remote vertices to whose sums own uploads are added, and which these are.
     """
 

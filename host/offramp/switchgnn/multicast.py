@@ -23,11 +23,11 @@ def multicast_plan(copies: Copies, chunks: int, memory_bytes: int, first_block_i
     A vertex whose copies are in two blocks is uploaded in both.
 
     Args:
-        copies: who needs whose rows.
+        copies: rows that workers need of other workers.
         chunks: packets of a row.
-        memory_bytes: of the aggregators.
+        memory_bytes: memory of the aggregators.
         first_block_id: Block_id of the first block.
-        lanes: of an aggregator.
+        lanes: lanes of an aggregator.
 
     Raises:
         OfframpError: memory for no copy, more blocks than there are Block_ids, ids beyond 32 bits.

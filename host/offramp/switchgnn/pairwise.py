@@ -39,12 +39,12 @@ def pairwise_plan(
     partial sums take entries of the duplicate guard.
 
     Args:
-        boundary: of the partition.
+        boundary: boundary of the partition.
         chunks: packets of a sum.
-        memory_bytes: of the aggregators.
+        memory_bytes: memory of the aggregators.
         through: ``(R,)`` which of ``boundary.copies`` go through the switch; None: all.
         first_block_id: Block_id of the first block.
-        lanes: of an aggregator.
+        lanes: lanes of an aggregator.
 
     Raises:
         OfframpError: memory for no destination, more blocks than there are Block_ids, ids beyond 32 bits.

@@ -120,7 +120,7 @@ class Plan:
         B: boundary vertices.
         C: undirected cut edges.
         first_block_id: Block_id of the first block.
-        lanes: of an aggregator, which a packet carries at most.
+        lanes: lanes of an aggregator, the most that a packet carries.
     """
 
     workers: int

@@ -28,12 +28,12 @@ class Planner:
     """Plans exchanges of one boundary under any scheme; schemes that share blocks share the work.
 
     Args:
-        boundary: of the partition.
-        memory_bytes: of the switch's aggregators.
-        order: of the uploads of vertices.
-        seed: of what is random.
-        rates: of links, switch and hosts.
-        lanes: of an aggregator.
+        boundary: boundary of the partition.
+        memory_bytes: memory of the switch's aggregators.
+        order: upload order of vertices.
+        seed: seed of random choices.
+        rates: rates of links, switch and hosts.
+        lanes: lanes of an aggregator.
     """
 
     def __init__(

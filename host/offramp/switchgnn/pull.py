@@ -19,9 +19,9 @@ def owner_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1M
     """One entry per boundary vertex.
 
     Args:
-        plans: of one graph and partition.
+        plans: plans of one graph and partition.
         ports: switch port of each worker.
-        target: the program that they are for.
+        target: the program that runs them.
     """
     blocks = [block for plan in plans for block in plan.blocks]
     vertices = np.concatenate([np.zeros(0, np.int64), *(block.vertices for block in blocks)])

@@ -10,8 +10,8 @@ class RateControl:
     """Multiplicative decrease and additive increase, as in DCQCN; times in seconds on the caller's clock.
 
     Args:
-        line_bps: rate at the start, and at most.
-        floor_bps: rate at least.
+        line_bps: initial and highest rate.
+        floor_bps: lowest rate.
         step_bps: increase after each ``increase_s`` without a mark.
         guard_s: marks within this time after a cut belong to the same congestion.
         increase_s: time between increases.

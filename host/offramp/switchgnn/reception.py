@@ -28,12 +28,12 @@ class Reception:
     Every packet may arrive again or out of order; a packet that does not fit the plan changes nothing.
 
     Args:
-        block: the worker's share.
-        chunks: packets of a sum.
-        lanes: features of a packet at most.
+        block: the worker's part of the block.
+        chunks: packets per sum.
+        lanes: most features of a packet.
         round_: the round.
         sums: ``(n, F)`` int64, all boundary vertices of the worker, to which what is complete is added.
-        stats: counts what came.
+        stats: counts what is received.
     """
 
     def __init__(

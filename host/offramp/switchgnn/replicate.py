@@ -29,10 +29,10 @@ def copy_entries(
     """One entry per vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
 
     Args:
-        plans: with disjoint Block_ids.
+        plans: plans with disjoint Block_ids.
         ports: switch port of each worker.
-        target: the program that they are for.
-        groups: how many the switch has for this.
+        target: the program that runs them.
+        groups: number of groups that the switch has for this.
 
     Raises:
         OfframpError: the plans need more groups.

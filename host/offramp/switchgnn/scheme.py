@@ -26,11 +26,11 @@ class Scheme:
     Attributes:
         pairwise: workers upload a partial sum for each destination, in place of vertices.
         chunk_major: one chunk of every vertex before the next, so that memory holds one chunk of each.
-        bits: of a value on the wire, one of :data:`BITS`.
+        bits: bits of a value on the wire, one of :data:`BITS`.
         hybrid: what costs more bytes through the switch goes from worker to worker.
         balanced: blocks also share their uploads out among the workers.
         binned: blocks follow G3's bins: the earlier its vertices are computed, the earlier a block.
-        code_bits: of a value, where all contributions to a sum share one step (Sylvie's codes; pairwise only) and
+        code_bits: bits of a value, if all contributions to a sum share one step (Sylvie's codes; pairwise only) and
             fields are as wide as their sums; 0: as many levels as the field has room for.
     """
 

@@ -29,9 +29,9 @@ class SchemePlan:
     """The exchange of vectors of ``features`` values under a scheme.
 
     Attributes:
-        scheme: which improvements are on.
-        boundary: of the partition.
-        features: values of a vector.
+        scheme: the improvements that are on.
+        boundary: boundary of the partition.
+        features: number of values of a vector.
         plan: blocks of the switch.
         hosted: ``(R,)`` which of ``boundary.copies`` (or, pairwise, partial sums) hosts send themselves.
     """
@@ -154,17 +154,17 @@ def plan_scheme(
     """Plan one exchange of vectors of ``features`` values.
 
     Args:
-        boundary: of the partition.
-        scheme: which improvements are on.
-        features: values of a vector.
-        memory_bytes: of the switch's aggregators.
-        order: of the uploads of vertices, as :func:`~offramp.switchgnn.plan.make_plan` takes it.
-        seed: of what is random.
+        boundary: boundary of the partition.
+        scheme: the improvements that are on.
+        features: number of values of a vector.
+        memory_bytes: memory of the switch's aggregators.
+        order: upload order of vertices, as for :func:`~offramp.switchgnn.plan.make_plan`.
+        seed: seed of random choices.
         first_block_id: Block_id of the first block.
-        base: the plan of the same scheme without ``hybrid``, where it is known already.
+        base: the plan of the same scheme without ``hybrid``, if it is known already.
         cost: of the ways to share the copies out between switch and hosts that have no more wire bytes than p2p the
             one of least cost is taken; None: the one of fewest bytes.
-        lanes: of an aggregator.
+        lanes: lanes of an aggregator.
 
     Raises:
         OfframpError: as :func:`~offramp.switchgnn.plan.make_plan` and

@@ -56,17 +56,17 @@ class WorkerStats:
     """Counts since the worker started.
 
     Attributes:
-        up: to the switch.
-        down: from the switch, refused packets included.
+        up: traffic to the switch.
+        down: traffic from the switch, including refused packets.
         rounds: rounds finished.
         results: sums accepted.
         raws: raw features accepted (strawman).
-        fetches: features asked for after a time-out.
-        pulled: features that came in answer, each counted once.
+        fetches: features requested after a time-out.
+        pulled: features received in answer, each counted once.
         resends: answers sent.
         reuploads: uploads repeated.
-        marks: packets that told of congestion.
-        duplicates: packets that told nothing new.
+        marks: packets that reported congestion.
+        duplicates: packets without new information.
         stale: packets of another round.
         foreign: frames of another protocol, or of a type that a worker does not expect.
         truncated: frames cut short.

@@ -27,15 +27,15 @@ class Target:
     """A program from the control plane's view.
 
     Attributes:
-        name: as ``offramp train --target`` takes it.
-        prefix: what stands before the names of tables, counters and registers, but not of actions.
+        name: its name for ``offramp train --target``.
+        prefix: prefix of the names of tables, counters and registers, but not of actions.
         egress: controls that are in the egress pipeline; all others are in ingress.
         recirculations: name of the counter of passes beyond a packet's first, without the prefix.
         recirculation_port: where packets go that need another pass; no link may be on it.
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.
-        lanes: that its aggregators may have.
+        lanes: numbers of lanes that its aggregators may have.
         extra_harvest: whether a sum of two segments takes one more pass.
         slots_acknowledge: whether an entry of ``slots`` names the group of the vertex's ACK, instead of a table for it.
     """

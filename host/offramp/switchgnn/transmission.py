@@ -19,11 +19,11 @@ class Transmission:
     """Uploads of one block; they stay answerable until the next round begins.
 
     Args:
-        worker: whose vertices they are.
-        block: its share of the block.
+        worker: the worker that owns the vertices.
+        block: its part of the block.
         values: ``(n, F)`` int32 features of all boundary vertices of the worker, rows of C's order.
-        chunks: packets of a vertex.
-        lanes: features of a packet at most.
+        chunks: packets per vertex.
+        lanes: most features of a packet.
         round_: the round.
         stats: counts what is repeated and answered.
     """

@@ -39,7 +39,7 @@ class SwitchEntries:
 
     Attributes:
         place: action of the table of places and its parameters.
-        rows: table entries.
+        rows: its table entries.
         groups: ``(port, instance)`` replicas of each multicast group.
     """
 

@@ -26,11 +26,11 @@ class Uploads:
     """Vertex chunks of one round, in the order of transmission.
 
     Args:
-        worker: whose vertices they are.
-        block: its share of the block.
+        worker: the worker that owns the vertices.
+        block: its part of the block.
         values: ``(n, F)`` int32 features of all its boundary vertices, rows of C's order.
-        chunks: packets of a vertex.
-        lanes: features of a packet at most.
+        chunks: packets per vertex.
+        lanes: most features of a packet.
         round_: the round.
         cells: ``(m,)`` vertex of the block times ``chunks``, plus the chunk.
     """

@@ -21,7 +21,7 @@ class Streams:
 
     Attributes:
         payload_bytes: ``(workers, workers)`` from each worker (row) to each other.
-        packets: the same.
+        packets: ``(workers, workers)`` number of packets, likewise.
     """
 
     payload_bytes: IntArray
@@ -54,9 +54,9 @@ class Volume:
     """One exchange in one direction, summed over all workers; the other direction has the same volume.
 
     Attributes:
-        vectors: feature vectors.
+        vectors: number of feature vectors.
         packets: packets that carry them.
-        payload_bytes: the features.
+        payload_bytes: bytes of the features.
         wire_bytes: link time in bytes: headers, zeros that fill packets, FCS, preamble and inter-frame gap included.
     """
 

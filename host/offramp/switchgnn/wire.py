@@ -130,11 +130,11 @@ def build_frames(
     """``n`` frames from ``worker`` to the switch; ``fields`` are SwitchGNN's, scalars or ``(n,)``.
 
     Args:
-        worker: whose addresses the frames carry.
+        worker: the worker whose addresses the frames carry.
         fields: values of the SwitchGNN header; absent ones are 0.
         n: number of frames.
         lanes: ``(n, L)`` int32 payload, L a multiple of 32, or None for short packets.
-        segments: ``(n,)`` of them that each frame carries; None: all.
+        segments: ``(n,)`` number of segments in each frame; None: all.
 
     Raises:
         OfframpError: an unknown field, or a value that its field cannot hold.

@@ -31,12 +31,12 @@ class Worker:
 
     Args:
         index: this worker.
-        plans: those that the switch has, in the same order for every worker.
+        plans: the switch's plans, in the same order for every worker.
         io: link to the worker's switch port.
-        timeout_s: how long nothing new may arrive before an exchange fails.
+        timeout_s: seconds without anything new after which an exchange fails.
         window: frames sent before the link is read again.
-        recovery: what to do about loss.
-        racks: the leaf of each worker; empty where there is one switch.
+        recovery: settings for the recovery from loss.
+        racks: leaf of each worker; empty if there is a single switch.
         rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
             16 frames and queues 64 packets per port, so that windows of 8 frames every 5 ms are safe there.
@@ -83,7 +83,7 @@ class Worker:
         """Wait until all workers are ready.
 
         Raises:
-            OfframpError: they were not within the time-out, or the link is gone.
+            OfframpError: they were not ready within the time-out, or the link is gone.
         """
         self.endpoint.start()
         self._run(lambda: not self.endpoint.waiting)

@@ -94,7 +94,7 @@ def balanced_widths(
     if not 0 <= tradeoff <= 1:
         raise OfframpError(f"tradeoff {tradeoff:g}: expected 0 to 1")
     if len(rates_bps) != len(weights) or not all(rate > 0 for rate in rates_bps):
-        raise OfframpError(f"rates_bps: expected {len(weights)} positive rates, one a pair")
+        raise OfframpError(f"rates_bps: expected {len(weights)} positive rates, one per pair")
     pairs = [np.asarray(weight, np.float64) for weight in weights]
     low, high = (
         max((8 * row_bytes(columns, bits) * len(w) / rate for w, rate in zip(pairs, rates_bps, strict=True)), default=0)

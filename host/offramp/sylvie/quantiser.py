@@ -170,7 +170,7 @@ def check_array(name: str, array: Floats) -> None:
         raise OfframpError(f"{name}: expected float32 rows of at least one column, got {array.dtype} {array.shape}")
     apart = (array.strides[1] != 4 and array.shape[1] > 1) or array.strides[0] % 4 or array.strides[0] < 0
     if len(array) and apart:
-        raise OfframpError(f"{name}: expected the columns of a row side by side, got strides {array.strides}")
+        raise OfframpError(f"{name}: expected contiguous columns, got strides {array.strides}")
 
 
 def _rows(rows: Rows | None, count: int) -> Rows:

@@ -64,7 +64,7 @@ class Dimension:
         if self.kind in (Kind.SWITCH, Kind.IN_NETWORK) and self.size & (self.size - 1):
             raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
         if self.bidirectional is not None and self.kind is not Kind.RING:
-            raise OfframpError(f"{self.kind} dimension: bidirectional: expected of a ring")
+            raise OfframpError(f"{self.kind} dimension: bidirectional: applies to rings only")
 
     @property
     def one_way(self) -> bool:
@@ -135,7 +135,7 @@ class Dimension:
         if rest:
             raise OfframpError(f"groups of {inner} do not divide a dimension of {self.size}")
         if self.bidirectional is not None and inner > 1 < outer:
-            raise OfframpError(f"groups of {inner} on a ring of {self.size}: expected no word on its directions")
+            raise OfframpError(f"groups of {inner} on a ring of {self.size}: expected none that gives its directions")
         if isinstance(self.messages, Nccl):
             bare, made = replace(self, messages=None), self.messages
             near, far = bare.divided(inner)

@@ -190,9 +190,9 @@ def _system(rows: Mapping[str, Any]) -> System:
     roofline, replay_only = (_flag(rows, key) for key in _FLAGS)
     peak = rows.get("peak-perf")
     if roofline and not (is_number(peak) and 0 < peak <= _MOST):
-        raise OfframpError(f"peak-perf: {peak!r:.40}: expected TFLOPS, of a roofline that is enabled")
+        raise OfframpError(f"peak-perf: {peak!r:.40}: expected TFLOPS, with the roofline enabled")
     if roofline and memory is None:
-        raise OfframpError("local-mem-bw: expected GB/s, of a roofline that is enabled")
+        raise OfframpError("local-mem-bw: expected GB/s, with the roofline enabled")
     return System(
         rows.get("preferred-dataset-splits", 1),
         rows.get("endpoint-delay", 10),

@@ -35,7 +35,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
-            raise OfframpError(f"threshold {self.threshold}: expected a part of a chunk, 0 to 1")
+            raise OfframpError(f"threshold {self.threshold}: expected a fraction of a chunk, 0 to 1")
 
 
 Maker = Callable[[Network, Collective, Sequence[float]], Schedule]

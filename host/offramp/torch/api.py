@@ -49,4 +49,4 @@ def _of(group: dist.ProcessGroup | None) -> Dispatcher:
     for each in list(every):
         if each.place.name == name:
             return each
-    raise OfframpError(f"group {name}: has not the backend offramp")
+    raise OfframpError(f"group {name}: does not have the backend offramp")

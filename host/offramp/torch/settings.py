@@ -39,13 +39,13 @@ class NetworkSettings:
     least: Annotated[int, Field("A smaller collective goes to gloo", least=0, unit=BYTES)] = 64 << 10
     verify: Annotated[bool, Field("Compare every collective among the ranks before it starts")] = False
     history: Annotated[int, Field("Collectives that a dump holds", least=1, most=1 << 20)] = 256
-    dump: Annotated[Path | None, Field("Folder of what a rank dumps when a collective fails, and on SIGUSR1")] = None
+    dump: Annotated[Path | None, Field("Folder of a rank's dumps when a collective fails, and on SIGUSR1")] = None
     micro_batches: Annotated[int | None, Field("Microbatches of a step; none: no priorities", least=1)] = None
     layers: Annotated[int, Field("Layers of the model, for priorities", least=1)] = 1
     interface: Annotated[str | None, Field("Address or network interface of Hermod's connections")] = None
     cluster: Annotated[
         Path | None,
-        Field("A cluster file: Themis' dimensions, and the switch, links and ports of all-reduce, unless said here"),
+        Field("A cluster file: Themis' dimensions, and the switch, links and ports of all-reduce, unless given here"),
     ] = None
     dimensions: Annotated[str | None, Field("Themis: file or name of the network whose dimensions the ranks fill")] = (
         None
@@ -55,7 +55,7 @@ class NetworkSettings:
     link: Annotated[str | None, Field("All-reduce: link to the switch; {rank} and {port} are filled in")] = None
     control: Annotated[str | None, Field("All-reduce: the switch's P4Runtime server, or fpga:udp=HOST")] = None
     ports: Annotated[tuple[int, ...], Field("All-reduce: the switch's port of each rank", least=0)] = ()
-    job: Annotated[int | None, Field("All-reduce: number of a job that the switches know already", least=1)] = None
+    job: Annotated[int | None, Field("All-reduce: number of a job that exists on the switches", least=1)] = None
     pages: Annotated[int, Field("All-reduce: pages of slots of a group", least=1, most=16)] = 1
     segments: Annotated[int, Field("All-reduce: segments of 256 bytes in a frame of such a job", least=1)] = 1
     bits: Annotated[int, Field("Sylvie: bits of a value on the wire, 1, 2, 4 or 8", least=1, most=8)] = 8

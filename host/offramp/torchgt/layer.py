@@ -48,7 +48,7 @@ class Edges:
         twice = np.flatnonzero((source[1:] == source[:-1]) & (target[1:] == target[:-1]))
         if len(twice):
             pair = f"{source[twice[0]]} to {target[twice[0]]}"
-            raise OfframpError(f"edge_index: the edge {pair} comes twice; expected coalesced edges")
+            raise OfframpError(f"edge_index: the edge {pair} occurs twice; expected coalesced edges")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=vertices))])
         buckets: npt.NDArray[np.int64] = np.zeros(len(source), np.int64)
         if kinds is not None:

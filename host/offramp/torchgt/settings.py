@@ -79,7 +79,9 @@ class TorchGtSettings(GraphSettings):
     ] = "digits"
     workers: Annotated[int, Field("Ranks; they share tokens, and heads in attention", least=1, group=WORKERS)] = 2
     model: Annotated[str, Field("Graph transformer", choices=TRANSFORMERS.names, group=MODEL)] = "graphormer"
-    layers: Annotated[int | None, Field("Layers; the model's by default, as those below (table 4.4)", least=1)] = None
+    layers: Annotated[int | None, Field("Layers; by default the model's, like the two below (table 4.4)", least=1)] = (
+        None
+    )
     hidden: Annotated[int | None, Field("Width of the layers", least=1)] = None
     heads: Annotated[int | None, Field("Attention heads; a multiple of workers", least=1)] = None
     attention: Annotated[
@@ -88,7 +90,7 @@ class TorchGtSettings(GraphSettings):
             "Attention",
             choices={
                 "topology": "",
-                "interleaved": "with full attention at times",
+                "interleaved": "with occasional full attention",
                 "full": "",
                 "reformed": "interleaved, sparse clusters as dense blocks",
             },
@@ -102,26 +104,30 @@ class TorchGtSettings(GraphSettings):
             choices={
                 AUTO: "periodic up to 4096 vertices, else constructed",
                 "periodic": "",
-                "conditions": "where C1 to C3 fail",
-                "constructed": "a path is added, so that C2 holds",
+                "conditions": "if C1 to C3 fail",
+                "constructed": "never; an added path satisfies C2",
                 "never": "",
             },
         ),
     ] = AUTO
-    period: Annotated[int, Field("With periodic, from one full step to the next", least=1)] = 8
+    period: Annotated[int, Field("Steps from one full step to the next, with periodic", least=1)] = 8
     evaluate: Annotated[
-        str, Field("Scores are those of", choices={"pattern": "the steps between full ones", "full": "full attention"})
+        str,
+        Field(
+            "Scores are measured with the attention of",
+            choices={"pattern": "the steps between full ones", "full": "full attention"},
+        ),
     ] = "pattern"
     beta: Annotated[str, Field("Clusters below this density become blocks: auto, or 0 to 1")] = AUTO
     clusters: Annotated[int, Field("Clusters of a sequence (k)", least=1)] = 8
-    block: Annotated[int, Field("Side of a dense block (d_b)", least=1)] = 16
+    block: Annotated[int, Field("Side length of a dense block (d_b)", least=1)] = 16
     placement: Annotated[str, Field("Blocks within a cluster", choices=PLACEMENTS)] = "densest"
     sequence: Annotated[int | None, Field("Vertices in a sequence; all by default", least=1, group=_SEQUENCES)] = None
     graphs: Annotated[int | None, Field("Graphs of a set in a sequence; 16, or 1 if reformed, by default", least=1)] = (
         None
     )
-    global_token: Annotated[bool, Field("A token that all attend to; sets of graphs have it")] = True
-    distance: Annotated[int, Field("Graphormer's bias tells distances up to this apart", least=1, group=MODEL)] = 1
+    global_token: Annotated[bool, Field("A token to which all attend; always added for sets of graphs")] = True
+    distance: Annotated[int, Field("Largest distance that Graphormer's bias distinguishes", least=1, group=MODEL)] = 1
     positions: Annotated[int, Field("Laplacian eigenvectors of GT", least=1)] = 8
     epochs: Annotated[int, Field("Passes over all sequences", least=1, group=TRAINING)] = 30
     lr: Annotated[float, Field("Peak learning rate of AdamW; it falls to 0", above=0, below=_FASTEST)] = 2e-3

@@ -14,7 +14,7 @@ TRAINING: Final = "Training"
 WORKERS: Final = "Workers"
 DTYPES: Final = ("float32", "float64")
 
-Workers = Annotated[int, Field("Worker processes; torchrun brings its own", least=1, group=WORKERS)]
+Workers = Annotated[int, Field("Worker processes; torchrun starts its own", least=1, group=WORKERS)]
 Hidden = Annotated[int, Field("Width of the hidden layers", least=1)]
 Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
 LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
@@ -23,9 +23,9 @@ Device = Annotated[
     str, Field("Device on which models compute", choices={"cpu": "", "cuda": "GPUs, which ranks take in turn"})
 ]
 Precision = Annotated[
-    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights stay as they are"})
+    str, Field("Matrix products", choices={"dtype": "", "bfloat16": "in mixed precision: weights are unchanged"})
 ]
-Compile = Annotated[bool, Field("Compile dense layers by torch.compile")]
+Compile = Annotated[bool, Field("Compile dense layers with torch.compile")]
 Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
 Link = Annotated[
     float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)

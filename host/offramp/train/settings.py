@@ -100,7 +100,7 @@ class TrainSettings(GraphSettings):
     propagator: Annotated[
         str,
         Field(
-            "How boundary features travel: in one process (local), from worker to worker (p2p), through a P4 switch, "
+            "Transport of boundary features: in one process (local), from worker to worker (p2p), through a P4 switch, "
             "through a best-effort one (strawman)",
             choices=PROPAGATORS.names,
             group=EXCHANGE,
@@ -127,25 +127,25 @@ class TrainSettings(GraphSettings):
     dtype: Dtype = "float32"
     device: Device = "cpu"
     precision: Precision = "dtype"
-    sample: Annotated[float, Field("Share of neighbours' messages that travels (BNS-GCN)", above=0, most=1)] = 1.0
+    sample: Annotated[float, Field("Fraction of neighbours' messages that is sent (BNS-GCN)", above=0, most=1)] = 1.0
     schedule: Annotated[
         str,
         Field(
-            "When workers compute what and tell each other",
+            "Order of computation and communication",
             choices={
-                PLAIN: "sums travel, layer by layer; in the others states travel, in bins",
+                PLAIN: "sends sums, layer by layer; the others send states, in bins",
                 **dict.fromkeys(SCHEDULES, ""),
-                "stale": "an epoch old",
-                "adaptive": "as Sylvie decides",
-                "isolated": "nothing travels",
+                "stale": "states of the previous epoch",
+                "adaptive": "Sylvie decides",
+                "isolated": "nothing is sent",
             },
             group=EXCHANGE,
         ),
     ] = PLAIN
     bins: Annotated[
-        int | None, Field("Bins of each worker's vertices; default: 8, or 1 where nothing overlaps", least=1)
+        int | None, Field("Bins of each worker's vertices; default: 8, or 1 if nothing overlaps", least=1)
     ] = None
-    descent_lag: Annotated[int, Field("Epochs over which Sylvie compares how fast the loss falls (δ)", least=1)] = (
+    descent_lag: Annotated[int, Field("Epochs over which Sylvie compares rates of loss descent (δ)", least=1)] = (
         DescentRule.lag
     )
     bin_memory: Annotated[
@@ -161,8 +161,8 @@ class TrainSettings(GraphSettings):
     codec: Annotated[
         str,
         Field(
-            "Features between workers: as they are (fp32), as the switch gets them (fixed), as few bits as Sylvie "
-            "decides (sylvie), as AdaQP does, or always so many",
+            "Features between workers: unchanged (fp32), as a switch gets them (fixed), in a few bits that Sylvie "
+            "(sylvie) or AdaQP (adaqp) chooses, or in a fixed number of bits",
             choices=codec_names,
         ),
     ] = EXACT
@@ -179,7 +179,7 @@ class TrainSettings(GraphSettings):
     lanes: Annotated[
         str,
         Field(
-            "Lanes of 32 bits of an aggregator, and of a packet at most: 32, as the paper has it, 64 or 128",
+            "32-bit lanes per aggregator, and most lanes per packet: 32, as in the paper, 64 or 128",
             choices={AUTO_LANES: "least bytes", **{str(lanes): "" for lanes in WIDTHS}},
         ),
     ] = AUTO_LANES
@@ -189,35 +189,39 @@ class TrainSettings(GraphSettings):
             "The switch's program",
             choices={
                 "v1model": "",
-                "v1model-replicated": "copies in place of passes",
+                "v1model-replicated": "copies instead of passes",
                 "tna": "Tofino",
                 "fpga": "a card",
             },
         ),
     ] = "v1model"
     racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1
-    spines: Annotated[int, Field("Spine switches that join the leaves", least=1)] = 1
+    spines: Annotated[int, Field("Spine switches that connect the leaves", least=1)] = 1
     order: Annotated[str, Field("Upload order", choices=ORDERS)] = "gamr"
     scheme: Annotated[
         str,
         Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
     ] = "paper"
-    rates: Annotated[str | None, Field("Rates for the scheme auto, JSON as of offramp plan", metavar="FILE")] = None
-    plan: Annotated[str | None, Field("Plan by offramp plan --save, for layers of one width; made here by default")] = (
-        None
-    )
+    rates: Annotated[
+        str | None, Field("Rates for the scheme auto, in the JSON format of offramp plan", metavar="FILE")
+    ] = None
+    plan: Annotated[
+        str | None, Field("Plan from offramp plan --save, for layers of one width; by default, made here")
+    ] = None
     scale: Annotated[
-        str, Field("Fixed-point scale of each exchange", choices={"agreed": "", "carried": "from the epoch before"})
+        str, Field("Fixed-point scale of each exchange", choices={"agreed": "", "carried": "from the previous epoch"})
     ] = "agreed"
     window: Annotated[int, Field("Packets that a worker sends at a time", least=1)] = 256
     gap_s: Annotated[
-        float, Field("Seconds in between, for a switch that drops what it cannot hold (bmv2)", key="gap", least=0)
+        float, Field("Seconds between them, for a switch that drops excess packets (bmv2)", key="gap", least=0)
     ] = 0.0
-    timeout_s: Annotated[float, Field("Seconds without news until an exchange fails", key="timeout", above=0)] = 60.0
+    timeout_s: Annotated[
+        float, Field("Seconds without anything new until an exchange fails", key="timeout", above=0)
+    ] = 60.0
     retry_s: Annotated[
-        float, Field("Seconds without news until a worker asks for what it lacks", key="retry", above=0)
+        float, Field("Seconds without anything new until a worker requests what it lacks", key="retry", above=0)
     ] = 1.0
-    loss: Annotated[float, Field("Probability that a link loses a packet, to try it out", least=0, below=1)] = 0.0
+    loss: Annotated[float, Field("Probability that a link loses a packet, for tests", least=0, below=1)] = 0.0
     duplication: Annotated[
         float, Field("Probability that a link duplicates a packet", key="duplicate", least=0, below=1)
     ] = 0.0

@@ -56,17 +56,19 @@ class UnitgSettings(GraphSettings):
         ),
     ] = FEATURES
     stages: Annotated[
-        int, Field("Stages of the pipeline, a process each; torchrun brings its own", least=1, group=WORKERS)
+        int, Field("Stages of the pipeline, one process each; torchrun starts its own", least=1, group=WORKERS)
     ] = 2
     microbatches: Annotated[
-        int | None, Field("Pieces of the graph, up to the stages; the auto scheduler's by default", least=1)
+        int | None, Field("Pieces of the graph, at most one per stage; by default the auto scheduler's choice", least=1)
     ] = None
     cut: Annotated[str, Field("How microbatches are made", choices=("affinity", "random"))] = "affinity"
     link_bps: Link = None
     device_ms: Annotated[
         float, Field("Emulate devices on which a stage's forward pass of a microbatch takes this long", least=0)
     ] = 0.0
-    timeout_s: Annotated[float, Field("Seconds without news until a process gives up", key="timeout", above=0)] = 120.0
+    timeout_s: Annotated[float, Field("Seconds without messages until a process gives up", key="timeout", above=0)] = (
+        120.0
+    )
     model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "revgcn"
     layers: Annotated[int, Field("Layers of the graph neural network", least=2, most=_MOST_LAYERS)] = 8
     hidden: Hidden = 64
@@ -81,7 +83,7 @@ class UnitgSettings(GraphSettings):
         str,
         Field(
             "The language model",
-            choices={INTERLEAVED: "in bubbles", COLOCATED: "beside", SEQUENTIAL: "first", ALONE: "none"},
+            choices={INTERLEAVED: "in bubbles", COLOCATED: "at any time", SEQUENTIAL: "first", ALONE: "none"},
             group=_LM,
         ),
     ] = INTERLEAVED
@@ -92,7 +94,7 @@ class UnitgSettings(GraphSettings):
         ),
     ] = None
     embeddings: Annotated[
-        str | None, Field("Write the texts' embeddings here in the end, one row for each vertex (.npy)", written=True)
+        str | None, Field("Write the texts' embeddings here at the end, one row per vertex (.npy)", written=True)
     ] = None
     save_encoder: Annotated[str | None, Field("Write the fine-tuned encoder to this folder", filled=True)] = None
     exits: Annotated[

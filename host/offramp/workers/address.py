@@ -39,7 +39,7 @@ def _towards(host: str) -> str:
             probe.connect(address)
             return str(probe.getsockname()[0])
     except OSError as error:
-        raise OfframpError(f"MASTER_ADDR {host}: no way there: {error.strerror}") from None
+        raise OfframpError(f"MASTER_ADDR {host}: no route: {error.strerror}") from None
 
 
 def _of_interface(name: str) -> str:

@@ -117,7 +117,7 @@ SILLY = """\
         (
             "paths:\n",
             "  map: {CA: [pcie, pcie, axi]}\npaths:\n",
-            "c.yaml:10: hardware.map.CA: a cycle: pcie-pcie-axi comes to cpu twice",
+            "c.yaml:10: hardware.map.CA: a cycle: pcie-pcie-axi reaches cpu twice",
         ),
         (
             "req: 8, resp: 8}",
@@ -140,7 +140,7 @@ SILLY = """\
         ("[cc, cc]]", "[cd, cc]]", "c.yaml:19: application.requests.GET.dataflows[1][0]: cd: no such path"),
         ("b: acc,", "b: gpu,", "c.yaml:9: hardware.links[1].b: gpu: no such node; expected one of cpu, acc, nic"),
         ("ADDR", "WHAT", "c.yaml:17: application.requests.GET.dependency: WHAT: expected one of NONE, ADDR, MSG"),
-        ("      key: addr\n", "", "c.yaml:17: application.requests.GET.dependency: ADDR: expected key beside it"),
+        ("      key: addr\n", "", "c.yaml:17: application.requests.GET.dependency: ADDR: expected a key with it"),
         (
             "type: CPU-Acc}",
             "type: CPU-Acc, responder: [NC]}",
@@ -206,7 +206,7 @@ def test_what_has_yet_to_be_measured_is_named() -> None:
 def test_parts_come_from_several_files_and_each_once(tmp_path: Path) -> None:
     (tmp_path / "app.yaml").write_text(GOOD[GOOD.index("paths:") :])
     assert load_config(["off-path", tmp_path / "app.yaml"]).application.name == "kvs"
-    with pytest.raises(OfframpError, match=r"on-path.yaml:2: hardware: .*off-path.yaml says it already"):
+    with pytest.raises(OfframpError, match=r"on-path.yaml:2: hardware: .*off-path.yaml gives it already"):
         load_config(["off-path", "on-path", "kvs"])
     with pytest.raises(OfframpError, match=r"kvs.yaml: expected hardware"):
         load_config(["kvs"])

@@ -228,7 +228,7 @@ def test_silent_peers_hold_nobody_up():
 
 
 def test_shared_memory_goes_over_a_unix_socket_only():
-    with pytest.raises(OfframpError, match=r"transport shm at 127.0.0.1:1: shared memory goes over a Unix socket"):
+    with pytest.raises(OfframpError, match=r"transport shm at 127.0.0.1:1: shared memory needs a Unix socket"):
         Requester(program([[(Trip("echo"),)]]), ["127.0.0.1:1"])
 
 
@@ -259,7 +259,7 @@ def test_a_token_is_proved_by_both_sides():
         for responder_, token in ((process, None), (process.address, process.token)):
             requester = Requester(asked, [responder_], settings=Settings(transport="tcp", token=token))
             requester.close()
-        with pytest.raises(OfframpError, match="shared memory goes over a Unix socket"):
+        with pytest.raises(OfframpError, match="shared memory needs a Unix socket"):
             Requester(asked, [process])
     finally:
         process.close()

@@ -271,7 +271,7 @@ def test_the_supervisor_starts_it_again(token):
         (["serve", "kvs", "--listen", "0.0.0.0:0"], "it needs a token"),
         (["serve", "none"], "none"),
         (["connect", "kvs", "--to", "127.0.0.1:1"], "127.0.0.1:1"),
-        (["connect", "kvs", "--to", "127.0.0.1:1", "--transport", "shm"], "shared memory goes over a Unix socket"),
+        (["connect", "kvs", "--to", "127.0.0.1:1", "--transport", "shm"], "shared memory needs a Unix socket"),
         (["connect", "kvs", "--paths", "gpu"], "--paths gpu: kvs (YCSB-C) has cpu, model"),
     ],
 )

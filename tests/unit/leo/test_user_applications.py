@@ -184,11 +184,11 @@ def test_data_outside_of_the_folder_are_refused_unless_one_is_named(tmp_path_fac
     named = name.format(outside=outside)
     text = (inside / "words.yaml").read_text()
     (inside / "words.yaml").write_text(text.replace(field, f"{field.split()[0]} {named}"))
-    with pytest.raises(OfframpError, match=rf"application\.data\.\w+: {named}: lies outside of the folder of the YAML"):
+    with pytest.raises(OfframpError, match=rf"application\.data\.\w+: {named}: lies outside the folder of the YAML"):
         open_application(files(inside), devices={}, code=codes(inside))
     given = [word for path in codes(inside) for word in ("--code", path)]
     refused = CliRunner().invoke(app, ["leo", "serve", *files(inside), *given, "--listen", "127.0.0.1:0"])
-    assert "lies outside of the folder" in refused.output + str(refused.exception)
+    assert "lies outside the folder" in refused.output + str(refused.exception)
     taken = CliRunner().invoke(app, ["leo", "validate", *files(inside), *given, "--data-folder", str(outside)])
     assert taken.exit_code == 0, (taken.output, taken.exception)
 
@@ -210,7 +210,7 @@ def test_data_that_are_too_short(folder):
     ("name", "text", "line"),
     [
         ("a.py", "x = 1", "expected functions of one parameter"),
-        ("b.py", "def echo(message): return message", "function echo: there is one of this name already"),
+        ("b.py", "def echo(message): return message", "function echo: this name is taken already"),
         ("c.py", "def f(:", "SyntaxError"),
         ("d.so", "no library", "d.so"),
         ("none.so", None, "no such file"),

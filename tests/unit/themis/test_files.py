@@ -70,7 +70,7 @@ def test_a_ring_says_its_directions(tmp_path):
         path.write_text(f"name: r\ndimensions:\n  - {{type: ring, size: 4, rate: 100gbit{word}}}\n")
         assert load_network(str(path)).dimensions[0].bidirectional is expected
     path.write_text("name: r\ndimensions:\n  - {type: switch, size: 4, rate: 100gbit, bidirectional: true}\n")
-    with pytest.raises(OfframpError, match="dim1: switch dimension: bidirectional: expected of a ring"):
+    with pytest.raises(OfframpError, match="dim1: switch dimension: bidirectional: applies to rings only"):
         load_network(str(path))
 
 

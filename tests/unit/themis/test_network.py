@@ -76,9 +76,9 @@ def test_directions_of_a_network():
     assert made.by_nccl().dimensions[1].messages.bandwidth_bps == 8e9
     with pytest.raises(OfframpError, match="two: bidirectional: expected a ring among its dimensions"):
         Network("two", (switch,)).with_rings(bidirectional=True)
-    with pytest.raises(OfframpError, match="switch dimension: bidirectional: expected of a ring"):
+    with pytest.raises(OfframpError, match="switch dimension: bidirectional: applies to rings only"):
         Dimension(Kind.SWITCH, 4, 8e9, bidirectional=True)
-    with pytest.raises(OfframpError, match="groups of 2 on a ring of 8: expected no word on its directions"):
+    with pytest.raises(OfframpError, match="groups of 2 on a ring of 8: expected none that gives its directions"):
         made.divided(8)
 
 

@@ -51,7 +51,7 @@ def test_computation(tmp_path):
     assert (made.computation_ns(0, 4000, 0), made.computation_ns(9, 4000, 500)) == (2, 10)
     for fault, said in (
         ({"peak-perf": 0}, "peak-perf: 0: expected TFLOPS"),
-        ({"local-mem-bw": None}, "local-mem-bw: expected GB/s, of a roofline"),
+        ({"local-mem-bw": None}, "local-mem-bw: expected GB/s, with the roofline"),
         ({"roofline-enabled": 2}, "roofline-enabled: 2: expected 0 or 1"),
     ):
         with pytest.raises(OfframpError, match=said):

@@ -138,7 +138,7 @@ def test_splitter():
         split(-1, 4)
     with pytest.raises(OfframpError, match="0 chunks"):
         split(8, 0)
-    with pytest.raises(OfframpError, match="threshold 2: expected a part of a chunk"):
+    with pytest.raises(OfframpError, match="threshold 2: expected a fraction of a chunk"):
         themis.Options(threshold=2)
 
 

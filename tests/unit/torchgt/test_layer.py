@@ -68,7 +68,7 @@ def test_kinds_of_edges_have_a_bias_for_each_head() -> None:
 def test_bad_input_is_one_line() -> None:
     index = torch.tensor([[0, 1, 0], [1, 2, 1]])
     for make, line in (
-        (lambda: Edges(index, 3), "edge_index: the edge 0 to 1 comes twice; expected coalesced edges"),
+        (lambda: Edges(index, 3), "edge_index: the edge 0 to 1 occurs twice; expected coalesced edges"),
         (lambda: Edges(index, 2), "edge_index: expected vertices from 0 to 1"),
         (lambda: Edges(index[:, :2], 3, torch.zeros(3)), "kinds: expected 2, one for each edge, got 3"),
         (lambda: EdgeAttention(10, 3), "hidden 10: expected a multiple of heads 3"),

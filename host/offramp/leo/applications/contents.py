@@ -94,5 +94,5 @@ def _inside(beside: Path, name: str, folders: Sequence[str]) -> Path:
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL
         raise OfframpError(f"{name}: cannot be read: {error}") from None
     if not allowed:
-        raise OfframpError(f"{name}: lies outside of the folder of the YAML file; --data-folder allows another one")
+        raise OfframpError(f"{name}: lies outside the folder of the YAML file; --data-folder allows another one")
     return path

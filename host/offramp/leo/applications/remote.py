@@ -28,7 +28,7 @@ def serve_application(application: Application, process: ResponderProcess, say: 
     """Restart the responder whenever it has ended by itself, and report it with ``say``; runs forever.
 
     Raises:
-        OfframpError: it has ended more often than its plan allows, or does not come up.
+        OfframpError: it has ended more often than its plan allows, or does not start.
     """
     said = process.restarts
     while True:

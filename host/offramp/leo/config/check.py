@@ -93,4 +93,4 @@ def _check_request(config: Config, name: str, request: Request) -> None:
             have = ", ".join(config.application.data) or "none"
             raise config.error("application", (*place, which), f"{said}: no such data; expected one of {have}")
     if request.dependency is not Dependency.NONE and request.key is None:
-        raise config.error("application", (*place, "dependency"), f"{request.dependency}: expected key beside it")
+        raise config.error("application", (*place, "dependency"), f"{request.dependency}: expected a key with it")

@@ -67,12 +67,12 @@ def _join(sources: Sequence[Source]) -> Config:
             if part not in Config.model_fields:
                 raise source.error((part,), "no such field")
             if part in parts:
-                raise source.error((part,), f"{said[part].name} says it already")
+                raise source.error((part,), f"{said[part].name} gives it already")
             parts[part], said[part] = value, source
     for part, field in Config.model_fields.items():
         if field.is_required() and parts.get(part) is None:
             names = ", ".join(source.name for source in sources) or "no file"
-            raise OfframpError(f"{names}: expected {part}, in this file or another one beside it")
+            raise OfframpError(f"{names}: expected {part}, in this file or in another one given with it")
     try:
         config = Config.of(parts, said)
     except ValidationError as error:
@@ -94,7 +94,7 @@ def _hardware(source: Source) -> Source:
     if len(said) != 1:
         found = " and ".join(f"{host.name} ({cluster.place(host.name)})" for host in said.values())
         problem = f"{found} have different models" if said else "no host has a model"
-        raise source.error(("hosts",), f"hardware: {problem}: LEO expects one, of all hosts that have any")
+        raise source.error(("hosts",), f"hardware: {problem}: LEO expects the same one for all hosts that have any")
     (host,) = said.values()
     if isinstance(host.hardware, str):
         beside = Path(source.name).parent / host.hardware

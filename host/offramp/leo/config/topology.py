@@ -77,7 +77,7 @@ class Topology:
             if len(found) > 1:
                 both = " and ".join("-".join(h.link.id for h in way) for way in found[:2])
                 raise self._error(
-                    ("links",), f"from {source} to {target} two ways are equally short, {both}: expected map"
+                    ("links",), f"from {source} to {target} two routes are equally short, {both}: expected map"
                 )
             if found:
                 return found[0]
@@ -114,7 +114,7 @@ class Topology:
             hops.append(Hop(link, at, link.b if at == link.a else link.a))
             at = hops[-1].target
             if at in seen:
-                raise self._error(("map", key), f"a cycle: {'-'.join(names)} comes to {at} twice")
+                raise self._error(("map", key), f"a cycle: {'-'.join(names)} reaches {at} twice")
             seen.add(at)
         if at != target:
             raise self._error(("map", key), f"{'-'.join(names)} leads from {source} to {at}, expected {target}")

@@ -37,7 +37,7 @@ def load_code(paths: Iterable[str | Path]) -> tuple[str, ...]:
             found = _of_python(path, given) if path.suffix == ".py" else _of_plugin(path, given)
             for name in found:
                 if name in FUNCTIONS:
-                    raise OfframpError(f"code {given}: function {name}: there is one of this name already")
+                    raise OfframpError(f"code {given}: function {name}: this name is taken already")
             for name, function in found.items():
                 FUNCTIONS.register(name)(function)
             _loaded[path] = tuple(found)

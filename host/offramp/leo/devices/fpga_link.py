@@ -60,7 +60,7 @@ def programmed(xclbin: str) -> Command:
         OfframpError: there is no such file.
     """
     if not Path(xclbin).is_file():
-        raise OfframpError(f"{xclbin}: no such file; offramp fpga build --board u50 says how one is made")
+        raise OfframpError(f"{xclbin}: no such file; offramp fpga build --board u50 explains how to make one")
     start = [os.environ.get("OFFRAMP_XRT", sys.executable), "-m", "offramp_pynq.agent", "--xclbin", xclbin]
     return lambda path: ([*start, "--connect", str(path)], {"PYTHONPATH": str(fpga_root() / "pynq")})
 

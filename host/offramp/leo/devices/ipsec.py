@@ -85,7 +85,9 @@ def library() -> Any:
     try:
         found = ctypes.CDLL(_NAME)
     except OSError:
-        raise OfframpError("device ipsec: the multi-buffer library is not here: apt-get install libipsec-mb1") from None
+        raise OfframpError(
+            "device ipsec: the multi-buffer library is not installed: apt-get install libipsec-mb1"
+        ) from None
     found.alloc_mb_mgr.restype = ctypes.c_void_p
     return found
 
@@ -112,7 +114,7 @@ class Engine:
         self._subkeys = getattr(self._library, f"aes_cmac_subkey_gen_{kind}")
         probe = [bytes(range(KEY_BYTES)) + bytes(range(length)) for length in (0, 1, 16, 40, 255)]
         if self.cmac(probe) != [cmac(each) for each in probe]:
-            raise OfframpError(f"device ipsec: {_NAME} has another interface than that of version 1.3")
+            raise OfframpError(f"device ipsec: {_NAME} has an interface other than that of version 1.3")
 
     def _returning(self, name: str) -> Any:
         function = getattr(self._library, name)

@@ -93,7 +93,7 @@ def library() -> ctypes.CDLL:
     """
     name = ctypes.util.find_library("isal")
     if name is None:
-        raise OfframpError("device isal: ISA-L is not here: apt-get install libisal2")
+        raise OfframpError("device isal: ISA-L is not installed: apt-get install libisal2")
     found = ctypes.CDLL(name)
     for function in ("isal_deflate_stateless", "isal_inflate_stateless"):
         getattr(found, function).restype = ctypes.c_int

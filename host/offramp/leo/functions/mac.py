@@ -26,7 +26,7 @@ def _library() -> Any:
     name = ctypes.util.find_library("crypto")
     found = ctypes.CDLL(name) if name is not None else None
     if not hasattr(found, "EVP_Q_mac"):
-        raise OfframpError("cmac: OpenSSL 3 is not here: apt-get install libssl3")
+        raise OfframpError("cmac: OpenSSL 3 is not installed: apt-get install libssl3")
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     text = ctypes.c_char_p
     found.EVP_Q_mac.restype = pointer  # type: ignore[union-attr]

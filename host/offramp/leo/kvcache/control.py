@@ -117,7 +117,7 @@ class CacheControl:
 
         Args:
             asked: requests that reached the store since the last call, by key.
-            most: how many keys.
+            most: largest number of keys.
         """
         cells = self._session.read_counter(self._name(_HITS))
         wanted = Counter(asked)

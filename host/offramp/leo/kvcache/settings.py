@@ -57,7 +57,7 @@ class CacheSettings:
         Mapping[str, int],
         Field("MAC=PORT of a client, where the switch does not know it yet; repeatable", item=parse_host),
     ] = field(default_factory=dict)
-    cache_keys: Annotated[int, Field("Keys that the switch holds at most", least=1, most=256)] = 256
+    cache_keys: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
 
     def __post_init__(self) -> None:
         check(self)
@@ -83,4 +83,4 @@ class CacheSettings:
             SettingsError: frames carry no proof of who sent them.
         """
         if self.cache_link and not self.cache_link.startswith("unix:") and not insecure:
-            raise SettingsError("cache_link", "frames of a link prove nothing; {insecure} serves them all the same")
+            raise SettingsError("cache_link", "frames on a link are not authenticated; {insecure} serves them anyway")

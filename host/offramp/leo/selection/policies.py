@@ -87,7 +87,7 @@ def named(name: str) -> AnyPolicy:
     if isinstance(found, Policy):
         return found
     if getattr(found, "__dict__", {}).get("native") != "native":
-        raise OfframpError(f"policy {name}: expected a function that offramp_base.native.subset.native marks")
+        raise OfframpError(f"policy {name}: expected a function decorated with offramp_base.native.subset.native")
     return OutsidePolicy(name, found)
 
 

@@ -94,7 +94,7 @@ class Selector:
         if key is None:
             if 0 <= kind < len(self._keyed) and self._keyed[kind]:
                 raise OfframpError(
-                    f"type {self.table.types[kind]}: expected a key, since requests of one depend on each other"
+                    f"type {self.table.types[kind]}: expected a key, as requests with the same key are ordered"
                 )
             key = 0
         path = self._choose(self._address, row, kind, key, now_ns * at.PS)

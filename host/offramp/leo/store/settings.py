@@ -15,7 +15,7 @@ from offramp_base.settings.units import BYTES
 SYNC: Final = {
     "always": "before a write is answered; many share one sync",
     "everysec": "every second",
-    "no": "when the kernel likes",
+    "no": "when the kernel decides",
 }
 
 
@@ -26,7 +26,7 @@ class StoreSettings:
     listen: Annotated[
         str,
         Field(
-            "Address for clients that prove the token (libofframp), HOST:PORT or unix:PATH; empty: none",
+            "Address for clients with the token (libofframp), HOST:PORT or unix:PATH; empty: none",
             group="Addresses",
         ),
     ] = "127.0.0.1:7878"

@@ -50,7 +50,7 @@ class SharedLink:
             LinkDown: no responder is there.
         """
         if not str(call.address).startswith("unix:"):
-            raise OfframpError(f"transport shm at {call.address}: shared memory goes over a Unix socket, unix:PATH")
+            raise OfframpError(f"transport shm at {call.address}: shared memory needs a Unix socket, unix:PATH")
         memory = SharedMemory(memory_bytes(call.ring_bytes), "offramp-leo")
         try:
             control, answer = call.dial(memory.fd)

@@ -131,7 +131,7 @@ class UcxLink:
         """
         if not (guest.local or guest.insecure):
             raise OfframpError(
-                "transport ucx: UCX itself proves nothing; a responder for other machines needs --insecure"
+                "transport ucx: UCX has no authentication; a responder for other machines needs --insecure"
             )
         link = cls(guest.hello.ring_bytes, guest.hello.longest, local=guest.local)
         try:

@@ -33,9 +33,7 @@ class InSwitch(Offload):
     def __init__(self, settings: NetworkSettings) -> None:
         super().__init__(settings)
         if not (settings.link and (settings.control or settings.job) and settings.ports):
-            raise OfframpError(
-                "offload allreduce: expected link, control (or job) and ports, which say where the switch is"
-            )
+            raise OfframpError("offload allreduce: expected link, control (or job) and ports, which locate the switch")
         self._reducer: AllReducer | None = None
 
     def takes(self, request: Request) -> bool:
@@ -58,7 +56,7 @@ class InSwitch(Offload):
         link = settings.link.replace("{rank}", str(mine)).replace("{port}", str(settings.ports[mine]))
         if settings.job is not None:
             if settings.job in _known_jobs:
-                raise OfframpError(f"job {settings.job}: another group of all ranks has it")
+                raise OfframpError(f"job {settings.job}: another group of all ranks uses it")
             _known_jobs.add(settings.job)
             job, control = settings.job, ""
         else:

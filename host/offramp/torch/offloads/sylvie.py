@@ -55,7 +55,7 @@ class Sylvie(Offload):
         finite = torch.tensor([int(np.isfinite(mine).all())])
         dist.all_reduce(finite, dist.ReduceOp.MIN, group=self._place.control)
         if not int(finite):
-            raise DeclinedError("a value is infinite or no number")
+            raise DeclinedError("a value is infinite or NaN")
         sent = np.stack([self._encode(part, call, to) for to, part in enumerate(mine)])
         for to in range(ranks):
             mine[to] -= self._decode(sent[to], rows)

@@ -68,7 +68,7 @@ class Propagator(ABC):
             self._first = y.clone(), self._timed(y, ExchangeId(self._layer, backward=False))
         kept, sums = self._first
         if not torch.equal(kept, y):
-            raise OfframpError("layer 1: its features changed, whose sums were kept; expected the input features")
+            raise OfframpError("layer 1: the features whose sums were kept have changed; expected the input features")
         return sums
 
     def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:

@@ -83,4 +83,4 @@ def _agree(group: Group, fingerprint: str) -> None:
     mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
     largest, least = group.max(mine.clone()), -group.max(-mine)
     if not bool(largest == mine == least):
-        raise OfframpError(f"worker {group.rank}: its plan is not that of the other workers")
+        raise OfframpError(f"worker {group.rank}: its plan differs from the other workers'")

@@ -87,6 +87,7 @@ def _furnish(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_every_command(offramp: Path, tmp_path: Path) -> None:
     _furnish(tmp_path)
     faults = []

@@ -121,7 +121,7 @@ def test_a_workload(tmp_path):
             ["--delays", "serial", "--change", "5=1,1,1"],
             "--delays: serial delays and NCCL's are only simulated, at constant speeds",
         ),
-        (["--threshold", "3"], "threshold 3.0: expected a part of a chunk"),
+        (["--threshold", "3"], "threshold 3.0: expected a fraction of a chunk"),
         (["--change", "now"], "--change now: expected microseconds, = and 3 factors"),
         (["--change", "5=1,1"], r"speeds \(1.0, 1.0\): expected 3 factors above 0"),
         (["--namespaces"], "--namespaces: expected --execute too"),

@@ -192,7 +192,7 @@ def test_features_that_change_are_refused_where_their_sums_were_kept() -> None:
     propagator.keep_first(2)
     for y in (torch.zeros(0, 3), torch.zeros(0, 2)) * 2:
         propagator.remote_sum(y)
-    with pytest.raises(OfframpError, match=r"^layer 1: its features changed, whose sums were kept"):
+    with pytest.raises(OfframpError, match=r"^layer 1: the features whose sums were kept have changed"):
         propagator.remote_sum(torch.zeros(0, 4))
 
 

@@ -90,7 +90,8 @@ class UnixPort:
         """Send frames; without a host they are dropped."""
         if rows is not None:
             batch = batch.select(rows)
-        if self._host is None or self._stalled():
+        # A host counts from when it connected: what was received in this turn may be for one that is not taken in yet.
+        if (self._host is None and not self._accept()) or self._stalled():
             self.stats.dropped += len(batch)
             return
         if not self._kept:

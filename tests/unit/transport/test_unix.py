@@ -75,3 +75,14 @@ def test_the_socket_of_a_switch_that_was_killed_is_taken_over(tmp_path: Path) ->
     left.bind(str(tmp_path / "port"))
     left.close()
     UnixPort(tmp_path / "port").close()
+
+
+def test_frames_for_a_host_that_has_connected_wait_for_it_to_be_taken_in(port: UnixPort) -> None:
+    frame = PacketBatch.of([(0, b"frame")])
+    port.send(frame)
+    assert port.stats.dropped == 1
+    host = open_io(port.name)
+    port.send(frame)
+    assert list(host.receive(5).frames()) == [b"frame"]
+    assert port.stats.dropped == 1
+    host.close()

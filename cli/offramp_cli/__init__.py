@@ -8,10 +8,12 @@ import sys
 from offramp_base.ending.early_fork import allow_forks
 from offramp_base.ending.supervisor import supervised
 from offramp_base.errors import OfframpError
+from offramp_base.system_tools import search_system_folders
 
 
 def main() -> None:
     """Entry point of the ``offramp`` script."""
+    search_system_folders()
     allow_forks()
     supervised(_run)
 

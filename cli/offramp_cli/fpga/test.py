@@ -49,7 +49,7 @@ class BenchTests:
             raise SettingsError("coverage", "no such folder", str(self.coverage.parent))
 
 
-@command(BenchTests, example="fpga test -k checksum", ignore_unknown_options=True)
+@command(BenchTests, example="fpga test -k skid_buffer", ignore_unknown_options=True)
 def test(settings: BenchTests) -> None:
     """Run the cocotb test benches (tests/fpga) with pytest; further arguments go to pytest."""
     from offramp.fpga.sources import fpga_root

@@ -53,11 +53,15 @@ def missing(sysroot: bool = False) -> list[str]:
     found = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     if sysroot:
         return found
-    if shutil.which("pkg-config") is not None:
-        done = subprocess.run(["pkg-config", "--atleast-version=22.11", "libdpdk"], check=False, capture_output=True)
-        if done.returncode:
-            found.append("libdpdk-dev")
+    if shutil.which("pkg-config") is None or not _has_dpdk():
+        found.append("libdpdk-dev")
     return found + [package for package, header in _HEADERS.items() if not header.is_file()]
+
+
+def _has_dpdk() -> bool:
+    """Whether pkg-config knows a DPDK that is new enough."""
+    command = ["pkg-config", "--atleast-version=22.11", "libdpdk"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 @dataclass(frozen=True)

@@ -179,6 +179,8 @@ def _sums(way: Way, placed: Placed) -> Callable[[float], float]:
         share = job.bits / 32 + 8 / (4 * _SYLVIE_COLUMNS)
         return lambda size: _seconds(ring, size * share)
     if way is Way.THEMIS:
+        if not cluster.dimensions:
+            raise OfframpError("the cluster has no dimensions to balance")
         network = _filled(network_of(cluster), ranks)
         return lambda size: (
             make_plan(network, [Demand(Collective.ALL_REDUCE, max(1, round(size)))], Scheduler.THEMIS_SCF, 16).finish_ps

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp nic doctor`` on a machine that has nothing that the agent needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from offramp.nic import build
+from offramp_cli.app import app
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_its_advice_is_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without pkg-config nothing is known of DPDK, so it counts as missing."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert {"cmake", "ninja-build", "g++", "pkg-config", "libdpdk-dev"} <= set(build.missing())
+    output = tmp_path / "doctor.json"
+    done = CliRunner().invoke(app, ["nic", "doctor", "--json", str(output)], env={"COLUMNS": "80"})
+    assert done.exit_code == 1
+    shown = re.sub(r"\s", "", done.output)
+    assert "…" not in shown
+    advice = {check["name"]: check["advice"] for check in json.loads(output.read_text())["checks"] if not check["ok"]}
+    assert advice["libdpdk-dev"] == "apt-get install libdpdk-dev"
+    for command in ("librte-compress-zlib23", "librte-net-af-packet23"):
+        assert f" {command} " in f" {done.output} ".replace("\n", " \n "), "folded within a name"

@@ -4,16 +4,17 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from offramp_pynq import cores
 from typer.testing import CliRunner
 
-from offramp.fpga import overlay
+from offramp.fpga import boards, overlay
 from offramp.fpga.boards import BOARDS, build, check_bitstream
 from offramp.fpga.kernels import arguments, memory_ports, ways, write_kernel
 from offramp.fpga.ports import interface_of
-from offramp.fpga.tools import wasm_tool
+from offramp.fpga.tools import run_tool, wasm_tool
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 from offramp_sim.rtl.build import Design, missing
@@ -31,6 +32,26 @@ def test_the_ulx3s_bitstream_meets_its_clock(tmp_path):
     content = made.files[0].read_bytes()
     assert len(content) > 100_000
     assert b"LFE5U-85F" in content[:200]
+
+
+@pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
+def test_yosys_finds_the_sources_of_a_board_built_in_a_relative_folder(tmp_path, monkeypatch):
+    """As ``offramp fpga build`` has it by default. Yosys runs in that folder, and only reads here."""
+
+    class ReadError(Exception):
+        pass
+
+    def read(command, folder, log):
+        script, synthesis, rest = command[-1].partition("synth_ecp5 ")
+        assert rest == "-top ulx3s -json ulx3s.json"
+        assert synthesis
+        run_tool([*command[:-1], script], folder, log)
+        raise ReadError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(boards, "run_tool", read)
+    with pytest.raises(ReadError):
+        build(BOARDS["ulx3s"], Path("out/fpga/ulx3s"))
 
 
 @pytest.mark.parametrize("name", ["pynq-z2", "u50"])

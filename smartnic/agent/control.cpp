@@ -58,7 +58,7 @@ bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
         if (!S_ISSOCK(status.st_mode) || ::connect(probe.get(), at, sizeof address) == 0) {
-            why = "--socket " + path + ": " + (S_ISSOCK(status.st_mode) ? "an agent is there" : "is no socket");
+            why = "--socket " + path + ": " + (S_ISSOCK(status.st_mode) ? "an agent is there" : "is not a socket");
             return false;
         }
         ::unlink(path.c_str());  // of an agent that was killed

@@ -93,13 +93,13 @@ FILES = {
     "kvs": ("leo", "names: [kvs]\nrequests: 20000\n"),
     "ebs": ("leo", "names: [ebs]\nrequests: 5000\n"),
 }
-"""Of each job the field of its file, and what that file says."""
+"""For each job, the field of its file and the contents of that file."""
 PROGRAMS = {"experts": (0, 1 << 20), "experts-data": (1 << 20, 1 << 20), "data": (1 << 20, 0)}
 """Bytes that a rank sums and exchanges in a step. The last job is not one of the twelve."""
 NAMES = [*FILES, *list(PROGRAMS)[:2]]
 LOSSY = {"digits-gph", "digits-gt"}
 DEADLINE_S = 150.0
-"""Of a calibration: one to three rounds."""
+"""Deadline of a calibration: one to three rounds."""
 CHOSEN = os.environ.get("OFFRAMP_JOBS", ",".join(NAMES)).split(",")
 RATES = os.environ.get("OFFRAMP_RATES", ",".join(UP)).split(",")
 

@@ -32,7 +32,7 @@ RATE_BPS, DELAY_NS = 100_000_000_000, 1_000
 LINKS = Links(RATE_BPS, DELAY_NS * 1000)
 PAYLOAD, HEADER = 4096, 64  # of a packet, and as long an acknowledgement
 ANSWER_US = DELAY_NS / 1e3 + HEADER * 8e6 / RATE_BPS
-"""Of an acknowledgement on one link."""
+"""Time of an acknowledgement on one link."""
 END_US = "100000"
 PACKET_US = (PAYLOAD + HEADER) * 8e6 / RATE_BPS
 QUEUES = ("-q", "100000", "-pfc_thresholds")

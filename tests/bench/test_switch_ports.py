@@ -40,7 +40,7 @@ def ours(program: str, cores: int, count: int, links: list[str], spread: str = "
 
 
 def macswap(burst: int) -> float:
-    """Of testpmd on a null device: packets by the time of the thread that forwards."""
+    """Rate of testpmd on a null device: packets per second of processor time of the forwarding thread."""
     words = ["stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", *EAL, "--vdev=net_null0", "--", "--total-num-mbufs=8192"]
     words += ["--auto-start", "--forward-mode=macswap", f"--burst={burst}", "--no-lsc-interrupt"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:

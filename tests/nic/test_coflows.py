@@ -206,7 +206,7 @@ def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
 
 
 def ready(hosts: list[Host], message: int, size: int) -> bytes:
-    """Of rank 1, by hand (smartnic/lib/hermod/wire.hpp)."""
+    """The READY frame of rank 1, built by hand (smartnic/lib/hermod/wire.hpp)."""
     macs = (int.from_bytes(host.mac, "big") for host in hosts[:2])
     ips = (int.from_bytes(socket.inet_aton(host.ip), "big") for host in (hosts[1], hosts[0]))
     prefix = ipv4_frame_prefix(*macs, *ips, 17, 40).tobytes()

@@ -225,7 +225,7 @@ def test_what_does_not_fit_is_refused(make_switch: MakeSwitch, why: str) -> None
 
 
 def test_packets_meet_a_table_that_grows() -> None:
-    """Of a large table the copy that packets will use is made beside them: what is found is right at every size."""
+    """The copy of a large table that packets will use is made while they run; look-ups are right at every size."""
     drawn, switch = Drawn("lpm", 2 * LARGE + 4 * CHUNK), NativeSwitch(loaded("lpm"))
     for at in range(0, len(drawn.rows), CHUNK):
         table(switch).insert_all(drawn.batch(slice(at, at + CHUNK)))

@@ -93,7 +93,7 @@ class Bench:
         return self.service.unary("Set", request)
 
     def enabled(self) -> dict[int, bool]:
-        """Of each port."""
+        """Whether each port is enabled."""
         return {number: self.panel.enabled(number) for number in self.ports}
 
 
@@ -125,7 +125,7 @@ class Whole:
 
     @property
     def address(self) -> str:
-        """Of gNMI."""
+        """The address of the gNMI service."""
         return str(self.running.servers["gNMI"].address)
 
     def link(self, number: int) -> str:

@@ -65,6 +65,6 @@ def _compile(compiler: str, sources: list[Path], into: Path) -> None:
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    """Of a contiguous array, which must stay alive while it is used."""
+    """A pointer to a contiguous array, which must stay alive while the pointer is used."""
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)

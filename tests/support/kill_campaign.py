@@ -53,7 +53,7 @@ WAYS: Final = {
     "switch": ["--propagator", "switch", "--epochs", "20"],
     "agent": ["--propagator", "switch", "--transport", "nic", "--epochs", "20"],
 }
-"""Of the workers' rows; a target that is none of these is on the first."""
+"""Arguments by target; a target without a row of its own uses the first."""
 PROGRAMS: Final = {"switch": "offramp_p4.serve", "agent": "offramp-nic-agent"}
 """What the command lines of targets contain."""
 ARGUMENTS: Final = [
@@ -151,7 +151,7 @@ class Run:
         return workers[-1] if workers else None
 
     def processes(self) -> dict[int, tuple[int, str]]:
-        """Of the session, without zombies: process id to parent and command line."""
+        """Processes of the session, without zombies: process id to parent and command line."""
         found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():

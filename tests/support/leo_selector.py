@@ -84,7 +84,7 @@ class ModelSelector:
         return sum(self.resources[r].scaled(self.resources[r].pending) for r in self.loads(kind, path))
 
     def lateness(self, path: int) -> int:
-        """Of the oldest request under way."""
+        """How late the oldest request under way is."""
         known = self.paths[path]
         if not known.under_way or not known.away:
             return 0
@@ -301,7 +301,7 @@ class ModelSelector:
     # --- what times teach
 
     def learn(self, request: Request, path: int, jct: int, e2e: int) -> None:
-        """Of a path's own T, its network, and what a unit of work takes."""
+        """Learn a path's own T, its network, and the time of a unit of work."""
         known = self.paths[path]
         known.away = max(e2e - jct, known.away - (known.away >> learning.AWAY_SHIFT))
         load = sum(self.loads(request.kind, path).values())

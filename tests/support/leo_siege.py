@@ -51,7 +51,7 @@ class Siege:
 
     @property
     def ratio(self) -> float:
-        """Of the medians of the 99th percentiles."""
+        """Median 99th percentile under the flood over that without it."""
         return float(np.median(self.loud_us) / np.median(self.quiet_us))
 
 

@@ -65,7 +65,7 @@ class Plan:
 
     @classmethod
     def of(cls, seed: int) -> Plan:
-        """Of frames that a rank has sent, deaths and restarts are counted."""
+        """The plan of a seed; deaths and restarts come after a number of frames that a rank has sent."""
         rng = np.random.default_rng([seed, 19])
         ranks = int(rng.integers(2, 5))
         trouble = float(rng.choice([0.0, 0.05, 0.15, 0.3]))

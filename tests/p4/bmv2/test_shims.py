@@ -176,7 +176,7 @@ def test_the_launchers_are_not_taken_for_bmv2(shims: Path, monkeypatch: pytest.M
 
 
 def processor_s(command: list[str | Path], until: str, folder: Path) -> float:
-    """Of a process from its start to a word that it prints, and then to its end."""
+    """Processor time of a process from its start to a word that it prints, and then to its end."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None

@@ -52,7 +52,7 @@ _NEIGHBOURS = {
     "In_NotIn",
     "NotIn_In",
 }
-"""Of each operator the replacements that somebody might have written by mistake; all would be ten times more."""
+"""For each operator, replacements that could be written by mistake; all replacements would be ten times as many."""
 
 
 @dataclass(frozen=True)

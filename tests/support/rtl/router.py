@@ -12,7 +12,7 @@ from enum import IntEnum
 
 
 class Model(IntEnum):
-    """Of the hardware."""
+    """Attachment of the hardware to the host."""
 
     DIRECT = 0
     ON_PATH = 1
@@ -20,7 +20,7 @@ class Model(IntEnum):
 
 
 class Port(IntEnum):
-    """Of the router."""
+    """Port of the router."""
 
     ENDPOINT0 = 0
     ENDPOINT1 = 1
@@ -29,7 +29,7 @@ class Port(IntEnum):
 
 
 class Destination(IntEnum):
-    """Of a packet."""
+    """Destination of a packet."""
 
     CPU = 0
     ACCELERATOR = 1

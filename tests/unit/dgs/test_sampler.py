@@ -36,7 +36,7 @@ def masks_of(shard, seed: int = 0) -> Masks:
 
 
 def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int = 2) -> list[Any]:
-    """Of each worker: ledger, and of each batch sources, features, edges and sums of ones over each view."""
+    """Per worker its ledger and, per batch, sources, features, edges and sums of ones over each view."""
     shards = split(graph, owner, how)
 
     def work(group):

@@ -81,7 +81,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("what", "when"), MOMENTS)
 def test_a_failure_at_any_step(lab, states, job, graph_job, tmp_path, what, when):
-    """Of deploying, and of taking away again what was deployed before ranks could not be started."""
+    """It may strike while deploying, or while undoing a deployment whose ranks could not be started."""
     before = states()
     chosen, way = (job, Way.SWITCH) if what == "all-reduce" else (graph_job, "switchgnn")
     for name in ("leaf1", "leaf2", "spine"):

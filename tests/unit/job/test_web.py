@@ -68,7 +68,7 @@ def test_the_page_needs_nothing_from_elsewhere():
 
 
 def test_a_look_at_a_run(lab, tmp_path, monkeypatch):
-    """Of a real laboratory: its switches run Hermod's program; a rank and its plan are files."""
+    """The laboratory is real and its switches run Hermod's program; a rank and its plan are files."""
     (tmp_path / "allreduce").mkdir()
     rows = [{"offload": "allreduce", "taken": True, "step_s": 0.5, "why": "fast"}]
     (tmp_path / PLAN).write_text(json.dumps({"plan": rows}))

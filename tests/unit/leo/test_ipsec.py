@@ -45,7 +45,7 @@ def device():
 
 
 def answers(device, messages, function=MAC):
-    """Of all, in their order."""
+    """The answers to all messages, in the order of the messages."""
     sent, found, until = 0, {}, time.monotonic() + 30
     while len(found) < len(messages):
         while sent < len(messages) and device.submit(function, sent, messages[sent]):

@@ -36,7 +36,7 @@ from workload_traces import WorkloadTrace
 
 MIB = 1 << 20
 MOST_MESSAGES = 64**3
-"""Of a stage of all NPUs that send to each other, in as many chunks: more take ASTRA-sim long."""
+"""Most messages of a stage in which all NPUs send to each other, in as many chunks; ASTRA-sim takes long for more."""
 US = 1_000_000
 SYSTEM = System(endpoint_ns=10, memory_bps=50 * 8e9)
 NETWORKS = {
@@ -128,7 +128,7 @@ def test_one_at_a_time_and_beside_each_other(tmp_path):
 
 
 def test_a_ring_of_some_waits_for_each_message_in_turn(tmp_path):
-    """Of three ranks in a row on a ring of eight, two messages pass one link and one passes two."""
+    """For three ranks in a row on a ring of eight, two messages pass one link and one passes two."""
     ring = Network("ring", (Dimension(Kind.RING, 8, 16e9, 1000),))
     (tmp_path / "group.json").write_text('{"1": [0, 1, 2]}')
     ranks = [[reduce(1, 3072, pg_name="1")] if rank < 3 else [compute(1, 1)] for rank in range(8)]

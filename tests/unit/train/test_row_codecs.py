@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_run(in_group, graph) -> None:
 
 
 def codecs_of_a_pair(graph, make):
-    """Of two workers, with what the first sends to the second, at both ends."""
+    """Make the plans of two workers and their codecs: the sender's and the receiver's."""
     plans = [job.rows for job in plan_run(graph, replace(BASE, workers=2, partition="hash")).jobs([])]
     sender, receiver = (make(plan, rank) for rank, plan in enumerate(plans))
     return plans, sender, receiver

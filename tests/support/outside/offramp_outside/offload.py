@@ -10,7 +10,7 @@ class Alone(Offload):
     kinds = ("all_reduce",)
 
     def takes(self, request):
-        """Of groups of one."""
+        """Whether the group has one rank."""
         return super().takes(request) and request.ranks == 1
 
     def all_reduce(self, values, call):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MODES: Final = {
     "auto": "the first that works here",
     "root": "network namespaces",
-    "user": "the same in a user namespace",
+    "user": "network namespaces in a user namespace",
     "sockets": "Unix sockets, no rates",
 }
 

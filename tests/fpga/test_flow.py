@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from offramp_pynq import registers as drivers
+from typer.testing import CliRunner
 
 from offramp.fpga import pairing, registers, sources, synth
+from offramp.fpga.depth import Depth
 from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 pytestmark = pytest.mark.rtl
 pytest.importorskip("systemrdl")
@@ -95,8 +98,10 @@ def test_a_build_that_was_killed_leaves_nothing(tmp_path, monkeypatch, simulator
 
 
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
-def test_yosys_maps_the_fifo(tmp_path):
-    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, tmp_path).resources
+def test_yosys_maps_the_fifo(tmp_path, monkeypatch):
+    """In a folder relative to the caller's; yosys runs in that folder."""
+    monkeypatch.chdir(tmp_path)
+    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, Path("out")).resources
     assert 12 <= found.counts["FF"] <= 20  # two pointers of six bits
     assert 16 < found.counts["LUT"] < 120
 
@@ -137,3 +142,13 @@ def test_a_python_without_its_shared_library_is_named(monkeypatch):
     monkeypatch.setattr(find_libpython, "find_libpython", lambda: None)
     with pytest.raises(OfframpError, match=r"needs .*Python's shared library \(apt-get install libpython3\.\d+\)$"):
         build(Design("skid_buffer", {"WIDTH": 8}), "icarus")
+
+
+def test_names_of_engines_are_whole_at_80_columns(monkeypatch):
+    counts = dict.fromkeys(("LUT", "FF", "BRAM", "URAM"), 1)
+    made = synth.Synthesis(synth.Resources(counts, counts), Depth(7, 31, (), ()))
+    monkeypatch.setattr(synth, "ultrascale", lambda *_, **__: made)
+    done = CliRunner().invoke(app, ["fpga", "synth", "path_router", "--no-fmax"], env={"COLUMNS": "80"})
+    assert done.exit_code == 0
+    assert "\npath_router\n" in done.output
+    assert "…" not in done.output

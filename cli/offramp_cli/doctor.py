@@ -49,9 +49,9 @@ def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
     from rich.table import Table
 
     found = list(checks)
-    table = Table(box=None)
+    table = Table(box=None, pad_edge=False)
     for heading in ("", "what", "found", "what to do"):
-        table.add_column(heading, overflow="fold", min_width=24 if heading == "what to do" else None)
+        table.add_column(heading, overflow="fold", min_width=22 if heading == "what to do" else None)
     for check in found:
         colour = "green" if check.ok else "red" if check.needed else "yellow"
         state = f"[{colour}]{'ok' if check.ok else 'missing'}[/]"

@@ -24,9 +24,9 @@ def test_its_advice_is_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch, tmp_
     output = tmp_path / "doctor.json"
     done = CliRunner().invoke(app, ["nic", "doctor", "--json", str(output)], env={"COLUMNS": "80"})
     assert done.exit_code == 1
-    shown = re.sub(r"\s", "", done.output)
-    assert "…" not in shown
-    advice = {check["name"]: check["advice"] for check in json.loads(output.read_text())["checks"] if not check["ok"]}
-    assert advice["libdpdk-dev"] == "apt-get install libdpdk-dev"
-    for command in ("librte-compress-zlib23", "librte-net-af-packet23"):
-        assert f" {command} " in f" {done.output} ".replace("\n", " \n "), "folded within a name"
+    lines = done.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = re.sub(r"\s", "", "".join(line[lines[0].index("what to do") :] for line in lines[1:]))
+    advice = [check["advice"] for check in json.loads(output.read_text())["checks"] if not check["ok"]]
+    assert shown == re.sub(r"\s", "", "".join(advice))
+    assert re.search(r"^ .*librte-compress-zlib23 *$", done.output, re.MULTILINE), "folded within a name"

@@ -73,7 +73,13 @@ def _make(folder: Path, python: Path, requirement: str) -> None:
 
 
 def _reason(lines: list[str]) -> str:
-    """The line in which pip says what went wrong: an error or, if a package cannot be built, the marked line."""
+    """The line in which pip says what went wrong: an error or, if a package cannot be built, the marked line.
+
+    Without a network pip says that it finds no version, and warns before that of each attempt to connect.
+    """
+    unreached = [line for line in lines if line.startswith("WARNING: Retrying") and "connection broken by" in line]
+    if unreached and any("ERROR: Could not find a version" in line for line in lines):
+        return "pip reaches no package index; is there a network?"
     for mark in ("ERROR: ", "\N{MULTIPLICATION SIGN} ", "error: ", ""):
         for line in lines if mark else lines[-1:]:
             if line.startswith(mark):

@@ -15,6 +15,12 @@ exit code: 1
 
 hint: See above for details.""".splitlines()
 
+RETRY = (
+    "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken "
+    "by 'NewConnectionError('Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')'"
+)
+NOT_FOUND = "ERROR: Could not find a version that satisfies the requirement x (from versions: none)"
+
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
@@ -23,6 +29,9 @@ hint: See above for details.""".splitlines()
         (BUILD, "Building wheel for pynq (pyproject.toml) did not run successfully."),
         (["error: externally-managed-environment", "hint: see PEP 668"], "externally-managed-environment"),
         (["Killed"], "Killed"),
+        ([RETRY, NOT_FOUND], "pip reaches no package index; is there a network?"),
+        ([RETRY, "ERROR: Failed building wheel for x"], "Failed building wheel for x"),
+        ([NOT_FOUND], "Could not find a version that satisfies the requirement x (from versions: none)"),
         ([], ""),
     ],
 )

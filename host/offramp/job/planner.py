@@ -11,7 +11,7 @@ from offramp.job.kind import Measure, Placed, Prediction, kind_of
 from offramp.job.settings import JobSettings
 from offramp_base.errors import OfframpError
 
-_MATTERS: Final = 0.02
+MATTERS: Final = 0.02
 """Gain below which a job runs plainly: models are not better than that."""
 
 
@@ -104,7 +104,7 @@ def _choose(job: JobSettings, known: Prediction) -> JobPlan:
 def _gains(known: Prediction, way: str) -> bool:
     """Whether a way should be taken in place of the plain one: what it gains is more than models' and rounds' noise."""
     first = known.ways[0]
-    if not known.gains or known.step_s[way] > known.step_s[first] * (1 - _MATTERS):
+    if not known.gains or known.step_s[way] > known.step_s[first] * (1 - MATTERS):
         return False
     return known.mostly_faster(way, first)
 
@@ -113,4 +113,4 @@ def _why_plain(gains: bool) -> str:
     if not gains:
         unknown = "the job says nothing of what it sums or exchanges (all_reduce, all_to_all)"
         return f"{unknown}: nothing can be gained for certain"
-    return f"no offload gains {_MATTERS:.0%} of a step in most rounds: the job runs plainly"
+    return f"no offload gains {MATTERS:.0%} of a step in most rounds: the job runs plainly"

@@ -14,6 +14,7 @@ from typing import Any
 
 from offramp.cluster.model import Cluster
 from offramp.cluster.write import cluster_text
+from offramp.job.answer import answer
 from offramp.job.kind import kind_of
 from offramp.job.planner import JobPlan
 from offramp.job.run import RunResult
@@ -99,7 +100,8 @@ def html(content: Mapping[str, Any]) -> str:
     name = content["job"]["name"]
     tables = [_plan_table(content), _measured_table(content), _links_table(content)]
     claims = [Check(each["claim"], each["holds"]) for each in content.get("checks", [])]
-    parts = [f"<h2>What it shows</h2>{sections.checks(claims)}"] if claims else []
+    parts = [f'<h2>Does an offload pay for this job?</h2><p class="answer">{escape(answer(content))}</p>']
+    parts += [f"<h2>What it shows</h2>{sections.checks(claims)}"] if claims else []
     for each in tables:
         shown = sections.card(sections.table(each))
         shown = f'<div class="sentences">{shown}</div>' if each.columns[-1] == "why" else shown
@@ -129,7 +131,7 @@ def _plan_table(content: Mapping[str, Any]) -> Table:
             row["offload"],
             "yes" if row["taken"] else "no",
             duration(row["step_s"]) if row["step_s"] is not None else "",
-            f"{row['correction']:.2f}",
+            f"{row['correction']:.2f}" if row["step_s"] is not None else "",
             row["why"],
         ]
         for row in content["plan"]

@@ -112,7 +112,7 @@ def find(name: str | None) -> Lab:
     if not chosen:
         raise OfframpError(f"lab {name or ''}: no such laboratory runs; running: {names}".replace("lab :", "lab:"))
     if len(chosen) > 1:
-        raise OfframpError(f"several laboratories run: expected --name, one of {names}")
+        raise OfframpError(f"several laboratories run, of which one must be named: {names}")
     return chosen[0]
 
 

@@ -43,6 +43,7 @@ class Session:
         window: requests that may be on their way.
         clock_hz: the card's.
         lines: of the card's table.
+        requests: requests that were sent, each counted once.
         resent: datagrams that were sent again.
     """
 
@@ -57,7 +58,7 @@ class Session:
         self.number = number
         self._most_rto_s = most_rto_s
         self.opened = False
-        self.window = self.clock_hz = self.lines = self.resent = 0
+        self.window = self.clock_hz = self.lines = self.requests = self.resent = 0
         self._waiting: deque[tuple[Target, bytes, Answered]] = deque()
         self._sent: dict[int, _Sent] = {}
         self._next = 0
@@ -110,6 +111,7 @@ class Session:
             datagram = self._message(Kind.REQUEST, target, self._next, packet)
             self._sent[self._next] = _Sent(datagram, answered, now)
             self._next = (self._next + 1) & 0xFFFFFFFF
+            self.requests += 1
             found.append(datagram)
         return found
 

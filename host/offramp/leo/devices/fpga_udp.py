@@ -18,11 +18,12 @@ from typing import Final
 
 from offramp.device import Status
 from offramp.fpga.card import Engine, connect
-from offramp.fpga.packets import LINES, answer, control
-from offramp.fpga.session import Refused, Session
+from offramp.fpga.packets import answer, control
+from offramp.fpga.session import Answered, Refused, Session
 from offramp.fpga.udp import Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
 from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
+from offramp.leo.devices.fpga_table import TableWrites
 from offramp.leo.functions import reduce
 from offramp_base.errors import OfframpError
 
@@ -33,7 +34,6 @@ DEPTH: Final = 256
 """Vector bytes that a card's ``reduce`` holds at least."""
 
 _MASK, _CONTROL = 0x18, 0x08  # registers of kvs_lookup, and of every engine
-_LINE: Final = 64
 _KEY: Final = 8
 _LOG: Final = logging.getLogger(__name__)
 
@@ -56,10 +56,12 @@ class UdpLink:
         self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         self._lock = threading.Condition()
         self._keys: deque[tuple[int, bytes]] = deque()  # look-ups that wait for a packet
-        self._writes = 0  # unanswered; look-ups wait for them
+        self._parts: deque[tuple[bytes, Answered]] = deque()  # of sums, that wait for the window
+        self._lookups = self._writes = 0  # unanswered packets; writes wait for look-ups, and look-ups for writes
+        self._sums_turn = False
         self._ends = False
         self._asked_at = 0.0  # since when something is unanswered
-        self._table = bytearray()
+        self._table = TableWrites(0)
         self._line = connect(at)
         self._bell, self._hears_bell = socket.socketpair()
         self._bell.setblocking(False)
@@ -91,7 +93,7 @@ class UdpLink:
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Send a request; ``lost`` is called if the card is gone."""
         with self._lock:
-            if self._session.idle and not self._keys:
+            if self._idle:
                 self._asked_at = time.monotonic()
             if operation == LOOKUP:
                 if len(message) == _KEY:
@@ -103,7 +105,7 @@ class UdpLink:
             elif operation == TABLE:
                 self._allocate(message)
             elif operation == WRITE:
-                self._write(message)
+                self._table.write(struct.unpack_from("<Q", message, 1)[0], message[9:])
             elif operation == ABORT:
                 for engine in (Engine.KVS_LOOKUP, Engine.REDUCE):
                     self._control(control(Control.SET, engine << 8 | _CONTROL, struct.pack("<I", 1)))
@@ -134,26 +136,16 @@ class UdpLink:
     def _allocate(self, message: bytes) -> None:
         """Allocate a table with all buckets free."""
         buckets = struct.unpack_from("<BI", message)[1]
-        self._table = bytearray(buckets * _LINE)
+        self._table = TableWrites(buckets)
         self._control(control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
-        self._write_lines(0, buckets)
 
-    def _write(self, message: bytes) -> None:
-        at, content = struct.unpack_from("<Q", message, 1)[0], message[9:]
-        self._table[at : at + len(content)] = content
-        self._write_lines(at // _LINE, -(-(at + len(content)) // _LINE))
-
-    def _write_lines(self, first: int, end: int) -> None:
-        for line in range(first, end, LINES):
-            content = bytes(self._table[line * _LINE : min(line + LINES, end) * _LINE])
-            self._control(control(Control.TABLE, line, content))
-
-    def _control(self, packet: bytes) -> None:
+    def _control(self, packet: bytes, done: Callable[[], None] = lambda: None) -> None:
         def answered(_: int, packet: bytes) -> None:
             found = answer(packet)
             self._writes -= 1
             if found is None or found.status != Status.OK:
                 raise Refused("the card refuses its table")
+            done()
 
         self._writes += 1
         self._session.request(Target.CONTROL, packet, answered)
@@ -176,23 +168,43 @@ class UdpLink:
                 self._heard(serial, status, worked, b"" if status else b"".join(found))
 
         for place, part in enumerate(parts):
-            self._session.request(Target.REDUCE, part, partial(take, place, part))
+            self._parts.append((part, partial(take, place, part)))
+
+    @property
+    def _idle(self) -> bool:
+        return self._session.idle and self._table.idle and not self._keys and not self._parts
+
+    def _request(self) -> bool:
+        """Request the next thing if the window has room: writes go first, look-ups and sums by turns."""
+        if not self._session.room:
+            return False
+        if not self._lookups and (taken := self._table.take()):
+            lines, content = taken  # in any order: no look-up is on its way that could meet half of a change
+            self._control(control(Control.TABLE, lines.start, content), partial(self._table.written, lines))
+            return True
+        may_look_up = bool(self._keys) and not self._writes and self._table.idle
+        if self._parts and (self._sums_turn or not may_look_up):
+            self._session.request(Target.REDUCE, *self._parts.popleft())
+        elif may_look_up:
+            self._look_up()
+        else:
+            return False
+        self._sums_turn = not self._sums_turn
+        return True
 
     def _look_up(self) -> None:
-        """Put waiting look-ups together into one packet, sent after the table's writes."""
-        while self._keys and not self._writes and self._session.room:
-            asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
-            packet = packets.lookups([key for _, key in asked])
+        """Put waiting look-ups together into one packet."""
+        asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
+        packet = packets.lookups([key for _, key in asked])
 
-            def answered(
-                cycles: int, reply: bytes, asked: list[tuple[int, bytes]] = asked, packet: bytes = packet
-            ) -> None:
-                (status, found), worked = packets.result(packet, reply, _KEY), self._ns(cycles)
-                for place, (serial, _) in enumerate(asked):
-                    self._heard(serial, status, worked, found[_KEY * place : _KEY * (place + 1)])
+        def answered(cycles: int, reply: bytes) -> None:
+            self._lookups -= 1
+            (status, found), worked = packets.result(packet, reply, _KEY), self._ns(cycles)
+            for place, (serial, _) in enumerate(asked):
+                self._heard(serial, status, worked, found[_KEY * place : _KEY * (place + 1)])
 
-            self._session.request(Target.KVS, packet, answered)
-            return
+        self._lookups += 1
+        self._session.request(Target.KVS, packet, answered)
 
     def _ns(self, cycles: int) -> int:
         return cycles * 1_000_000_000 // self._session.clock_hz
@@ -202,8 +214,9 @@ class UdpLink:
             while True:
                 with self._lock:
                     now = time.monotonic()
-                    waits = bool(self._keys) or not self._session.idle
-                    if self._ends or (waits and now - max(self._asked_at, self._session.heard_at) > self._timeout_s):
+                    if self._ends or (
+                        not self._idle and now - max(self._asked_at, self._session.heard_at) > self._timeout_s
+                    ):
                         break
                     self._send_due(now)
                     wakes = self._session.wakes_at()
@@ -220,12 +233,11 @@ class UdpLink:
 
     def _send_due(self, now: float) -> None:
         while True:
-            self._look_up()
-            due = self._session.due(now)
-            for datagram in due:
+            requested = self._request()
+            for datagram in self._session.due(now):
                 with contextlib.suppress(OSError):  # what is not sent is sent again
                     self._line.send(datagram)
-            if not (due and self._keys and not self._writes and self._session.room):
+            if not requested:
                 return
 
     def _wait(self, until: float) -> None:

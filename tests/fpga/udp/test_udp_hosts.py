@@ -8,11 +8,14 @@ Blind spot: the machine's network stack is faster than simulated time, so nothin
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from offramp_pynq.registers import KVS_LOOKUP_REGS, KVS_LOOKUP_REGS_VERSION
 
 from namespaces import Namespace, require
+from offramp.fpga.card import CardRegisters, Engine, with_card
 from tapped_card import TappedCard
 
 pytestmark = [pytest.mark.rtl, pytest.mark.netns]
@@ -64,6 +67,19 @@ def test_requests_over_a_bad_wire_are_carried_out_once(card, fast):
 @pytest.mark.timeout(3600)
 def test_100_000_requests_over_a_bad_wire(card, fast):
     check_over_a_bad_wire(card(fast, bad=0.03), 100_000)
+
+
+def test_a_card_is_given_back_over_a_bad_wire(card, fast):
+    """Otherwise it would serve nobody else for five seconds, which take five minutes here."""
+    running = card(fast, bad=0.1)
+    hold = partial(CardRegisters, "192.168.1.50", Engine.KVS_LOOKUP, KVS_LOOKUP_REGS_VERSION, 8.0)
+
+    def read_a_register():
+        return with_card("card", hold, lambda registers: registers.read(KVS_LOOKUP_REGS["MASK"]), 20.0)
+
+    for _ in range(20):
+        assert running.space.call(read_a_register) == 0
+    assert running.finish()["lost"] > 20
 
 
 _PING = """

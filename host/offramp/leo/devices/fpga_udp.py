@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from offramp.device import Status
-from offramp.fpga.card import Engine, connect
+from offramp.fpga.card import Engine, connect, give_back
 from offramp.fpga.packets import answer, control
 from offramp.fpga.session import Answered, Refused, Session
 from offramp.fpga.udp import Control, Counter, Target
@@ -59,7 +59,7 @@ class UdpLink:
         self._parts: deque[tuple[bytes, Answered]] = deque()  # of sums, that wait for the window
         self._lookups = self._writes = 0  # unanswered packets; writes wait for look-ups, and look-ups for writes
         self._sums_turn = False
-        self._ends = False
+        self._ends = self._gone = False
         self._asked_at = 0.0  # since when something is unanswered
         self._table = TableWrites(0)
         self._line = connect(at)
@@ -229,6 +229,7 @@ class UdpLink:
             _LOG.exception("device fpga:udp=%s: its line has failed", self._at)
         finally:  # whatever ended this thread: nobody waits for answers that it does not read
             if not self._ends:
+                self._gone = True
                 self._lost()
 
     def _send_due(self, now: float) -> None:
@@ -265,8 +266,7 @@ class UdpLink:
             self._ends = True
         self._ring()
         self._reader.join()
-        with contextlib.suppress(OSError):
-            self._line.send(self._session.close())
+        give_back(self._session, self._line, 0.0 if self._gone else self._timeout_s)
         self._close_sockets()
 
     def _close_sockets(self) -> None:

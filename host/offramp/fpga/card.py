@@ -39,12 +39,15 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Engine whose registers are accessed: bits 9:8 of a place in ``control_port``."""
+    """Engine whose registers are accessed: bits 10:8 of a place in ``control_port``; cards of old know two of them."""
 
     KVS_LOOKUP = 0
     REDUCE = 1
     ALLREDUCE = 2
     SWITCHGNN = 3
+    EBS_LOOKUP = 4
+    EBS_LINES = 5
+    """No engine: its only register has the lines of EBS_LOOKUP's tables."""
 
 
 def connect(at: str) -> socket.socket:
@@ -161,12 +164,12 @@ class CardRegisters:
         return said.payload
 
     def _until(self, done: Callable[[], bool]) -> None:
-        if not _talk(self._session, self._line, done, self._timeout_s):
+        if not talk(self._session, self._line, done, self._timeout_s):
             self._silent = True
             raise OfframpError(f"{self.name}: no answer in {self._timeout_s:g} s")
 
 
-def _talk(session: Session, line: socket.socket, done: Callable[[], bool], timeout_s: float) -> bool:
+def talk(session: Session, line: socket.socket, done: Callable[[], bool], timeout_s: float) -> bool:
     """Send what is due and take what comes until ``done``; returns whether that was in time. All is sent once at least.
 
     Raises:
@@ -190,7 +193,7 @@ def _talk(session: Session, line: socket.socket, done: Callable[[], bool], timeo
 def give_back(session: Session, line: socket.socket, timeout_s: float) -> None:
     """Close a session, and see to it that the card knows, for ``timeout_s`` at most."""
     session.close()
-    _talk(session, line, lambda: session.closed, timeout_s)
+    talk(session, line, lambda: session.closed, timeout_s)
 
 
 def with_card(

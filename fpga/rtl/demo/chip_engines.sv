@@ -54,10 +54,11 @@ module chip_engines #(
   localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2, EBS = 3;
   localparam SOURCES = EBS_LINES == 0 ? 3 : 4;
 
-  wire [3:0] ready, valid, last;
+  wire [SOURCES-1:0] ready;
+  wire [3:0] valid, last;
   /* verilator lint_off UNUSEDSIGNAL */ wire [3:0] taken; /* verilator lint_on UNUSEDSIGNAL */  // the last one is EBS's
   wire [127:0] data_0, data_1, data_2, data_3;
-  assign in_ready = ready[in_target];
+  assign in_ready = SOURCES == 3 && in_target > CONTROL || ready[in_target];
 
   wire [SOURCES-1:0] turn_of;
   /* verilator lint_off WIDTHEXPAND */ wire [3:0] turn = turn_of; /* verilator lint_on WIDTHEXPAND */  // nobody's is 0
@@ -99,6 +100,9 @@ module chip_engines #(
   assign m_axil_wdata   = axil_wdata;
   assign m_axil_wvalid  = further & {2{axil_wvalid}};
   assign m_axil_arvalid = further & {2{axil_arvalid}};
+  wire [31:0] further_rdata = axil_engine[0] ? EBS_LINES : rdata_4;
+  wire [31:0] rdata = axil_engine[2] ? further_rdata : axil_engine[1:0] == 0 ? rdata_0 : axil_engine[1:0] == 1 ? rdata_1
+      : axil_engine[1:0] == 2 ? m_axil_rdata[31:0] : m_axil_rdata[63:32];
   control_port #(
       .LINES(LINES),
       .COUNTERS(COUNTERS),
@@ -137,15 +141,14 @@ module chip_engines #(
       .m_axil_bvalid(bvalid[axil_engine]),
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(arready[axil_engine]),
-      .m_axil_rdata(axil_engine == 0 ? rdata_0 : axil_engine == 1 ? rdata_1 : axil_engine == 2 ? m_axil_rdata[31:0]
-          : axil_engine == 3 ? m_axil_rdata[63:32] : axil_engine == 4 ? rdata_4 : EBS_LINES),
+      .m_axil_rdata(rdata),
       .m_axil_rvalid(rvalid[axil_engine])
   );
 
   // Tables of ebs_lookup: each of its ports has a copy of its own of what the host writes.
   generate
     if (EBS_LINES == 0) begin : no_ebs  // nobody asks for it
-      assign {ready[EBS], valid[EBS], last[EBS], data_3, ebs_data} = {1'b1, 642'b0};
+      assign {valid[EBS], last[EBS], data_3, ebs_data} = 642'b0;
       assign {awready[4], wready[4], bvalid[4], arready[4], rvalid[4], rdata_4} = {5'b11111, 32'b0};
     end else begin : ebs
       wire [63:0] volumes_araddr;

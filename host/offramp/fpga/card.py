@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Engine whose registers are accessed: bits 10:8 of a place in ``control_port``; cards of old know two of them."""
+    """Engine whose registers are accessed: bits 10:8 of a place; a card without EBS_LOOKUP ignores bit 10."""
 
     KVS_LOOKUP = 0
     REDUCE = 1

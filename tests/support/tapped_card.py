@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated FPGA card at its RGMII pins behind a TAP device of a namespace."""
+"""A simulated FPGA card at its RGMII pins behind a TAP device of a namespace.
+
+Icarus runs the card under cocotb with cocotbext-eth at the pins (``bench_udp_tap.py``). Verilator runs it with a
+program that drives the pins itself (``rtl/rgmii_pins.cpp``), some hundred times as fast.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,20 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_sim.rtl.build import Design, build
+from rtl.tap import open_tap
+from rtl.wired_card import WiredCard, pins_design
 
 if TYPE_CHECKING:
     from namespaces import Namespace
 
 BENCH: Final = Path(__file__).parents[1] / "fpga" / "udp" / "bench_udp_tap.py"
+_TAP: Final = "card0"
+_SEED: Final = 3
 _RUN: Final = """
 import json, sys
 from pathlib import Path
@@ -52,25 +61,27 @@ class TappedCard:
     ) -> None:
         self.space, self.work = space, work
         parameters = {"LINES": 64, **parameters}
-        build(Design("udp_card", parameters), simulator)
-        space.run("ip", "tuntap", "add", "card0", "mode", "tap")
+        pins = simulator == "verilator"
+        build(pins_design(parameters) if pins else Design("udp_card", parameters), simulator)
+        self._plug(bridge)
+        self.end = work / "end"
+        """A file whose appearance switches the card off."""
+        self._card: WiredCard | _CocotbCard
+        if pins:
+            tap = space.call(partial(open_tap, _TAP))
+            self._card = WiredCard(tap, parameters, bad, _SEED, self.end.exists)
+        else:
+            self._card = _CocotbCard(space, work, simulator, bad, self.end, parameters)
+
+    def _plug(self, bridge: str | None) -> None:
+        space, here = self.space, bridge or _TAP
+        space.run("ip", "tuntap", "add", _TAP, "mode", "tap")
         if bridge:
-            space.run("ip", "link", "set", "card0", "master", bridge)
-        here = bridge or "card0"
-        for name in {"card0", here}:
+            space.run("ip", "link", "set", _TAP, "master", bridge)
+        for name in {_TAP, here}:
             space.run("sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
             space.run("ip", "link", "set", name, "up")
         space.run("ip", "address", "add", "192.168.1.1/24", "dev", here)
-        self.end, self.ready = work / "end", work / "ready"
-        settings = {"tap": "card0", "seed": 3, "bad": bad, "end": str(self.end), "ready": str(self.ready)}
-        chosen = {"parameters": parameters, "simulator": simulator, "bench": str(BENCH)}
-        chosen |= {"work": str(work), "settings": settings}
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [*space.command, sys.executable, "-c", _RUN, json.dumps(chosen)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        while not self.ready.exists():
-            assert self.process.poll() is None, "the simulation does not start"
-            time.sleep(0.05)
 
     def host(self, *command: str, timeout: float = 300) -> str:
         """What a command in the namespace printed."""
@@ -83,13 +94,37 @@ class TappedCard:
     def finish(self) -> dict[str, Any]:
         """What the wire and the card counted."""
         self.end.touch()
-        said, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, said
-        found: dict[str, Any] = json.loads(said.splitlines()[-1])
-        return found
+        return self._card.finish()
 
     def close(self) -> None:
         """End the simulation if it still runs."""
         self.end.touch()
-        if self.process.poll() is None:
-            self.process.wait(60)
+        self._card.close()
+
+
+class _CocotbCard:
+    """The bench in a process of its own."""
+
+    def __init__(
+        self, space: Namespace, work: Path, simulator: str, bad: float, end: Path, parameters: dict[str, int]
+    ) -> None:
+        ready = work / "ready"
+        settings = {"tap": _TAP, "seed": _SEED, "bad": bad, "end": str(end), "ready": str(ready)}
+        chosen = {"parameters": parameters, "simulator": simulator, "bench": str(BENCH)}
+        chosen |= {"work": str(work), "settings": settings}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [*space.command, sys.executable, "-c", _RUN, json.dumps(chosen)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        while not ready.exists():
+            assert self._process.poll() is None, "the simulation does not start"
+            time.sleep(0.05)
+
+    def finish(self) -> dict[str, Any]:
+        said, _ = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0, said
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return found
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.wait(60)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kvs_lookup, reduce and the table that look-ups read, on one chip, behind one stream of packets each way.
 //
-// in_target says where a packet goes: 0 the look-ups, 1 the sums, 2 control_port. out_source says where an answer comes
+// in_target says where a packet goes: 0 the look-ups, 1 the sums, 2 control_port, 3 ebs_lookup. out_source says where an answer comes
 // from; every packet is answered by one packet, whole, in order from each source.
 module chip_engines #(
     // Of the table, a power of two.
@@ -17,7 +17,9 @@ module chip_engines #(
     // 32-bit counters that the host reads, a multiple of 4, 4 or more.
     parameter COUNTERS = 4,
     // Of the other engines: control_port.
-    parameter ENTRIES  = 0
+    parameter ENTRIES  = 0,
+    // Lines of ebs_lookup's tables, a power of two, 2 to 65536; 0: the engine is not there.
+    parameter EBS_LINES = 0
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -49,36 +51,47 @@ module chip_engines #(
     output wire                   entry_table,
     output wire [           95:0] entry_data
 );
-  localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2;
+  localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2, EBS = 3;
+  localparam SOURCES = EBS_LINES == 0 ? 3 : 4;
 
-  wire [2:0] ready, valid, last, taken;
-  wire [127:0] data_0, data_1, data_2;
-  assign in_ready = in_target > CONTROL || ready[in_target];
+  wire [SOURCES-1:0] ready;
+  wire [3:0] valid, last;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [3:0] taken; /* verilator lint_on UNUSEDSIGNAL */  // the last one is EBS's
+  wire [127:0] data_0, data_1, data_2, data_3;
+  assign in_ready = SOURCES == 3 && in_target > CONTROL || ready[in_target];
 
-  wire [2:0] turn;
+  wire [SOURCES-1:0] turn_of;
+  /* verilator lint_off WIDTHEXPAND */ wire [3:0] turn = turn_of; /* verilator lint_on WIDTHEXPAND */  // nobody's is 0
   packet_turns #(
-      .COUNT(3)
+      .COUNT(SOURCES)
   ) turns (
       .clk(clk),
       .rst(rst),
-      .valid(valid),
+      .valid(valid[SOURCES-1:0]),
       .ends(out_valid && out_ready && out_last),
-      .turn(turn)
+      .turn(turn_of)
   );
   assign out_valid  = |(turn & valid);
   assign out_last   = |(turn & last);
-  assign out_source = {turn[2], turn[1]};
-  assign out_data   = turn[2] ? data_2 : turn[1] ? data_1 : data_0;
-  assign taken      = turn & {3{out_ready}};
+  assign out_source = {turn[2] | turn[3], turn[1] | turn[3]};
+  assign out_data   = turn[3] ? data_3 : turn[2] ? data_2 : turn[1] ? data_1 : data_0;
+  assign taken      = turn & {4{out_ready}};
 
   wire [$clog2(LINES)-1:0] write_line;
   wire [511:0] write_data;
   wire write;
+  /* verilator lint_off UNUSEDSIGNAL */  // without EBS_LINES
+  wire write_ebs;
+  wire [15:0] ebs_line;
+  /* verilator lint_on UNUSEDSIGNAL */
+  wire [511:0] ebs_data;
   wire [7:0] axil_addr;
-  wire [1:0] axil_engine;
+  wire [2:0] axil_engine;
   wire axil_awvalid, axil_wvalid, axil_arvalid;
-  wire [31:0] axil_wdata, rdata_0, rdata_1;
-  wire [3:0] awready, wready, bvalid, arready, rvalid;
+  wire [31:0] axil_wdata, rdata_0, rdata_1, rdata_4;
+  wire [7:0] awready, wready, bvalid, arready, rvalid;
+  // What is no engine has one register, with the lines.
+  assign {awready[7:5], wready[7:5], bvalid[7:5], arready[7:5], rvalid[7:5]} = {15{1'b1}};
   assign {awready[3:2], wready[3:2], bvalid[3:2]} = {m_axil_awready, m_axil_wready, m_axil_bvalid};
   assign {arready[3:2], rvalid[3:2]} = {m_axil_arready, m_axil_rvalid};
   wire [1:0] further = {axil_engine == 3, axil_engine == 2};
@@ -87,10 +100,14 @@ module chip_engines #(
   assign m_axil_wdata   = axil_wdata;
   assign m_axil_wvalid  = further & {2{axil_wvalid}};
   assign m_axil_arvalid = further & {2{axil_arvalid}};
+  wire [31:0] further_rdata = axil_engine[0] ? EBS_LINES : rdata_4;
+  wire [31:0] rdata = axil_engine[2] ? further_rdata : axil_engine[1:0] == 0 ? rdata_0 : axil_engine[1:0] == 1 ? rdata_1
+      : axil_engine[1:0] == 2 ? m_axil_rdata[31:0] : m_axil_rdata[63:32];
   control_port #(
       .LINES(LINES),
       .COUNTERS(COUNTERS),
-      .ENTRIES(ENTRIES)
+      .ENTRIES(ENTRIES),
+      .EBS_LINES(EBS_LINES)
   ) control (
       .clk(clk),
       .rst(rst),
@@ -111,6 +128,9 @@ module chip_engines #(
       .entry_at(entry_at),
       .entry_table(entry_table),
       .entry_data(entry_data),
+      .write_ebs(write_ebs),
+      .ebs_line(ebs_line),
+      .ebs_data(ebs_data),
       .m_axil_addr(axil_addr),
       .m_axil_engine(axil_engine),
       .m_axil_awvalid(axil_awvalid),
@@ -121,9 +141,179 @@ module chip_engines #(
       .m_axil_bvalid(bvalid[axil_engine]),
       .m_axil_arvalid(axil_arvalid),
       .m_axil_arready(arready[axil_engine]),
-      .m_axil_rdata(axil_engine == 0 ? rdata_0 : axil_engine == 1 ? rdata_1 : axil_engine == 2 ? m_axil_rdata[31:0] : m_axil_rdata[63:32]),
+      .m_axil_rdata(rdata),
       .m_axil_rvalid(rvalid[axil_engine])
   );
+
+  // Tables of ebs_lookup: each of its ports has a copy of its own of what the host writes.
+  generate
+    if (EBS_LINES == 0) begin : no_ebs  // nobody asks for it
+      assign {valid[EBS], last[EBS], data_3, ebs_data} = 642'b0;
+      assign {awready[4], wready[4], bvalid[4], arready[4], rvalid[4], rdata_4} = {5'b11111, 32'b0};
+    end else begin : ebs
+      wire [63:0] volumes_araddr;
+      wire volumes_arvalid, volumes_arready, volumes_rvalid, volumes_rready;
+      wire [511:0] volumes_rdata;
+      wire [1:0] volumes_rresp;
+      wire [63:0] entries_araddr;
+      wire entries_arvalid, entries_arready, entries_rvalid, entries_rready;
+      wire [63:0] entries_rdata;
+      wire [1:0] entries_rresp;
+      wire [63:0] addresses_araddr;
+      wire addresses_arvalid, addresses_arready, addresses_rvalid, addresses_rready;
+      wire [63:0] addresses_rdata;
+      wire [1:0] addresses_rresp;
+      wire [63:0] volumes_awaddr;
+      wire volumes_awvalid, volumes_awready, volumes_wvalid, volumes_wready, volumes_bvalid, volumes_bready;
+      /* verilator lint_off UNUSEDSIGNAL */ wire [511:0] volumes_wdata; /* verilator lint_on UNUSEDSIGNAL */  // it writes buckets alone
+      wire [1:0] volumes_bresp;
+
+      bucket_memory #(
+          .LINES(EBS_LINES)
+      ) volumes (
+          .clk(clk),
+          .rst(rst),
+          .host_line(ebs_line[$clog2(EBS_LINES)-1:0]),
+          .host_data(write_data),
+          .host_write(write_ebs),
+          .host_reads(ebs_data),
+          .s_axi_araddr(volumes_araddr),
+          .s_axi_arvalid(volumes_arvalid),
+          .s_axi_arready(volumes_arready),
+          .s_axi_rdata(volumes_rdata),
+          .s_axi_rresp(volumes_rresp),
+          .s_axi_rvalid(volumes_rvalid),
+          .s_axi_rready(volumes_rready),
+          .s_axi_awaddr(volumes_awaddr),
+          .s_axi_awvalid(volumes_awvalid),
+          .s_axi_awready(volumes_awready),
+          .s_axi_wdata(volumes_wdata[383:256]),
+          .s_axi_wvalid(volumes_wvalid),
+          .s_axi_wready(volumes_wready),
+          .s_axi_bresp(volumes_bresp),
+          .s_axi_bvalid(volumes_bvalid),
+          .s_axi_bready(volumes_bready)
+      );
+
+      word_memory #(
+          .LINES(EBS_LINES)
+      ) entries (
+          .clk(clk),
+          .rst(rst),
+          .write_line(ebs_line[$clog2(EBS_LINES)-1:0]),
+          .write_data(write_data),
+          .write(write_ebs),
+          .s_axi_araddr(entries_araddr),
+          .s_axi_arvalid(entries_arvalid),
+          .s_axi_arready(entries_arready),
+          .s_axi_rdata(entries_rdata),
+          .s_axi_rresp(entries_rresp),
+          .s_axi_rvalid(entries_rvalid),
+          .s_axi_rready(entries_rready)
+      );
+
+      word_memory #(
+          .LINES(EBS_LINES)
+      ) addresses (
+          .clk(clk),
+          .rst(rst),
+          .write_line(ebs_line[$clog2(EBS_LINES)-1:0]),
+          .write_data(write_data),
+          .write(write_ebs),
+          .s_axi_araddr(addresses_araddr),
+          .s_axi_arvalid(addresses_arvalid),
+          .s_axi_arready(addresses_arready),
+          .s_axi_rdata(addresses_rdata),
+          .s_axi_rresp(addresses_rresp),
+          .s_axi_rvalid(addresses_rvalid),
+          .s_axi_rready(addresses_rready)
+      );
+
+      ebs_lookup #(
+          .WIDTH(128),
+          .FLIGHT(FLIGHT)
+      ) engine (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awprot(3'b0),
+          .s_axil_awvalid(axil_awvalid && axil_engine == 4),
+          .s_axil_awready(awready[4]),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wstrb(4'hF),
+          .s_axil_wvalid(axil_wvalid && axil_engine == 4),
+          .s_axil_wready(wready[4]),
+          /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+          .s_axil_bvalid(bvalid[4]),
+          .s_axil_bready(1'b1),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arprot(3'b0),
+          .s_axil_arvalid(axil_arvalid && axil_engine == 4),
+          .s_axil_arready(arready[4]),
+          .s_axil_rdata(rdata_4),
+          /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+          .s_axil_rvalid(rvalid[4]),
+          .s_axil_rready(1'b1),
+          .s_axis_tdata(in_data),
+          .s_axis_tkeep(in_keep),
+          .s_axis_tlast(in_last),
+          .s_axis_tvalid(in_valid && in_target == EBS),
+          .s_axis_tready(ready[EBS]),
+          .m_axis_tdata(data_3),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axis_tkeep(), /* verilator lint_on PINCONNECTEMPTY */  // beats are whole
+          .m_axis_tlast(last[EBS]),
+          .m_axis_tvalid(valid[EBS]),
+          .m_axis_tready(taken[EBS]),
+          .m_axi_volumes_araddr(volumes_araddr),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_arlen(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_arsize(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_arburst(), /* verilator lint_on PINCONNECTEMPTY */  // a read is one line
+          .m_axi_volumes_arvalid(volumes_arvalid),
+          .m_axi_volumes_arready(volumes_arready),
+          .m_axi_volumes_rdata(volumes_rdata),
+          .m_axi_volumes_rresp(volumes_rresp),
+          .m_axi_volumes_rlast(1'b1),
+          .m_axi_volumes_rvalid(volumes_rvalid),
+          .m_axi_volumes_rready(volumes_rready),
+          .m_axi_volumes_awaddr(volumes_awaddr),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_awlen(), /* verilator lint_on PINCONNECTEMPTY */  // a write is one bucket
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_awsize(), /* verilator lint_on PINCONNECTEMPTY */  // a write is one bucket
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_awburst(), /* verilator lint_on PINCONNECTEMPTY */  // a write is one bucket
+          .m_axi_volumes_awvalid(volumes_awvalid),
+          .m_axi_volumes_awready(volumes_awready),
+          .m_axi_volumes_wdata(volumes_wdata),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_wstrb(), /* verilator lint_on PINCONNECTEMPTY */  // a write is one bucket
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_volumes_wlast(), /* verilator lint_on PINCONNECTEMPTY */  // a write is one bucket
+          .m_axi_volumes_wvalid(volumes_wvalid),
+          .m_axi_volumes_wready(volumes_wready),
+          .m_axi_volumes_bresp(volumes_bresp),
+          .m_axi_volumes_bvalid(volumes_bvalid),
+          .m_axi_volumes_bready(volumes_bready),
+          .m_axi_entries_araddr(entries_araddr),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_entries_arlen(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_entries_arsize(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_entries_arburst(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          .m_axi_entries_arvalid(entries_arvalid),
+          .m_axi_entries_arready(entries_arready),
+          .m_axi_entries_rdata(entries_rdata),
+          .m_axi_entries_rresp(entries_rresp),
+          .m_axi_entries_rlast(1'b1),
+          .m_axi_entries_rvalid(entries_rvalid),
+          .m_axi_entries_rready(entries_rready),
+          .m_axi_addresses_araddr(addresses_araddr),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_addresses_arlen(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_addresses_arsize(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axi_addresses_arburst(), /* verilator lint_on PINCONNECTEMPTY */  // a read is eight bytes
+          .m_axi_addresses_arvalid(addresses_arvalid),
+          .m_axi_addresses_arready(addresses_arready),
+          .m_axi_addresses_rdata(addresses_rdata),
+          .m_axi_addresses_rresp(addresses_rresp),
+          .m_axi_addresses_rlast(1'b1),
+          .m_axi_addresses_rvalid(addresses_rvalid),
+          .m_axi_addresses_rready(addresses_rready)
+      );
+    end
+  endgenerate
 
   wire [63:0] read_0_araddr;
   wire read_0_arvalid, read_0_arready, read_0_rvalid, read_0_rready;

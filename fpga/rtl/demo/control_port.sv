@@ -3,14 +3,17 @@
 // 0 writes lines of the table, 64 bytes each, from that line on; a line is written whole, so that look-ups meet what there
 // was or what there is; with bit 31 of the place it is of another engine's entries, 16 bytes each, of whose two tables bit 30
 // chooses. 1 writes a register, whose value is in the next beat, 2 reads one: bits 7:0 of the place are its
-// offset, bits 9:8 the engine. 3 reads the counters, four in a beat.
+// offset, bits 9:8 the engine. 3 reads the counters, four in a beat. With EBS_LINES, bit 30 of a place without bit 31 means
+// lines of ebs_lookup's tables, of which 4 reads one, and bit 10 further engines.
 module control_port #(
     // Lines of the table, a power of two, 2 or more.
     parameter LINES    = 64,
     // A multiple of 4, 4 or more.
     parameter COUNTERS = 4,
     // Of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
-    parameter ENTRIES  = 0
+    parameter ENTRIES  = 0,
+    // Lines of ebs_lookup's tables, up to 65536; 0: there are none.
+    parameter EBS_LINES = 0
 ) (
     input  wire                     clk,
     input  wire                     rst,
@@ -31,8 +34,11 @@ module control_port #(
     output wire [             15:0] entry_at,
     output wire                     entry_table,
     output wire [             95:0] entry_data,      // the last four bytes are for nothing
+    output wire                     write_ebs,
+    output wire [             15:0] ebs_line,
+    input  wire [            511:0] ebs_data,        // what that line is, a cycle later
     output wire [              7:0] m_axil_addr,     // of both channels
-    output wire [              1:0] m_axil_engine,
+    output wire [              2:0] m_axil_engine,
     output wire                     m_axil_awvalid,
     input  wire                     m_axil_awready,
     output wire [             31:0] m_axil_wdata,
@@ -44,9 +50,10 @@ module control_port #(
     input  wire [             31:0] m_axil_rdata,
     input  wire                     m_axil_rvalid
 );
-  localparam [7:0] TABLE = 0, SET = 1, GET = 2, COUNT = 3;
+  localparam [7:0] TABLE = 0, SET = 1, GET = 2, COUNT = 3, LINE = 4;
+  localparam [7:0] LAST = EBS_LINES == 0 ? COUNT : LINE;
   localparam [2:0] HEADER = 0, PAYLOAD = 1, WRITE = 2, WAIT = 3, READ = 4, VALUE = 5, LIST = 6, END = 7;
-  localparam ROWS = COUNTERS / 4;
+  localparam ROWS = COUNTERS / 4, MOST_ROWS = EBS_LINES == 0 || ROWS > 4 ? ROWS : 4;
 
   reg [2:0] state;
   reg [7:0] what, status;
@@ -55,32 +62,38 @@ module control_port #(
   reg [383:0] line;  // quarters of a line that came
   reg [1:0] quarter;
   reg address_waits, value_waits;
-  reg [$clog2(ROWS+1)-1:0] row;
+  reg [$clog2(MOST_ROWS+1)-1:0] row;
 
   wire taken = s_axis_tvalid && s_axis_tready;
   wire given = m_axis_tvalid && m_axis_tready;
   wire good = status == device_pkg::OK;
   wire of_entries = place[31];
-  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : place < LINES; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
-  wire [2:0] works = !good ? END : what == SET ? WRITE : what == GET ? READ : what == COUNT ? LIST : END;
+  wire of_ebs = EBS_LINES != 0 && place[31:30] == 1;
+  /* verilator lint_off UNSIGNED */ wire in_ebs = of_ebs && {2'b0, place[29:0]} < EBS_LINES; /* verilator lint_on UNSIGNED */  // without EBS_LINES none is
+  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : in_ebs || place < LINES; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
+  wire of_line = EBS_LINES != 0 && what == LINE;
+  wire lists = what == COUNT || of_line && in_ebs;
+  wire [2:0] works = !good ? END : what == SET ? WRITE : what == GET ? READ : lists ? LIST : END;
   wire quarters = state == PAYLOAD && taken && what == TABLE;
 
   assign s_axis_tready  = state == HEADER || state == PAYLOAD;
   assign m_axis_tvalid  = state == LIST || state == VALUE || state == END;
   assign m_axis_tlast   = state == END;
-  assign m_axis_tdata   = state == LIST ? counters[row*128+:128] : state == VALUE ? {96'b0, value}
+  assign m_axis_tdata   = state == LIST ? (of_line ? ebs_data[row*128+:128] : counters[row*128+:128]) : state == VALUE ? {96'b0, value}
       : {number, count, 24'b0, status};
   assign write_line     = place[$clog2(LINES)-1:0];
   assign write_data     = {s_axis_tdata, line};
   wire whole = quarters && good && in_table && &s_axis_tkeep;
   wire line_ends = whole && quarter == 3;
-  assign write          = line_ends && !of_entries;
+  assign write          = line_ends && !of_entries && !of_ebs;
+  assign write_ebs      = line_ends && of_ebs;
+  assign ebs_line       = place[15:0];
   assign write_entry    = whole && of_entries;
   assign entry_at       = {place[13:0], quarter};
   assign entry_table    = place[30];
   assign entry_data     = s_axis_tdata[95:0];
   assign m_axil_addr    = place[7:0];
-  assign m_axil_engine  = place[9:8];
+  assign m_axil_engine  = {EBS_LINES != 0 && place[10], place[9:8]};
   assign m_axil_awvalid = address_waits;
   assign m_axil_wdata   = value;
   assign m_axil_wvalid  = value_waits;
@@ -95,7 +108,7 @@ module control_port #(
       count   <= 0;
       quarter <= 0;
       row     <= 0;
-      status  <= s_axis_tdata[7:0] > COUNT || s_axis_tdata[31:8] != 0 ? device_pkg::UNKNOWN_FUNCTION
+      status  <= s_axis_tdata[7:0] > LAST || s_axis_tdata[31:8] != 0 ? device_pkg::UNKNOWN_FUNCTION
           : !(&s_axis_tkeep) || ((s_axis_tdata[7:0] == TABLE || s_axis_tdata[7:0] == SET) == s_axis_tlast)
           ? device_pkg::BAD_LENGTH : device_pkg::OK;
     end else if (taken) begin
@@ -113,6 +126,7 @@ module control_port #(
         count <= count + 1'b1;
       end
     end
+    if (state == READ && good && of_line && !in_ebs) status <= device_pkg::OUT_OF_BOUNDS;
     if (state == WAIT && m_axil_rvalid && what == GET) value <= m_axil_rdata;
     if (state == LIST && given) row <= row + 1'b1;
     if (given && !m_axis_tlast) count <= count + (state == LIST ? 32'd4 : 32'd1);
@@ -133,13 +147,14 @@ module control_port #(
         READ: if (works != READ) state <= works; else if (m_axil_arready) state <= WAIT;
         WAIT: if (what == SET ? m_axil_bvalid : m_axil_rvalid) state <= what == SET ? END : VALUE;
         VALUE: if (given) state <= END;
-        /* verilator lint_off WIDTHEXPAND */ LIST: if (given && row == ROWS - 1) state <= END; /* verilator lint_on WIDTHEXPAND */  // zero-extended
+        /* verilator lint_off WIDTHEXPAND */ LIST: if (given && row == (of_line ? 3 : ROWS - 1)) state <= END; /* verilator lint_on WIDTHEXPAND */  // zero-extended
         default: if (given) state <= HEADER;
       endcase
   end
 
 `ifndef SYNTHESIS
   initial if (COUNTERS < 4 || COUNTERS % 4 != 0) $fatal(1, "control_port: COUNTERS %0d", COUNTERS);
+  initial if (EBS_LINES > 65536) $fatal(1, "control_port: EBS_LINES %0d", EBS_LINES);
   initial if (ENTRIES % 4 != 0 || ENTRIES > 65536) $fatal(1, "control_port: ENTRIES %0d", ENTRIES);
 `endif
 endmodule

@@ -3,7 +3,9 @@
 // for it again. A place takes a number only if it is higher than the one that it has: nothing is carried out twice.
 module request_window #(
     // A power of two, 2 or more.
-    parameter PLACES = 8
+    parameter PLACES = 8,
+    // Sources of answers, 3 or 4.
+    parameter SOURCES = 3
 ) (
     input  wire                      clk,
     input  wire                      rst,
@@ -47,10 +49,10 @@ module request_window #(
   assign fresh = !pending[place] && !queued[place] && (!valid[place] || (ahead != 0 && !ahead[31]));
 
   // Answers come in order from each source.
-  wire [BITS*3-1:0] heads;
+  wire [BITS*SOURCES-1:0] heads;
   genvar g;
   generate
-    for (g = 0; g < 3; g = g + 1) begin : orders
+    for (g = 0; g < SOURCES; g = g + 1) begin : orders
       fifo #(
           .WIDTH(BITS),
           .DEPTH(PLACES)

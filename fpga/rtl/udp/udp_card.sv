@@ -26,6 +26,8 @@ module udp_card #(
     parameter AGGREGATORS = 0,
     parameter VERTICES    = 1024,
     parameter EDGES       = 1024,
+    // Lines of ebs_lookup's tables: 0, without the engine, or a power of two up to 65536.
+    parameter EBS_LINES   = 0,
     // Of the board's pins: rgmii.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -42,6 +44,7 @@ module udp_card #(
   localparam [31:0] IP = {ADDRESS[7:0], ADDRESS[15:8], ADDRESS[23:16], ADDRESS[31:24]};
   localparam [47:0] MAC = {IP, 16'h4F02};
   localparam COUNTERS = udp_pkg::COUNTERS;
+  localparam ENGINES = EBS_LINES == 0 ? 3 : 4;  // with the control port
 
   wire phy_rst;
   synchroniser #(
@@ -155,7 +158,8 @@ module udp_card #(
   wire [15:0] in_keep;
   wire in_last, in_valid, in_ready, out_last, out_valid;
   udp_server #(
-      .PATIENCE(PATIENCE)
+      .PATIENCE(PATIENCE),
+      .TARGETS (ENGINES)
   ) server (
       .clk(clk),
       .rst(rst),
@@ -203,7 +207,8 @@ module udp_card #(
   wire [15:0] send_sum;
   wire [127:0] send_data;
   request_window #(
-      .PLACES(PLACES)
+      .PLACES (PLACES),
+      .SOURCES(ENGINES)
   ) window (
       .clk(clk),
       .rst(rst),
@@ -390,7 +395,8 @@ module udp_card #(
       .FLOAT32S(FLOAT32S),
       .DEPTH(DEPTH),
       .COUNTERS(COUNTERS),
-      .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES)
+      .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES),
+      .EBS_LINES(EBS_LINES)
   ) engines (
       .clk(clk),
       .rst(rst),

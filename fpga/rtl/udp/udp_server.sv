@@ -3,7 +3,9 @@
 // session's requests through to the engines, each once.
 module udp_server #(
     // Cycles without a word after which another host may have the card.
-    parameter [31:0] PATIENCE = 125_000_000
+    parameter [31:0] PATIENCE = 125_000_000,
+    // Kinds of packets that there are engines for, 3 or 4.
+    parameter TARGETS = 3
 ) (
     input  wire         clk,
     input  wire         rst,
@@ -66,7 +68,7 @@ module udp_server #(
   wire bare = datagram == 30;
   wire packet = datagram >= 30 + 16 && datagram <= 30 + udp_pkg::MOST_PACKET;
   wire proper = head[42*8+:16] == {udp_pkg::MAGIC[7:0], udp_pkg::MAGIC[15:8]} && (what == udp_pkg::REQUEST ?
-      packet && target < 3 : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
+      packet && target < TARGETS : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
   wire mine = open && number == session && sender[95:48] == peer[95:48];
 
   wire judge = state == JUDGE && kind != ARP && kind != ECHO && proper;

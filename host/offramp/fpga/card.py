@@ -39,12 +39,15 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Engine whose registers are accessed: bits 9:8 of a place in ``control_port``."""
+    """Engine whose registers are accessed: bits 10:8 of a place; a card without EBS_LOOKUP ignores bit 10."""
 
     KVS_LOOKUP = 0
     REDUCE = 1
     ALLREDUCE = 2
     SWITCHGNN = 3
+    EBS_LOOKUP = 4
+    EBS_LINES = 5
+    """No engine: its only register has the lines of EBS_LOOKUP's tables."""
 
 
 def connect(at: str) -> socket.socket:
@@ -87,6 +90,7 @@ class CardRegisters:
         self.name = f"device {SCHEME}{at}"
         self._engine, self._timeout_s = engine, timeout_s
         self._line = connect(at)
+        self._silent = False  # the card has not answered
         self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         try:
             self._until(lambda: self._session.opened)
@@ -129,8 +133,7 @@ class CardRegisters:
     def close(self) -> None:
         """Give the card back."""
         if self._session.opened:
-            with contextlib.suppress(OSError):
-                self._line.send(self._session.close())
+            give_back(self._session, self._line, 0.0 if self._silent else self._timeout_s)
         self._line.close()
 
     def __enter__(self) -> Self:
@@ -161,19 +164,36 @@ class CardRegisters:
         return said.payload
 
     def _until(self, done: Callable[[], bool]) -> None:
-        begun = time.monotonic()
-        while not done():
-            now = time.monotonic()
-            if now - begun >= self._timeout_s:
-                raise OfframpError(f"{self.name}: no answer in {self._timeout_s:g} s")
-            for datagram in self._session.due(now):
-                with contextlib.suppress(OSError):  # what is not sent is sent again
-                    self._line.send(datagram)
-            until = min(self._session.wakes_at(), begun + self._timeout_s)
-            select.select([self._line], [], [], max(until - time.monotonic(), 0))
-            with contextlib.suppress(OSError):  # nothing there, or ICMP's word about an earlier datagram
-                for _ in range(_BURST):
-                    self._session.heard(self._line.recv(2048), time.monotonic())
+        if not talk(self._session, self._line, done, self._timeout_s):
+            self._silent = True
+            raise OfframpError(f"{self.name}: no answer in {self._timeout_s:g} s")
+
+
+def talk(session: Session, line: socket.socket, done: Callable[[], bool], timeout_s: float) -> bool:
+    """Send what is due and take what comes until ``done``; returns whether that was in time. All is sent once at least.
+
+    Raises:
+        Refused: another host holds the card, or the card has given the session up.
+    """
+    begun = time.monotonic()
+    while not done():
+        for datagram in session.due(time.monotonic()):
+            with contextlib.suppress(OSError):  # what is not sent is sent again
+                line.send(datagram)
+        left = begun + timeout_s - time.monotonic()
+        if left <= 0:
+            return False
+        select.select([line], [], [], max(min(session.wakes_at() - time.monotonic(), left), 0))
+        with contextlib.suppress(OSError):  # nothing there, or ICMP's word about an earlier datagram
+            for _ in range(_BURST):
+                session.heard(line.recv(2048), time.monotonic())
+    return True
+
+
+def give_back(session: Session, line: socket.socket, timeout_s: float) -> None:
+    """Close a session, and see to it that the card knows, for ``timeout_s`` at most."""
+    session.close()
+    talk(session, line, lambda: session.closed, timeout_s)
 
 
 def with_card(

@@ -40,9 +40,11 @@ class Session:
 
     Attributes:
         opened: whether the card has agreed.
+        closed: whether the card is known to have been given back.
         window: requests that may be on their way.
         clock_hz: the card's.
         lines: of the card's table.
+        requests: requests that were sent, each counted once.
         resent: datagrams that were sent again.
     """
 
@@ -56,8 +58,8 @@ class Session:
         """
         self.number = number
         self._most_rto_s = most_rto_s
-        self.opened = False
-        self.window = self.clock_hz = self.lines = self.resent = 0
+        self.opened = self.closed = self._closing = False
+        self.window = self.clock_hz = self.lines = self.requests = self.resent = 0
         self._waiting: deque[tuple[Target, bytes, Answered]] = deque()
         self._sent: dict[int, _Sent] = {}
         self._next = 0
@@ -67,6 +69,7 @@ class Session:
         self._open_at = now - 2 * FIRST_RTO_S
         self._opens = 0
         self._backed_at = now
+        self._closed_at = now - 2 * most_rto_s
         self.heard_at = now
 
     @property
@@ -88,6 +91,8 @@ class Session:
 
     def due(self, now: float) -> list[bytes]:
         """Datagrams to be sent now."""
+        if self._closing:
+            return self._closes(now)
         found = []
         silent = now - max(self._open_at, self.heard_at) >= ALIVE_S
         if self.idle and silent if self.opened else now - self._open_at >= self._wait():
@@ -110,11 +115,20 @@ class Session:
             datagram = self._message(Kind.REQUEST, target, self._next, packet)
             self._sent[self._next] = _Sent(datagram, answered, now)
             self._next = (self._next + 1) & 0xFFFFFFFF
+            self.requests += 1
             found.append(datagram)
         return found
 
+    def _closes(self, now: float) -> list[bytes]:
+        if self.closed or now - self._closed_at < self._wait():
+            return []
+        self._closed_at = now
+        return [self._message(Kind.CLOSE, 0, 0, b"")]
+
     def wakes_at(self) -> float:
         """When :meth:`due` has to be asked again, at the latest."""
+        if self._closing:
+            return self._closed_at + self._wait()
         if not self.opened:
             return self._open_at + self._wait()
         times = [sent.at + self._wait() for sent in self._sent.values()]
@@ -132,7 +146,9 @@ class Session:
         if head["magic"] != MAGIC or head["session"] != self.number:
             return
         self.heard_at = now
-        if head["kind"] == Kind.OPEN:
+        if self._closing:
+            self.closed |= head["kind"] == Kind.CLOSE  # whatever it says: the session is no more
+        elif head["kind"] == Kind.OPEN:
             self._heard_open(head, now)
         elif head["kind"] == Kind.REQUEST:
             if head["outcome"] != Reply.DONE:
@@ -145,6 +161,7 @@ class Session:
         if not self.opened and head["outcome"] == Reply.DONE and head["window"] and head["cycles"]:
             self.opened, self.window = True, head["window"]
             self.clock_hz, self.lines = head["cycles"], head["lines"]
+            self._backoff = 1.0  # begins anew with the first request (RFC 6298, 5.7)
             if self._opens == 1:
                 self._measure(now - self._open_at)
 
@@ -156,9 +173,12 @@ class Session:
             self._measure(now - sent.at)
         sent.answered(head["cycles"], packet)
 
-    def close(self) -> bytes:
-        """The datagram that gives the card back."""
-        return self._message(Kind.CLOSE, 0, 0, b"")
+    def close(self) -> None:
+        """Give the card back: from now on :meth:`due` says so until the card has answered, and requests are forgotten.
+
+        A card that does not hear of it serves nobody else until it has waited five seconds.
+        """
+        self._closing = True
 
     def _wait(self) -> float:
         return min(self._rto * self._backoff, self._most_rto_s)

@@ -54,6 +54,7 @@ class Target(IntEnum):
     KVS = 0
     REDUCE = 1
     CONTROL = 2
+    EBS = 3
 
 
 class Reply(IntEnum):
@@ -73,6 +74,8 @@ class Control(IntEnum):
     SET = 1
     GET = 2
     COUNT = 3
+    LINE = 4
+    """Read a line of the tables of ``ebs_lookup``."""
 
 
 class Counter(IntEnum):

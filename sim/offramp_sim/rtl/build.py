@@ -49,6 +49,10 @@ class Design:
     extra: tuple[Path, ...] = ()
     waves: bool = False
     """Whether the build can record waveforms, which makes it slower."""
+    main: Path | None = None
+    """A C++ program that drives the pins of Verilator's class ``Vtop`` itself, in place of cocotb; at full speed."""
+    seen: tuple[str, ...] = ()
+    """Signals of the top module that this program reads besides the ports."""
 
     def sources(self) -> tuple[list[Path], list[str]]:
         """Source files, and register blocks to generate."""
@@ -143,18 +147,21 @@ def _verilator(design: Design, folder: Path) -> list[list[str]]:
     """
     from cocotb_tools import config
 
-    (folder / "public.vlt").write_text(
-        f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n', encoding="utf-8"
-    )
-    link = f"-L{config.libs_dir} -lcocotbvpi_verilator"
+    own = design.main is not None
+    public = [f'public_flat_rd -module "{design.top}" -var "{name}"' for name in design.seen]
+    public = public if own else [f'public_flat_rw -module "{design.top}" -var "*"']
+    (folder / "public.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
     values = [f"-G{name}={value}" for name, value in design.parameters.items()]
-    options = ["-cc", "--exe", "--vpi", "--assert", "--x-assign", "fast", "-O3", "-Wno-fatal", "-Wno-lint"]
+    options = ["-cc", "--exe", "--assert", "--x-assign", "fast", "-O3", "-Wno-fatal", "-Wno-lint"]
     names = ["-Mdir", str(folder), "--prefix", "Vtop", "--top-module", design.top, "-o", design.top]
-    main = str(config.share_dir / "lib" / "verilator" / "verilator.cpp")
-    command = ["verilator", *options, *names, "--timescale", "/".join(TIMESCALE), "-LDFLAGS", link, *values, main]
+    main = design.main or config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    command = ["verilator", *options, *names, "--timescale", "/".join(TIMESCALE), *values, str(main)]
+    if not own:
+        command += ["--vpi", "-LDFLAGS", f"-L{config.libs_dir} -lcocotbvpi_verilator"]
     if design.waves:
         command.append("--trace")
-    return [[*command, "public.vlt"], ["make", "-j2", "-f", "Vtop.mk", *_MAKE]]
+    make = ["make", "-j2", "-f", "Vtop.mk", *_MAKE, *(["OPT_FAST=-O2"] if own else [])]
+    return [[*command, "public.vlt"], make]
 
 
 def libraries() -> dict[str, str]:
@@ -207,6 +214,8 @@ def _digest(design: Design, files: list[Path], blocks: list[str], simulator: str
     content = hashlib.sha256(
         repr((design.top, sorted(design.parameters.items()), design.waves, blocks, _MAKE, TIMESCALE, OBJECTS)).encode()
     )
+    if design.main is not None:
+        content.update(repr(design.seen).encode() + design.main.read_bytes())
     content.update(f"{_tool_version(simulator)} {version('peakrdl-etana')}".encode())
     maps = register_maps()
     included = sorted(maps[blocks[0]].parent.glob("*.rdl")) if blocks else []

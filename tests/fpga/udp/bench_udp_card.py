@@ -12,8 +12,9 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS
 
 from offramp.device import Status
+from offramp.fpga.card import Engine
 from offramp.fpga.udp import Control, Counter, Kind, Reply, Target
-from offramp.leo.functions import kvs
+from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
 from rtl import ethernet as eth
@@ -116,7 +117,8 @@ async def sessions(dut):
     assert (await host.open(SESSION, 40001))["outcome"] == Reply.BUSY
     head, _ = await host.ask(message(Kind.CLOSE, SESSION), 40001)
     assert head["outcome"] == Reply.NO_SESSION
-    assert (await host.control(9)).status == Status.UNKNOWN_FUNCTION
+    for what in (Control.LINE, 9):
+        assert (await host.control(what)).status == Status.UNKNOWN_FUNCTION
     head, _ = await host.ask(message(Kind.CLOSE, SESSION))
     assert head["outcome"] == Reply.DONE
     assert (await host.open(SESSION + 1))["outcome"] == Reply.DONE
@@ -146,6 +148,30 @@ async def lookups(dut):
     found = await host.request(Target.REDUCE, request(struct.pack("<BBHI", 0, 2, 0, 5), 6, vectors, 16))
     assert (found.status, found.number) == (Status.OK, 6)
     assert struct.unpack_from("<5i", found.payload) == (43, 45, 47, 49, 51)
+
+
+@cocotb.test()
+async def volumes(dut):
+    """Lines of ebs_lookup's tables are written and read, and none outside; without volumes there is nothing to find."""
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(5)
+    await host.open()
+    tables, line = 1 << 30, dice.randbytes(128)
+    assert (await host.control(Control.GET, Engine.EBS_LINES << 8)).payload[:4] == struct.pack("<I", 64)
+    assert (await host.control(Control.TABLE, tables | 62, line)).status == Status.OK
+    for place in (62, 63):
+        assert (await host.control(Control.LINE, tables | place)).payload == line[64 * (place - 62) :][:64]
+    for place in (tables | 64, 63, 3 << 30 | 63):
+        found = await host.control(Control.LINE, place)
+        assert (found.status, found.payload) == (Status.OUT_OF_BOUNDS, b"")
+    assert (await host.control(Control.TABLE, tables | 63, line)).status == Status.OUT_OF_BOUNDS
+    assert (await host.control(Control.LINE, tables | 63)).payload == line[
+        :64
+    ]  # whole lines before the fault are there
+    packet = request(struct.pack("<II", 0, 3), 9, [ebs.REQUEST.pack(0, 1, 0, 0)], 16)
+    found = await host.request(Target.EBS, packet)
+    assert (found.status, found.number) == (Status.OK, 9)
+    assert found.payload == ebs.ANSWER.pack(ebs.EbsStatus.NO_VOLUME, 0, 0)
 
 
 @cocotb.test()

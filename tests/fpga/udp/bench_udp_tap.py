@@ -12,7 +12,7 @@ from cocotb.triggers import ClockCycles
 
 from offramp_sim.rtl.bench import report, settings
 from rtl.ethernet import Pins
-from rtl.tap import BadWire, open_tap
+from rtl.tap import BadWire, open_tap, wire_counts
 
 STEP = 20
 """Cycles between looks at the TAP device."""
@@ -40,11 +40,8 @@ async def card(dut):
         while pins.frames:
             for frame in to_host.carry(pins.frames.pop(0)):
                 os.write(tap, frame)
-    both = (to_card, to_host)
     report(
-        lost=sum(wire.lost for wire in both),
-        twice=sum(wire.twice for wire in both),
-        overtaken=sum(wire.overtaken for wire in both),
+        **wire_counts(to_card, to_host),
         executed=int(dut.counters.value) >> 32 * 12 & 0xFFFFFFFF,
         duplicate=int(dut.counters.value) >> 32 * 13 & 0xFFFFFFFF,
     )

@@ -22,6 +22,10 @@ def test_at_the_pins(case, tmp_path, simulator):
     run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case=case)
 
 
+def test_tables_of_volumes_at_the_pins(tmp_path, simulator):
+    run_bench(Design("udp_card", SMALL | {"EBS_LINES": 64}), simulator, BENCH, tmp_path, case="volumes")
+
+
 def test_the_line_is_full_at_every_size(tmp_path, simulator):
     """Whichever of request and answer is longer on the wire leaves no byte between itself and the next one.
 

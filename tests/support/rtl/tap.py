@@ -46,3 +46,8 @@ class BadWire:
         found += self._held
         self._held.clear()
         return found
+
+
+def wire_counts(*wires: BadWire) -> dict[str, int]:
+    """What has become of frames on these wires together."""
+    return {name: sum(getattr(wire, name) for wire in wires) for name in ("lost", "twice", "overtaken")}

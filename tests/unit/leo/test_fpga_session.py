@@ -71,3 +71,21 @@ def test_what_is_no_answer_of_the_session_changes_nothing():
         session.heard(HEADER.encode(wrong), 0.1)
     session.heard(b"OF", 0.1)
     assert not session.opened
+
+
+@pytest.mark.parametrize("outcome", [Reply.DONE, Reply.NO_SESSION])
+def test_a_card_is_told_that_it_is_free_until_it_answers(outcome):
+    card, session = ModelCard(WINDOW, backwards), Session(5, 0.0)
+    (opening,) = session.due(0.0)
+    session.heard(card.take(opening), 0.01)
+    session.close()
+    told = []
+    while len(told) < 3:  # two are lost
+        now = session.wakes_at() + 1e-6 if told else 0.01
+        told += session.due(now)
+        assert session.due(now) == []
+        assert not session.closed
+    assert {HEADER.decode(each)["kind"] for each in told} == {Kind.CLOSE}
+    session.heard(HEADER.encode(HEADER.decode(told[0]) | {"outcome": outcome}), now)
+    assert session.closed
+    assert session.due(now + 100) == []

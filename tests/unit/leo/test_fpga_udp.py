@@ -6,6 +6,7 @@ Blind spot: the card here is a model; the RTL is driven in ``tests/fpga/udp``.
 
 import contextlib
 import struct
+import threading
 import time
 
 import numpy as np
@@ -145,6 +146,28 @@ def test_requests_are_lost_and_nobody_waits_where_the_reader_fails(monkeypatch):
         assert outcomes(opened, [(kvs.NAME, bytes(8))])[0].status is Status.LOST
         with pytest.raises(OfframpError, match="is gone"):
             opened.submit(kvs.NAME, 1, bytes(8))
+
+
+def test_sums_that_wait_for_the_window_do_not_hold_a_look_up_back():
+    goes_on, honest = threading.Event(), HonestEngines(LINES)
+
+    def engines(target, packet):
+        assert target == Target.CONTROL or goes_on.wait(SECONDS)
+        return honest(target, packet)
+
+    with CardOnLoopback(ModelCard(8, engines, LINES)) as card:
+        opened = open_device(f"fpga:udp={card.at},timeout_s={SECONDS}")
+        for number in range(100):
+            assert opened.submit(reduce.NAME, number, sum_of(1)[0])
+        assert opened.submit(kvs.NAME, 100, bytes(8))
+        goes_on.set()
+        found, until = [], time.monotonic() + SECONDS
+        while len(found) <= 100:
+            assert time.monotonic() < until
+            found += [done.request for done in opened.poll()]
+            time.sleep(0.001)
+        opened.close()
+    assert found.index(100) <= 2 * 8
 
 
 @pytest.mark.parametrize("lines", [0, 3, 0xFFFFFFFF])

@@ -73,6 +73,10 @@ class Options:
     engines: str = USUAL
 
 
+def _known(engines: str) -> list[str]:
+    return [engine for engine in engines.split("+") if engine in _ENGINES]
+
+
 def open_device(options: str, name: str) -> FpgaDevice:
     """The device of these options; the first may be ``at`` alone."""
     return FpgaDevice(_options(options), name)
@@ -107,12 +111,8 @@ class FpgaDevice:
             raise OfframpError(f"device {name}: expected one of at=, udp= and xclbin=")
         if options.udp and options.engines not in (USUAL, UDP_ENGINES):
             raise OfframpError(f"device {name}: udp={options.udp}: a card on Ethernet has no agent, and {UDP_ENGINES}")
-        chosen = UDP_ENGINES if options.udp else options.engines
-        engines = [engine for engine in chosen.split("+") if engine in _ENGINES]
-        if not engines:
+        if not options.udp and not _known(options.engines):
             raise OfframpError(f"device {name}: engines {options.engines}: expected some of {', '.join(_ENGINES)}")
-        self._operations = {name: operation for engine in engines for name, operation in _ENGINES[engine].items()}
-        self.functions: Sequence[str] = tuple(self._operations)
         self.timeout_s = _timeout_s(options)
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
@@ -121,6 +121,9 @@ class FpgaDevice:
         self._gone = self._closed = False
         self._asked: dict[int, SimpleQueue[tuple[int, bytes] | None]] = {}
         self._link = self._start()
+        engines = _known(self._link.engines if isinstance(self._link, UdpLink) else options.engines)
+        self._operations = {name: operation for engine in engines for name, operation in _ENGINES[engine].items()}
+        self.functions: Sequence[str] = tuple(self._operations)
         self._memories = self._allocate()
         for memory in self._memories.values():
             memory.restore()

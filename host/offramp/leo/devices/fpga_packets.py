@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Final
 
 from offramp.device import Status
@@ -13,12 +12,16 @@ from offramp.fpga.udp import MOST_PACKET
 from offramp.leo.functions import reduce
 
 _ELEMENTS: Final = struct.Struct("<I")
-KEYS: Final = (MOST_PACKET - BEAT) // 8
-"""Most keys of a packet whose answer also fits in a packet."""
 
 
-def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
-    """Status and content of the answer to a packet of :func:`lookups` or :func:`sums`.
+def elements_of(request: bytes) -> int:
+    """Elements that a packet announces."""
+    count: int = _ELEMENTS.unpack_from(request, 4)[0]
+    return count
+
+
+def result(packet: bytes, elements: int, size: int) -> tuple[Status, bytes]:
+    """Status and content of an answer.
 
     FAILED, without content, if ``packet`` is not an answer, or has another number of elements of ``size`` bytes.
     """
@@ -27,16 +30,10 @@ def result(request: bytes, packet: bytes, size: int) -> tuple[Status, bytes]:
         return Status.FAILED, b""
     if found.status != Status.OK:
         return found.status, b""
-    elements = _ELEMENTS.unpack_from(request, 4)[0]
     length = elements * size
     if found.elements != elements or len(found.payload) != -(-length // BEAT) * BEAT:
         return Status.FAILED, b""
     return Status.OK, found.payload[:length]
-
-
-def lookups(keys: Sequence[bytes]) -> bytes:
-    """A packet to ``kvs.lookup``: up to ``KEYS`` keys of 8 bytes."""
-    return HEADER.pack(struct.pack("<II", 0, len(keys)), 0) + b"".join(keys)
 
 
 def sums(message: bytes, depth: int) -> list[bytes] | None:

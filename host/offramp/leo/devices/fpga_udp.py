@@ -17,24 +17,35 @@ from functools import partial
 from typing import Final
 
 from offramp.device import Status
-from offramp.fpga.card import Engine, connect
-from offramp.fpga.packets import LINES, answer, control
-from offramp.fpga.session import Refused, Session
+from offramp.fpga.card import Engine, connect, give_back, talk
+from offramp.fpga.packets import LINE, answer, control
+from offramp.fpga.session import Answered, Refused, Session
 from offramp.fpga.udp import Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
-from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Heard
-from offramp.leo.functions import reduce
+from offramp.leo.devices.fpga_batch import LOOKUPS, READS, Batch
+from offramp.leo.devices.fpga_link import ABORT, EBS, LOOKUP, READ, REDUCE, TABLE, WRITE, Heard
+from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
+from offramp.leo.devices.fpga_memory import KVS
+from offramp.leo.devices.fpga_table import TableWrites
+from offramp.leo.devices.software import EBS_LAYOUT
+from offramp.leo.functions import ebs, reduce
 from offramp_base.errors import OfframpError
 
 ENGINES: Final = "kvs_lookup+reduce"
-"""Engines of such a card."""
+"""Engines of every such card."""
+WITH_EBS: Final = f"{ENGINES}+ebs_lookup"
 
 DEPTH: Final = 256
 """Vector bytes that a card's ``reduce`` holds at least."""
 
-_MASK, _CONTROL = 0x18, 0x08  # registers of kvs_lookup, and of every engine
-_LINE: Final = 64
-_KEY: Final = 8
+_VERSION, _CONTROL = 0x04, 0x08  # registers of every engine
+_MASK: Final = 0x18
+"""Register of kvs_lookup."""
+_EBS_VERSION: Final = 0x4542_0001
+_BASE_LOW: Final = 0x10
+"""First of six registers of ebs_lookup in a row: where its tables begin, two words, and what :class:`Layout` says."""
+_OPERATIONS: Final = {KVS: LOOKUP, EBS_TABLES: EBS}
+"""Operation that looks in a memory."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -43,6 +54,7 @@ class UdpLink:
 
     Attributes:
         lines: lines of the card's table.
+        ebs_lines: lines of the tables of ``ebs_lookup``, 0 without that engine.
     """
 
     def __init__(self, at: str, timeout_s: float, heard: Heard, lost: Callable[[], None]) -> None:
@@ -55,17 +67,21 @@ class UdpLink:
         self._heard, self._lost = heard, lost
         self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         self._lock = threading.Condition()
-        self._keys: deque[tuple[int, bytes]] = deque()  # look-ups that wait for a packet
-        self._writes = 0  # unanswered; look-ups wait for them
-        self._ends = False
+        self._batches = {LOOKUP: Batch(LOOKUPS), EBS: Batch(READS)}
+        self._turns = list(self._batches.values())  # whoever has waited longest first
+        self._fetches: deque[tuple[int, int, int]] = deque()  # serial number, place, length of reads of the tables
+        self._parts: deque[tuple[bytes, Answered]] = deque()  # of sums, that wait for the window
+        self._settings = 0  # unanswered writes of registers, for which look-ups wait
+        self._sums_turn = False
+        self._ends = self._gone = False
         self._asked_at = 0.0  # since when something is unanswered
-        self._table = bytearray()
         self._line = connect(at)
         self._bell, self._hears_bell = socket.socketpair()
         self._bell.setblocking(False)
         self._reader = threading.Thread(target=self._run, daemon=True)
         try:
             self._open()
+            self.ebs_lines = self._find_ebs()
         except BaseException:
             self._close_sockets()
             raise
@@ -88,25 +104,31 @@ class UdpLink:
         if lines < 1 or lines & (lines - 1):
             raise OfframpError(f"device fpga:udp={self._at}: a table of {lines} lines: expected a power of two")
 
+    @property
+    def engines(self) -> str:
+        """Engines of the card for LEO's functions."""
+        return WITH_EBS if self.ebs_lines >= ebs.Layout(*EBS_LAYOUT).size // LINE else ENGINES
+
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Send a request; ``lost`` is called if the card is gone."""
         with self._lock:
-            if self._session.idle and not self._keys:
+            if self._idle:
                 self._asked_at = time.monotonic()
-            if operation == LOOKUP:
-                if len(message) == _KEY:
-                    self._keys.append((serial, message))
-                else:
+            if operation in self._batches:
+                if not self._batches[operation].put(serial, message):
                     self._heard(serial, Status.BAD_LENGTH, 0, b"")
             elif operation == REDUCE:
                 self._sum(serial, message)
             elif operation == TABLE:
                 self._allocate(message)
             elif operation == WRITE:
-                self._write(message)
+                memory, at = struct.unpack_from("<BQ", message)
+                self._batches[_OPERATIONS[memory]].table.write(at, message[9:])
+            elif operation == READ:
+                self._fetches.append((serial, *struct.unpack_from("<QI", message, 1)))
             elif operation == ABORT:
-                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE):
-                    self._control(control(Control.SET, engine << 8 | _CONTROL, struct.pack("<I", 1)))
+                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE, *[Engine.EBS_LOOKUP] * bool(self.ebs_lines)):
+                    self._set(engine, _CONTROL, 1)
             else:
                 self._heard(serial, Status.UNKNOWN_FUNCTION, 0, b"")
         self._ring()
@@ -131,32 +153,71 @@ class UdpLink:
             raise OfframpError(f"device fpga:udp={self._at}: no counters in {timeout_s:g} s")
         return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
 
+    def _find_ebs(self) -> int:
+        """Lines of the tables of ``ebs_lookup``; 0 where the card lacks it, or knows no such question."""
+        version, lines = (self._register(place) for place in (Engine.EBS_LOOKUP << 8 | _VERSION, Engine.EBS_LINES << 8))
+        return lines if version == _EBS_VERSION else 0
+
+    def _register(self, place: int) -> int:
+        """A register before the reader has begun, 0 where there is none."""
+        found: list[bytes] = []
+        self._session.request(Target.CONTROL, control(Control.GET, place), lambda _, reply: found.append(reply))
+        try:
+            came = talk(self._session, self._line, lambda: bool(found), self._timeout_s)
+        except Refused as error:
+            raise OfframpError(f"device fpga:udp={self._at}: {error}") from None
+        if not came:
+            raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._timeout_s:g} s")
+        said = answer(found[0])
+        return struct.unpack_from("<I", said.payload)[0] if said and said.payload else 0
+
     def _allocate(self, message: bytes) -> None:
-        """Allocate a table with all buckets free."""
-        buckets = struct.unpack_from("<BI", message)[1]
-        self._table = bytearray(buckets * _LINE)
-        self._control(control(Control.SET, _MASK, struct.pack("<I", buckets - 1)))
-        self._write_lines(0, buckets)
+        """Allocate a table in which nothing is."""
+        memory, *sizes = struct.unpack_from("<BIII", message)
+        if memory == KVS:
+            lines = sizes[0]
+            self._set(Engine.KVS_LOOKUP, _MASK, lines - 1)
+        else:
+            layout = ebs.Layout(*sizes)
+            lines = layout.size // LINE
+            values = (0, 0, layout.volumes, layout.blocks_at, layout.addresses_at, layout.segments)
+            for place, value in enumerate(values):
+                self._set(Engine.EBS_LOOKUP, _BASE_LOW + 4 * place, value)
+        self._batches[_OPERATIONS[memory]].table = TableWrites(lines)
 
-    def _write(self, message: bytes) -> None:
-        at, content = struct.unpack_from("<Q", message, 1)[0], message[9:]
-        self._table[at : at + len(content)] = content
-        self._write_lines(at // _LINE, -(-(at + len(content)) // _LINE))
+    def _set(self, engine: Engine, offset: int, value: int) -> None:
+        """Write a register."""
 
-    def _write_lines(self, first: int, end: int) -> None:
-        for line in range(first, end, LINES):
-            content = bytes(self._table[line * _LINE : min(line + LINES, end) * _LINE])
-            self._control(control(Control.TABLE, line, content))
+        def answered(_: int, reply: bytes) -> None:
+            self._settings -= 1
+            _expect_ok(reply)
 
-    def _control(self, packet: bytes) -> None:
-        def answered(_: int, packet: bytes) -> None:
-            found = answer(packet)
-            self._writes -= 1
-            if found is None or found.status != Status.OK:
-                raise Refused("the card refuses its table")
-
-        self._writes += 1
+        self._settings += 1
+        packet = control(Control.SET, engine << 8 | offset, struct.pack("<I", value))
         self._session.request(Target.CONTROL, packet, answered)
+
+    def _write_lines(self, batch: Batch, lines: range, content: bytes) -> None:
+        def answered(_: int, reply: bytes) -> None:
+            _expect_ok(reply)
+            batch.table.written(lines)
+
+        packet = control(Control.TABLE, batch.format.table | lines.start, content)
+        self._session.request(Target.CONTROL, packet, answered)
+
+    def _fetch(self, serial: int, at: int, length: int) -> None:
+        """Read bytes of the tables of ``ebs_lookup``."""
+        lines = range(at // LINE, -(-(at + length) // LINE))
+        found: dict[int, bytes] = {}
+
+        def answered(line: int, _: int, reply: bytes) -> None:
+            found[line] = _expect_ok(reply)[:LINE]
+            if len(found) == len(lines):
+                content = b"".join(found[each] for each in lines)
+                self._heard(serial, Status.OK, 0, content[at - lines.start * LINE :][:length])
+
+        for line in lines:
+            packet = control(Control.LINE, READS.table | line)
+            self._session.request(Target.CONTROL, packet, partial(answered, line))
 
     def _sum(self, serial: int, message: bytes) -> None:
         parts = packets.sums(message, DEPTH)
@@ -170,29 +231,51 @@ class UdpLink:
         def take(place: int, part: bytes, cycles: int, packet: bytes) -> None:
             nonlocal left, worked, status
             left, worked = left - 1, worked + self._ns(cycles)
-            said, found[place] = packets.result(part, packet, size)
+            said, found[place] = packets.result(packet, packets.elements_of(part), size)
             status = said or status
             if not left:
                 self._heard(serial, status, worked, b"" if status else b"".join(found))
 
         for place, part in enumerate(parts):
-            self._session.request(Target.REDUCE, part, partial(take, place, part))
+            self._parts.append((part, partial(take, place, part)))
 
-    def _look_up(self) -> None:
-        """Put waiting look-ups together into one packet, sent after the table's writes."""
-        while self._keys and not self._writes and self._session.room:
-            asked = [self._keys.popleft() for _ in range(min(len(self._keys), packets.KEYS))]
-            packet = packets.lookups([key for _, key in asked])
+    @property
+    def _idle(self) -> bool:
+        waits = self._parts or self._fetches or not all(batch.idle for batch in self._batches.values())
+        return self._session.idle and not waits
 
-            def answered(
-                cycles: int, reply: bytes, asked: list[tuple[int, bytes]] = asked, packet: bytes = packet
-            ) -> None:
-                (status, found), worked = packets.result(packet, reply, _KEY), self._ns(cycles)
-                for place, (serial, _) in enumerate(asked):
-                    self._heard(serial, status, worked, found[_KEY * place : _KEY * (place + 1)])
+    def _request(self) -> bool:
+        """Request the next thing if the window has room: writes go first, look-ups and sums by turns."""
+        if not self._session.room:
+            return False
+        for batch in self._batches.values():
+            if not batch.unanswered and (taken := batch.table.take()):
+                self._write_lines(batch, *taken)  # in any order: nothing is on its way that could meet half of a change
+                return True
+        if self._fetches and self._batches[EBS].table.idle:
+            self._fetch(*self._fetches.popleft())
+            return True
+        ready = None if self._settings else next((batch for batch in self._turns if batch.ready), None)
+        if self._parts and (self._sums_turn or ready is None):
+            self._session.request(Target.REDUCE, *self._parts.popleft())
+        elif ready is not None:
+            self._turns.remove(ready)
+            self._turns.append(ready)
+            self._look_up(ready)
+        else:
+            return False
+        self._sums_turn = not self._sums_turn
+        return True
 
-            self._session.request(Target.KVS, packet, answered)
-            return
+    def _look_up(self, batch: Batch) -> None:
+        asked = batch.take()
+
+        def answered(cycles: int, reply: bytes) -> None:
+            worked = self._ns(cycles)
+            for serial, status, content in batch.answered(asked, reply):
+                self._heard(serial, status, worked, content)
+
+        self._session.request(batch.format.target, asked.packet, answered)
 
     def _ns(self, cycles: int) -> int:
         return cycles * 1_000_000_000 // self._session.clock_hz
@@ -202,8 +285,9 @@ class UdpLink:
             while True:
                 with self._lock:
                     now = time.monotonic()
-                    waits = bool(self._keys) or not self._session.idle
-                    if self._ends or (waits and now - max(self._asked_at, self._session.heard_at) > self._timeout_s):
+                    if self._ends or (
+                        not self._idle and now - max(self._asked_at, self._session.heard_at) > self._timeout_s
+                    ):
                         break
                     self._send_due(now)
                     wakes = self._session.wakes_at()
@@ -216,16 +300,16 @@ class UdpLink:
             _LOG.exception("device fpga:udp=%s: its line has failed", self._at)
         finally:  # whatever ended this thread: nobody waits for answers that it does not read
             if not self._ends:
+                self._gone = True
                 self._lost()
 
     def _send_due(self, now: float) -> None:
         while True:
-            self._look_up()
-            due = self._session.due(now)
-            for datagram in due:
+            requested = self._request()
+            for datagram in self._session.due(now):
                 with contextlib.suppress(OSError):  # what is not sent is sent again
                     self._line.send(datagram)
-            if not (due and self._keys and not self._writes and self._session.room):
+            if not requested:
                 return
 
     def _wait(self, until: float) -> None:
@@ -253,10 +337,17 @@ class UdpLink:
             self._ends = True
         self._ring()
         self._reader.join()
-        with contextlib.suppress(OSError):
-            self._line.send(self._session.close())
+        give_back(self._session, self._line, 0.0 if self._gone else self._timeout_s)
         self._close_sockets()
 
     def _close_sockets(self) -> None:
         for each in (self._line, self._bell, self._hears_bell):
             each.close()
+
+
+def _expect_ok(reply: bytes) -> bytes:
+    """The payload of an answer of the card's control port."""
+    found = answer(reply)
+    if found is None or found.status != Status.OK:
+        raise Refused("the card refuses its table")
+    return found.payload

@@ -30,6 +30,8 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
 _REMEMBERED = 64  # rounds whose DONE can be said again
+_FETCHES = 256
+"""FETCHes that wait for their answers: more at once would come back in bursts that no queue holds."""
 _SHOWN = 5  # missing vertices that an error names
 _DATA, _RESEND, _FETCH, _ACK, _DONE = (int(kind) for kind in Kind)  # arrays compare faster with plain numbers
 _KNOWN = np.isin(np.arange(8), list(Kind))
@@ -85,6 +87,8 @@ class Endpoint:
         self._replies: list[PacketBatch] = []
         self._uploads: Uploads | None = None
         self._first_pass = False  # uploads are leaving for the first time
+        self._fetching = False  # there may be more to fetch than was asked for
+        self._unanswered = 0  # FETCHes since the last time-out
 
     # --- what a driver does --------------------------------------------------------------------------------
 
@@ -181,7 +185,10 @@ class Endpoint:
             return  # what was asked before is still to leave, or nothing is missing
         if fetch:
             self._uploads = None  # to repeat them has not helped
-            self._fetch(self._reception)
+            self._unanswered = 0
+            self._fetch(self._reception, anew=True)
+        elif self._fetching and 2 * self._unanswered <= _FETCHES:
+            self._fetch(self._reception, anew=False)
         elif repeat and self._recovery.reupload and not self._uploads:
             self._uploads = self._transmission.silent_uploads()
 
@@ -261,7 +268,9 @@ class Endpoint:
                 acks = packets.select(ack)
                 self.stats.marks += int(acks.field("ecn").sum())
                 self.progress += self._transmission.acknowledge(acks)
-        data = (kind == _DATA) | (kind == _RESEND)
+        resend = kind == _RESEND
+        self._unanswered = max(0, self._unanswered - int(np.count_nonzero(resend)))
+        data = (kind == _DATA) | resend
         if self._reception is not None and data.any():
             self._collect(self._reception, packets.select(data))
 
@@ -272,10 +281,12 @@ class Endpoint:
         if len(batch):
             self._replies.append(batch)
 
-    def _fetch(self, reception: Reception) -> None:
-        fields = reception.missing_features()
+    def _fetch(self, reception: Reception, *, anew: bool) -> None:
+        fields = reception.missing_features(_FETCHES - self._unanswered, anew=anew)
         n = len(np.atleast_1d(fields["src_id"]))
         fixed = {"block_id": self._block_id, "is_fetch": 1, "round": self.round}
+        self._fetching = n > 0
+        self._unanswered += n
         self.stats.fetches += n
         self._reply(build_frames(self.index, {**fields, **fixed}, n))
 
@@ -298,6 +309,7 @@ class Endpoint:
         self._block_id = block.block_id
         shape = plan.chunks, plan.lanes
         reception = self._reception = Reception(block, *shape, self.round, self._sums, self.stats)
+        self._fetching, self._unanswered = False, 0
         self._transmission = Transmission(self.index, block, self._values, *shape, self.round, self.stats)
         self._uploads = self._transmission.uploads()
         self._first_pass = True

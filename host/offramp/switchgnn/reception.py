@@ -54,6 +54,7 @@ class Reception:
         self._missing = np.repeat(block.need, chunks)
         self._cached = np.zeros(len(block.sources) * chunks, np.bool_)  # the receive bitmaps, shared by all vertices
         self._asked = np.zeros((len(block.targets), chunks), np.bool_)
+        self._tried = np.zeros_like(self._asked)  # since the last time-out
         self._open = cells - int(np.count_nonzero(self._finished))
         self._news: list[IntArray] = []
         self._take = kernels().get("take_results")
@@ -70,10 +71,14 @@ class Reception:
         incomplete = ~self._finished.reshape(-1, self._chunks).all(axis=1)
         return self.block.vertices[incomplete]
 
-    def missing_features(self) -> dict[str, npt.ArrayLike]:
+    def missing_features(self, limit: int, *, anew: bool) -> dict[str, npt.ArrayLike]:
         """Header fields of FETCH for what is missing: ``(n,)`` vertices that lack, vertices that they lack, chunks.
 
         What was asked for before is marked as repeated.
+
+        Args:
+            limit: most of them.
+            anew: ask for anything again; otherwise only for what has not been asked for since this was last true.
         """
         block, shape = self.block, (-1, self._chunks)
         source, target = rows_of(block.indptr), block.targets
@@ -85,9 +90,11 @@ class Reception:
         np.logical_or.at(asked, ways.of, wanted)
         unreleased = lacking[ways.vertex] & ~asked & ~self._released.reshape(shape)
         wanted[np.unique(ways.of, return_index=True)[1]] |= unreleased
-        entry, chunk = np.nonzero(wanted)
+        if anew:
+            self._tried[:] = False
+        entry, chunk = (each[:limit] for each in np.nonzero(wanted & ~self._tried))
         repeated = self._asked[entry, chunk]
-        self._asked |= wanted
+        self._asked[entry, chunk] = self._tried[entry, chunk] = True
         return {
             "src_id": block.vertices[target[entry]],
             "dst_id": block.sources[source[entry]],

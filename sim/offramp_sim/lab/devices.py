@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp.nic.process import AgentProcess
 
 _BUFFER_S: Final = 0.02
-_LEAST_BUFFER: Final = 1 << 20
+_LEAST_BUFFER: Final = 16 << 20
 
 
 def start_switches(

@@ -131,8 +131,10 @@ void Endpoint::serve(const Packet& packet) {
                 progress_ += acknowledge(packet);
             }
             break;
-        case Kind::data:
         case Kind::resend:
+            unanswered_ -= unanswered_ != 0;
+            [[fallthrough]];
+        case Kind::data:
             if (reception_) {
                 progress_ += reception_->accept(packet);
                 if (recovery_.acks) acknowledge_news();
@@ -236,16 +238,25 @@ void Endpoint::tick(Time now) {
     if (fetch) {
         uploads_.clear();  // to repeat them has not helped
         upload_at_ = 0;
-        made_.clear();
-        reception_->missing(made_);
-        stats_.fetches += made_.size();
-        for (auto& packet : made_) {
-            packet.block = block_id_;
-            packet.round = round_;
-            replies_.push_back({packet, {}});
-        }
+        unanswered_ = 0;
+        fetch_missing(true);
+    } else if (fetching_ && 2 * unanswered_ <= fetches) {
+        fetch_missing(false);
     } else if (repeat && recovery_.reupload && upload_at_ == uploads_.size()) {
         upload_silent();
+    }
+}
+
+void Endpoint::fetch_missing(bool anew) {
+    made_.clear();
+    reception_->missing(made_, fetches - unanswered_, anew);
+    fetching_ = !made_.empty();
+    unanswered_ += made_.size();
+    stats_.fetches += made_.size();
+    for (auto& packet : made_) {
+        packet.block = block_id_;
+        packet.round = round_;
+        replies_.push_back({packet, {}});
     }
 }
 
@@ -278,6 +289,8 @@ void Endpoint::next_block() {
     for (std::size_t b = 0; b < next_; ++b)
         sums.scratch += plan().blocks[b].vertices.size() * plan().chunks * plan().chunk_lanes();
     transmit(next_++);
+    fetching_ = false;
+    unanswered_ = 0;
     reception_ = std::make_unique<Reception>(block(), plan(), sums, stats_, recovery_.acks);
     upload_all();
     auto early = std::move(early_);

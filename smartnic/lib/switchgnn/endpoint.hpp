@@ -102,6 +102,7 @@ class Endpoint {
     void serve(const Packet& packet);
     void acknowledge_news();
     void answer(const Packet& fetch);
+    void fetch_missing(bool anew);
     bool acknowledge(const Packet& ack);
     void enter(std::uint16_t round);
     void next_block();
@@ -140,6 +141,9 @@ class Endpoint {
     static constexpr std::size_t remembered = 64;
     std::deque<Packet> said_;     // DONE of the last rounds that were finished here
     std::size_t repeats_ = 0;     // since something new came
+    static constexpr std::size_t fetches = 256;  // that wait for their answers: more at once would come back in bursts
+    bool fetching_ = false;        // there may be more to fetch than was asked for
+    std::size_t unanswered_ = 0;  // FETCHes since the last time-out
     std::vector<std::array<std::byte, most_bytes>> early_;  // of this round, before its block began here
     std::array<std::uint64_t, 256> ahead_{};                // payloads by chunk, of the exchange that begins next
     Backoff soft_, hard_;

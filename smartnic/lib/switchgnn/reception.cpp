@@ -18,6 +18,7 @@ Reception::Reception(const Block& block, const Plan& plan, Sums sums, Stats& sta
     released_.assign(block.way_vertex.size() * chunks, 0);
     cached_.assign(block.sources.size() * chunks, 0);
     asked_.assign(block.targets.size() * chunks, 0);
+    tried_ = asked_;
     if (acks) news_.reserve(cells);
     open_ = cells;
     std::size_t cell = 0;
@@ -138,7 +139,8 @@ void Reception::finish(std::uint32_t cell) {
     if (acks_) news_.push_back(cell);
 }
 
-void Reception::missing(std::vector<Packet>& to) {
+void Reception::missing(std::vector<Packet>& to, std::size_t limit, bool anew) {
+    if (anew) std::fill(tried_.begin(), tried_.end(), 0);
     std::vector<std::uint8_t> wanted(asked_.size()), by_way(released_.size());
     for (std::size_t s = 0; s < block_.sources.size(); ++s)
         for (std::uint32_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
@@ -159,14 +161,15 @@ void Reception::missing(std::vector<Packet>& to) {
     for (std::size_t s = 0; s < block_.sources.size(); ++s)
         for (std::size_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
             for (std::uint32_t c = 0; c < chunks_; ++c)
-                if (wanted[e * chunks_ + c]) {
+                if (wanted[e * chunks_ + c] && !tried_[e * chunks_ + c]) {
+                    if (limit-- == 0) return;
                     Packet packet;
                     packet.kind = Kind::fetch;
                     packet.src = block_.vertices[block_.targets[e]];
                     packet.dst = block_.sources[s];
                     packet.chunk = static_cast<std::uint8_t>(c);
                     packet.again = asked_[e * chunks_ + c] != 0;
-                    asked_[e * chunks_ + c] = 1;
+                    asked_[e * chunks_ + c] = tried_[e * chunks_ + c] = 1;
                     to.push_back(packet);
                 }
 }

@@ -34,8 +34,9 @@ class Reception {
     bool accept(const Packet& packet);
     [[nodiscard]] bool complete() const { return open_ == 0; }
 
-    // What to fetch, as packets; what was asked for before is marked as repeated.
-    void missing(std::vector<Packet>& to);
+    // What to fetch, as packets, `limit` at most; what was asked for before is marked as repeated. `anew`: anything is
+    // asked for again, else only what has not been since that was last true.
+    void missing(std::vector<Packet>& to, std::size_t limit, bool anew);
 
     // What was completed since the last call, as ACKs.
     void finished_since(std::vector<Packet>& to);
@@ -60,7 +61,7 @@ class Reception {
     std::vector<std::uint8_t> finished_, begun_, marked_;  // by cell: a vertex and a chunk; `begun_`: its sum is written
     std::vector<std::uint8_t> released_;           // by way and chunk
     std::vector<std::uint8_t> cached_;             // the receive bitmaps, by source and chunk, shared by all vertices
-    std::vector<std::uint8_t> asked_;              // by entry of `targets` and chunk
+    std::vector<std::uint8_t> asked_, tried_;      // by entry of `targets` and chunk; ever, since the last time-out
     std::vector<std::uint32_t> missing_, unreleased_;  // by cell
     std::vector<std::uint32_t> news_;
     std::size_t open_ = 0;

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _BUFFER_S: Final = 0.02
 _LEAST_BUFFER: Final = 16 << 20
+"""Bytes of a switch's buffer that slow links do not make smaller."""
 
 
 def start_switches(

@@ -12,7 +12,9 @@ from offramp.switchgnn.recovery import Recovery, RetryTimer
 from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.jobs import six_vertices
+from offramp_sim.switchgnn.jobs import random_job, six_vertices
+from offramp_sim.switchgnn.lockstep import Lockstep
+from offramp_sim.switchgnn.reference import ReferenceSwitch
 
 BEFORE = "DONE 1 0"
 """What every time-out repeats: the DONE of the round before, for a switch that has lost its registers."""
@@ -183,3 +185,46 @@ def test_repeats_come_four_times_as_often_as_fetches_up_to_their_caps() -> None:
 def test_time_outs_without_a_word() -> None:
     assert (Recovery().timeout_s, Recovery().cap_s) == (1.0, 8.0)
     assert Recovery(timeout_s=2.0, cap_s=2.0).timeout_s == 2.0
+
+
+class ShallowQueue:
+    """A way that carries ``room`` frames in a turn and loses the others; counts the FETCHes of a turn."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self.lost = 0
+        self.most_fetches = 0
+
+    def __call__(self, batch: PacketBatch) -> PacketBatch:
+        headers = [SWITCHGNN.decode(raw[34:]) for raw in batch.frames()]
+        self.most_fetches = max(self.most_fetches, sum(h["is_fetch"] and not h["is_ack"] for h in headers))
+        self.lost += max(0, len(batch) - self._room)
+        return batch.select(slice(self._room))
+
+
+WORKERS = 3
+
+
+def turns_behind_a_shallow_queue(room: int) -> tuple[int, ShallowQueue]:
+    """Turns until an exchange is done whose results and answers pass a queue with ``room`` for the frames of a turn."""
+    job = random_job(5, vertices=3000, edges=15_000, workers=WORKERS, limit=100_000)
+    switch = ReferenceSwitch(job.plans, job.ports)
+    asked, queue = ShallowQueue(1 << 30), ShallowQueue(room)
+    lockstep = Lockstep(
+        job.plans, job.ports, switch.process, up=asked, down=queue, recovery=Recovery(20.0, 160.0), patience=10_000
+    )
+    lockstep.start()
+    x = np.random.default_rng(1).integers(-999, 999, (3000, 8)).astype(np.int32)
+    sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])
+    for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
+        assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
+    assert queue.lost
+    return lockstep.turn, asked
+
+
+def test_answers_to_fetches_do_not_overflow_what_results_overflowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_windows, asked = turns_behind_a_shallow_queue(800)
+    assert asked.most_fetches <= 256 * WORKERS
+    monkeypatch.setattr("offramp.switchgnn.endpoint._FETCHES", 1 << 30)
+    all_at_once, _ = turns_behind_a_shallow_queue(800)
+    assert 3 * in_windows < all_at_once

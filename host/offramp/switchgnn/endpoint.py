@@ -187,10 +187,11 @@ class Endpoint:
             self._uploads = None  # to repeat them has not helped
             self._unanswered = 0
             self._fetch(self._reception, anew=True)
-        elif self._fetching and 2 * self._unanswered <= _FETCHES:
-            self._fetch(self._reception, anew=False)
-        elif repeat and self._recovery.reupload and not self._uploads:
+            return
+        if repeat and self._recovery.reupload and not self._uploads:
             self._uploads = self._transmission.silent_uploads()
+        if self._fetching and 2 * self._unanswered <= _FETCHES:
+            self._fetch(self._reception, anew=False)
 
     @property
     def due_s(self) -> float | None:

@@ -240,11 +240,10 @@ void Endpoint::tick(Time now) {
         upload_at_ = 0;
         unanswered_ = 0;
         fetch_missing(true);
-    } else if (fetching_ && 2 * unanswered_ <= fetches) {
-        fetch_missing(false);
-    } else if (repeat && recovery_.reupload && upload_at_ == uploads_.size()) {
-        upload_silent();
+        return;
     }
+    if (repeat && recovery_.reupload && upload_at_ == uploads_.size()) upload_silent();
+    if (fetching_ && 2 * unanswered_ <= fetches) fetch_missing(false);
 }
 
 void Endpoint::fetch_missing(bool anew) {

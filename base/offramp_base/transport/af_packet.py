@@ -32,7 +32,8 @@ class AfPacketSocket:
     """A promiscuous packet socket on one interface that hears what arrives, not what it sends.
 
     What is sent passes the interface's queueing discipline, as from any other program: ``tc`` can shape and delay it.
-    Frames arrive in a ring of ``ring_bytes`` shared with the kernel, where each takes a slot of the MTU and more.
+    Frames arrive in a ring of ``ring_bytes`` (more for jumbo frames) shared with the kernel, where each takes a slot of
+    the MTU and more.
     Frames longer than the interface's MTU (a NIC that merges packets makes such) are dropped and count as malformed.
 
     Raises:

@@ -21,6 +21,13 @@ MOST: Final = 512
 """Frames of one batch, so that no interface keeps others waiting."""
 RING_BYTES: Final = 32 << 20
 _BLOCK: Final = 1 << 17
+_SHORT_SLOT: Final = 4096
+_JUMBO_FRAMES: Final = 4096
+"""A ring of longer slots should hold so many frames, for up to four times the memory that it was to take.
+
+Slots are as long as the MTU. 16 MiB hold a thousand jumbo frames, or as many short ones, which a link of 100 Mb/s
+brings in 50 ms; a switch may be busy for longer.
+"""
 _HEADROOM: Final = 160
 """More than the slot's header, padding and VLAN tags take."""
 
@@ -58,7 +65,10 @@ class Ring:
         self._socket, self._width = sock, width
         slot = 1 << (width + _HEADROOM - 1).bit_length()
         block = max(_BLOCK, slot)
-        count = max(ring_bytes, 64 * slot) // block * (block // slot)
+        size = max(ring_bytes, 64 * slot)
+        if slot > _SHORT_SLOT:
+            size = max(size, min(_JUMBO_FRAMES * slot, 4 * ring_bytes))
+        count = size // block * (block // slot)
         sock.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
         sock.setsockopt(_SOL_PACKET, _PACKET_RX_RING, struct.pack("4I", block, count * slot // block, slot, count))
         self._memory = mmap.mmap(sock.fileno(), count * slot, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)

@@ -26,7 +26,16 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 
-BASE = TrainSettings("random", workers=3, propagator="p2p", partition="hash", hidden=5, epochs=20, lr=0.03)
+BASE = TrainSettings(
+    "random",
+    workers=3,
+    propagator="p2p",
+    partition="hash",
+    hidden=5,
+    epochs=20,
+    lr=0.03,
+    retry_s=30.0,  # on a busy machine nothing is repeated that the tests count
+)
 
 
 def train_local(graph, settings):

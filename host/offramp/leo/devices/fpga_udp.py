@@ -169,7 +169,7 @@ class UdpLink:
         if not came:
             raise OfframpError(f"device fpga:udp={self._at}: no answer in {self._timeout_s:g} s")
         said = answer(found[0])
-        return struct.unpack_from("<I", said.payload)[0] if said and said.payload else 0
+        return struct.unpack_from("<I", said.payload)[0] if said and len(said.payload) >= 4 else 0
 
     def _allocate(self, message: bytes) -> None:
         """Allocate a table in which nothing is."""

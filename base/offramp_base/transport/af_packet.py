@@ -74,7 +74,7 @@ class AfPacketSocket:
         self.stats.received += len(batch)
         return batch
 
-    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Message:
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Outgoing:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
         rows, short = long_enough(batch, rows, MIN_FRAME)
         self.stats.dropped += short

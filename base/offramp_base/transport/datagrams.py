@@ -66,7 +66,7 @@ class Datagrams:
         if not len(iovecs):
             return 0
         lengths = iovecs["len"].astype(np.int64)
-        firsts = _run_starts(lengths, self._longest_run)
+        firsts = run_starts(lengths, self._together(lengths))
         counts = np.diff(firsts, append=len(iovecs))
         control = np.zeros(len(firsts), _CONTROL_OUT)
         control["len"], control["level"], control["type"] = _CONTROL_OUT_BYTES, SOL_UDP, UDP_SEGMENT
@@ -80,14 +80,17 @@ class Datagrams:
             headers["name"], headers["namelen"] = name.ctypes.data, len(name)
         return int(counts[: send_many(sock, headers)].sum())
 
+    def _together(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many frames of each length one message may carry."""
+        most = np.minimum(MOST_SEGMENTS, LONGEST // np.maximum(lengths, 1))
+        return np.where((lengths > 0) & (lengths <= self._longest_run), np.maximum(most, 1), 1)
 
-def _run_starts(lengths: npt.NDArray[np.int64], longest_run: int) -> npt.NDArray[np.intp]:
-    """Where the messages begin: frames of one length, as many as one message may carry."""
+
+def run_starts(lengths: npt.NDArray[np.int64], most: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Where messages begin that carry frames of one length each, at most as many as ``most`` says for the length."""
     at = np.arange(len(lengths))
     begins = np.concatenate(([True], lengths[1:] != lengths[:-1]))
     place = at - np.maximum.accumulate(np.where(begins, at, 0))
-    together = np.minimum(MOST_SEGMENTS, LONGEST // np.maximum(lengths, 1))
-    most = np.where((lengths > 0) & (lengths <= longest_run), np.maximum(together, 1), 1)
     return np.flatnonzero(place % most == 0)
 
 

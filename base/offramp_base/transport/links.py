@@ -48,6 +48,7 @@ TRANSPORTS: Final = {
         Transport("shm", "PATH", (), lossless=True),
         Transport("udp", "HOST:PORT", (), lossless=False),
         Transport("af_packet", "IFNAME", ("CAP_NET_RAW",), lossless=False),
+        Transport("bundle", "IFNAME", ("CAP_NET_RAW",), lossless=False),
         Transport("af_xdp", "IFNAME", ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"), lossless=False),
     )
 }
@@ -122,13 +123,15 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
         from offramp_base.transport.udp import UdpSocket
 
         return SocketIO(UdpSocket.connect(link.where))
-    return SocketIO(interface_opener(link)(None))
+    return SocketIO(interface_opener(link, host=True)(None))
 
 
-def interface_opener(link: LinkName, ring_bytes: int | None = None) -> Callable[[LinkStats | None], FrameSocket]:
+def interface_opener(
+    link: LinkName, ring_bytes: int | None = None, *, host: bool = False
+) -> Callable[[LinkStats | None], FrameSocket]:
     """What opens the interface of a link as a socket that goes on with given counts; may be called again.
 
-    ``ring_bytes`` is the memory for what arrives, where the transport lets one choose.
+    ``ring_bytes`` is the memory for what arrives, where the transport lets one choose; ``host`` says which end it is.
     """
     if link.transport == "af_xdp":
         from offramp_base.transport.xdp.socket import AfXdpSocket
@@ -137,4 +140,8 @@ def interface_opener(link: LinkName, ring_bytes: int | None = None) -> Callable[
     from offramp_base.transport.af_packet import AfPacketSocket
     from offramp_base.transport.ring import RING_BYTES
 
+    if link.transport == "bundle":
+        from offramp_base.transport.bundle import BundleSocket
+
+        return lambda stats: BundleSocket(link.where, ring_bytes or RING_BYTES, stats, first=host)
     return lambda stats: AfPacketSocket(link.where, ring_bytes or RING_BYTES, stats)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from offramp.cluster.forwarding import ports_of_hosts
 from offramp.cluster.model import Cluster, Host, Switch
 from offramp.job.agents import AgentThere, agent_at_link
-from offramp.job.network import interface, socket_of_port
+from offramp.job.network import link_on_interface, socket_of_port
 from offramp.job.switches import ProgramOnSwitch
 from offramp.job.transaction import Step
 from offramp.job.tree import leaves_of
@@ -141,7 +141,7 @@ class GnnNetwork:
             elif host.reach == "local":
                 link = f"unix:{socket_of_port(self.cluster, host)}"
             else:
-                link = f"af_packet:{interface(self.cluster, host)}"
+                link = link_on_interface(self.cluster, host)
             found.append(f"{far.port}@{link}" if self.racks is None else link)
         return found
 

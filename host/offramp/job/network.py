@@ -75,7 +75,7 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
 def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:
     """What a rank opens to reach its switch; ``{rank}`` stands for its number."""
     if hosts[0].reach != "local":
-        return f"af_packet:{interface(cluster, hosts[0])}"
+        return link_on_interface(cluster, hosts[0])
     for rank, path in enumerate(_sockets(cluster, hosts)):
         name = folder.absolute() / f"port-{rank}"
         name.unlink(missing_ok=True)
@@ -106,6 +106,12 @@ def socket_of_port(cluster: Cluster, host: Host) -> str:
             f"{cluster.place(host.name)}: {host.name}: is this machine: expected a switch on Unix sockets"
         )
     return f"{control.removeprefix('unix:').rpartition('/')[0]}/port{far.port}"
+
+
+def link_on_interface(cluster: Cluster, host: Host) -> str:
+    """What a process on a host opens to reach the switch at its first interface."""
+    switch = cluster.by_name[cluster.links_of[host.name][0].far(host.name).node]
+    return f"{switch.transport if isinstance(switch, Switch) else 'af_packet'}:{interface(cluster, host)}"
 
 
 def interface(cluster: Cluster, host: Host) -> str | None:

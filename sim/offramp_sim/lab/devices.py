@@ -19,6 +19,8 @@ from offramp_sim.lab.namespaces import Spaces, switch_end
 if TYPE_CHECKING:
     from offramp.nic.process import AgentProcess
 
+CARRIER: Final = "bundle"
+"""Transport of the switches' ports on interfaces: hosts' frames cost the kernel of one machine what many would pay."""
 _BUFFER_S: Final = 0.02
 _LEAST_BUFFER: Final = 16 << 20
 """Bytes of a switch's buffer that slow links do not make smaller."""
@@ -49,9 +51,8 @@ def start_switches(
         rates = {int(link.near(each.name).port): link.rate_bps for link in links}
         buffer_bytes = max(_LEAST_BUFFER, round(sum(rates.values()) / 8 * _BUFFER_S))
         config = TmConfig.uniform(queues=each.queues, rates=rates if spaces else {}, buffer_bytes=buffer_bytes)
-        made = EmbeddedSwitch(
-            None, numbers or [1], workdir=folder / each.name, interfaces=names, peers=peers, tm=config
-        )
+        at = {"interfaces": names, "transport": CARRIER} if names else {"peers": peers}
+        made = EmbeddedSwitch(None, numbers or [1], workdir=folder / each.name, tm=config, **at)
         found[each.name] = stack.enter_context(made)
         bring_base(made, cluster, each)
     return found

@@ -94,13 +94,15 @@ def _resolved(
 ) -> Cluster:
     """The cluster as jobs find it, with the present addresses of hosts, switches and agents."""
 
+    from offramp_sim.lab.devices import CARRIER
+
     def host_of(host: Host) -> Host:
         reach = NAMESPACE + inside[host.name] if host.name in inside else "local"
         sockets = {name: str(agents[host.name, name].path) for name in (each.name for each in host.agents)}
         return replace(host, reach=reach, agents=tuple(replace(a, socket=sockets[a.name]) for a in host.agents))
 
     told = [
-        replace(each, control=switches[each.name].address, ca=None, cert=None, key=None)
+        replace(each, control=switches[each.name].address, transport=CARRIER, ca=None, cert=None, key=None)
         if each.name in switches
         else replace(each, control=None)
         for each in cluster.switches

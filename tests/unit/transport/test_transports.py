@@ -107,7 +107,7 @@ def over_memory(tmp_path):
     return Ends(hosts[0], far, far.close)
 
 
-LOSSY = ["udp", "udp6", *(pytest.param(t, marks=pytest.mark.netns) for t in ("af_packet", "af_xdp"))]
+LOSSY = ["udp", "udp6", *(pytest.param(t, marks=pytest.mark.netns) for t in ("af_packet", "bundle", "af_xdp"))]
 
 
 @pytest.fixture(params=["unix", "shm", *LOSSY])

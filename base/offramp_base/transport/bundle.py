@@ -115,10 +115,11 @@ class BundleSocket(AfPacketSocket):
         return PacketBatch(np.zeros(len(data), np.int32), np.full(len(data), length, np.int32), data)
 
     def _learn(self, frames: PacketBatch, *, answer: bool) -> None:
-        """Note whether protocols over IPv4 have come in bundles."""
+        """Note whether protocols over IPv4 have come in bundles; a bundle's first frame is enough to see."""
         if self._first or not (answer or self._answered.any()):
             return
-        self._answered[_protocols(frames)] = answer
+        seen = 1 if answer else len(frames)
+        self._answered[_protocols(frames.data[:seen], frames.lengths[:seen])] = answer
         self._answered[0] = False
         self._answered[_OF_THE_KERNEL] = False
 
@@ -140,11 +141,8 @@ class Bundles:
         self._room = room
         self._bundled = self._iovecs["len"] <= room
         if bundled is not None:
-            if bundled.any():
-                protocols = _protocols(batch)
-                self._bundled &= bundled[protocols if rows is None else protocols[rows]]
-            else:
-                self._bundled[:] = False
+            some = bundled.any()
+            self._bundled &= bundled[_protocols(batch.data, self._iovecs["len"], rows)] if some else False
 
     def __len__(self) -> int:
         return len(self._iovecs)
@@ -166,8 +164,7 @@ class Bundles:
         if not len(frames):
             return 0
         lengths = frames["len"].astype(np.int64)
-        most = np.minimum(self._room // lengths, _MOST_FRAMES)
-        firsts = run_starts(np.where(bundled, lengths, -1), np.where(bundled, most, 1))
+        firsts = _first_frames(lengths, bundled, self._room)
         counts = np.diff(firsts, append=len(frames))
         in_bundle = bundled[firsts]
         before = np.cumsum(in_bundle)  # heads up to and with that of each message
@@ -183,14 +180,25 @@ class Bundles:
         return int(counts[: send_many(sock, headers)].sum())
 
 
+def _first_frames(lengths: npt.NDArray[np.int64], bundled: npt.NDArray[np.bool_], room: int) -> npt.NDArray[np.intp]:
+    """The number of the first frame of each message: a bundle, or a frame alone."""
+    most = np.minimum(room // lengths, _MOST_FRAMES)
+    if bundled.all() and (lengths == lengths[0]).all():
+        return np.arange(0, len(lengths), most[0])
+    return run_starts(np.where(bundled, lengths, -1), np.where(bundled, most, 1))
+
+
 def _numbers(data: npt.NDArray[np.uint8], at: int) -> npt.NDArray[np.int64]:
     """16-bit numbers of all rows."""
     return data[:, at].astype(np.int64) << 8 | data[:, at + 1]
 
 
-def _protocols(batch: PacketBatch) -> npt.NDArray[np.int64]:
-    """``(n,)``: the protocol over IPv4 of each frame, 0 of others."""
-    if batch.data.shape[1] <= _PROTOCOL_AT:
-        return np.zeros(len(batch), np.int64)
-    over = (_numbers(batch.data, 12) == ETHER_TYPE_IPV4) & (batch.lengths > _PROTOCOL_AT)
-    return np.where(over, batch.data[:, _PROTOCOL_AT], 0)
+def _protocols(
+    data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer], rows: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.int64]:
+    """``(n,)``: the protocol over IPv4 of each frame (``rows``, or all), 0 of others; ``lengths`` are theirs."""
+    if data.shape[1] <= _PROTOCOL_AT:
+        return np.zeros(len(lengths), np.int64)
+    heads = data[:, 12 : _PROTOCOL_AT + 1] if rows is None else data[rows, 12 : _PROTOCOL_AT + 1]
+    over = (_numbers(heads, 0) == ETHER_TYPE_IPV4) & (lengths > _PROTOCOL_AT)
+    return np.where(over, heads[:, -1], 0)

@@ -93,7 +93,6 @@ def _resolved(
     agents: dict[tuple[str, str], AgentProcess],
 ) -> Cluster:
     """The cluster as jobs find it, with the present addresses of hosts, switches and agents."""
-
     from offramp_sim.lab.devices import CARRIER
 
     def host_of(host: Host) -> Host:

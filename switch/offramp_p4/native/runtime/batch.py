@@ -28,20 +28,32 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
     for i in range(count):
         if below(stride, lengths[i]):
             return 1
+    foresee_first(ctx, frames, stride, lengths, count)
+    for i in range(count):
+        foresee_later(ctx, frames, stride, lengths, i, count)
+        _run(ctx, int(frames + i * stride), lengths[i], ports[i])
+    return 0
+
+
+@native
+def foresee_first(ctx: Context, frames: Bytes, stride: int, lengths: Ints, count: int) -> None:
+    """Hint where the look-ups of the first packets will begin."""
     for i in range(min(2 * _AHEAD, count)):
         foresee_slots(ctx, frames + i * stride, lengths[i])
     for i in range(min(_AHEAD, count)):
         foresee_rows(ctx, frames + i * stride, lengths[i])
-    for i in range(count):
-        prefetch(Words(int(frames + min(i + 4 * _AHEAD, count - 1) * stride)))
-        later = i + 2 * _AHEAD
-        if later < count:
-            foresee_slots(ctx, frames + later * stride, lengths[later])
-        soon = i + _AHEAD
-        if soon < count:
-            foresee_rows(ctx, frames + soon * stride, lengths[soon])
-        _run(ctx, int(frames + i * stride), lengths[i], ports[i])
-    return 0
+
+
+@native
+def foresee_later(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+    """Hint for packets behind number ``i``, which comes next."""
+    prefetch(Words(int(frames + min(i + 4 * _AHEAD, count - 1) * stride)))
+    later = i + 2 * _AHEAD
+    if later < count:
+        foresee_slots(ctx, frames + later * stride, lengths[later])
+    soon = i + _AHEAD
+    if soon < count:
+        foresee_rows(ctx, frames + soon * stride, lengths[soon])
 
 
 @native

@@ -172,6 +172,7 @@ class Context(Record):
     whole: int  # address of the packet memory that has these headers when the next pass begins; 0: none
     next_first: int  # 1 if the frame that they are of waits for another pass, before all that is in the queue
     next_fields: int  # the number of its field list, which KEPT has
+    quiet_ps: int  # no frame arrives before this time is over
 
     # Tofino.
     chip_ports: int  # of all pipes

@@ -52,6 +52,7 @@ from offramp_p4.native.runtime.program import (
     TRUNCATE,
     compute,
     deliver,
+    deliver_only,
     deparse,
     duplicate_headers,
     duplicate_memory,
@@ -161,7 +162,7 @@ def _pass_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
         ctx.dropped += 1
         return
     m[INSTANCE_TYPE] = NORMAL
-    deliver(ctx, m, leaving)
+    deliver_only(ctx, m, leaving)
 
 
 @native

@@ -106,6 +106,12 @@ def deliver(ctx: Context, m: Memory, port: int) -> None:
 
 
 @supplied
+def deliver_only(ctx: Context, m: Memory, port: int) -> None:
+    """As :func:`deliver`, for the last copy that a pass sends, which may have left egress when this returns."""
+    raise NotImplementedError
+
+
+@supplied
 def send(ctx: Context, m: Memory, port: int, start: int) -> None:
     """Send what egress has left, with the headers that begin at START in OUT."""
     raise NotImplementedError

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Bytes, Memory, copy, native
-from offramp_p4.native.runtime.again import Again
+from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, copy, native
+from offramp_p4.native.runtime.again import Again, begin_frame
+from offramp_p4.native.runtime.batch import foresee_first, foresee_later
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.pipeline import (
@@ -16,6 +17,7 @@ from offramp_p4.native.runtime.pipeline import (
     leave,
     pass_again,
     pass_ingress,
+    pass_unchanged,
 )
 from offramp_p4.native.runtime.program import (
     CURSOR,
@@ -29,6 +31,7 @@ from offramp_p4.native.runtime.program import (
     TRUNCATE,
     duplicate_memory,
     fields_size,
+    save_fields,
 )
 from offramp_p4.native.runtime.queues import (
     HEAD_BYTES,
@@ -38,11 +41,30 @@ from offramp_p4.native.runtime.queues import (
     admit,
     enqueue,
     find_port,
+    pass_by,
 )
-from offramp_p4.native.runtime.timed import PS_PER_US, RECIRCULATION, finish, new_block
-from offramp_p4.native.runtime.waiting import end_steps
+from offramp_p4.native.runtime.timed import PS_PER_US, RECIRCULATION, finish, is_next, new_block, receive_in_quiet
+from offramp_p4.native.runtime.waiting import end_steps, take_unqueued
 
 _DEPTH_MASK: Final = (1 << 19) - 1
+
+
+@native
+def receive_batch(
+    ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
+) -> int:
+    """As :func:`offramp_p4.native.runtime.timed.receive_batch`, with hints ahead of each packet's look-ups."""
+    for i in range(count):
+        if below(stride, lengths[i]):
+            return 1
+    foresee_first(ctx, frames, stride, lengths, count)
+    for i in range(count):
+        foresee_later(ctx, frames, stride, lengths, i, count)
+        following = times[i]
+        if i + 1 < count:
+            following = times[i + 1]
+        receive_in_quiet(ctx, times[i], int(frames + i * stride), lengths[i], ports[i], following - 1)
+    return 0
 
 
 @native
@@ -64,24 +86,80 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
 
 
 @native
+def hold_or_leave(ctx: Context, m: Memory, number: int) -> None:
+    """As :func:`hold`; but a frame that would leave its queue before anything else happens goes on at once."""
+    port = Port(find_port(ctx, number))
+    if ctx.waiting == 0 and is_next(ctx, port):
+        size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])
+        queue = pass_by(ctx, port, m[PRIORITY], size)
+        if queue != 0:
+            _leave_now(ctx, m, port, Queue(queue))
+            return
+    hold(ctx, m, number)
+
+
+@native
+def _leave_now(ctx: Context, m: Memory, port: Port, queue: Queue) -> None:
+    """The egress of a copy that has found its queue empty, and the line."""
+    m[ENQUEUE_TIME] = ctx.now_us
+    m[ENQUEUE_DEPTH] = 0
+    m[DEQUEUE_TIME] = 0
+    m[DEQUEUE_DEPTH] = 0
+    port.scheduled = 1
+    sent = ctx.index.used
+    ctx.steps = ctx.max_steps
+    leave(ctx, m, port.number)
+    end_steps(ctx)
+    finish(ctx, port, queue, 0, sent)
+    ctx.steps = ctx.max_steps  # ingress, which has not ended yet, had some left
+
+
+@native
+def _go_round(ctx: Context) -> None:
+    """The next pass of the frame that is kept: at once, if it would leave the queue of its way back now."""
+    port = Port(find_port(ctx, RECIRCULATION))
+    if ctx.waiting == 1 and port.rate == 0 and is_next(ctx, port) and pass_by(ctx, port, 0, ctx.kept_length) != 0:
+        ctx.steps = ctx.max_steps
+        pass_unchanged(ctx)
+        end_steps(ctx)
+        return
+    take_unqueued(ctx)
+    ctx.next_first = 0
+    _hold_frame(ctx, port, ctx.next_fields, ctx.kept_length, 0, ctx.kept_frame)
+
+
+@native
 def _hold_again(ctx: Context, waiting: Again) -> None:
     """Put a packet that recirculates into the queue of its way back to the parser."""
-    length = waiting.length
-    port = Port(find_port(ctx, RECIRCULATION))
+    saved = int(waiting + 1)
+    frame = waiting.frame
+    if frame == 0:
+        frame = saved + fields_size(waiting.fields)
+    _hold_frame(ctx, Port(find_port(ctx, RECIRCULATION)), waiting.fields, waiting.length, saved, frame)
+
+
+@native
+def _hold_frame(ctx: Context, port: Port, fields: int, length: int, saved: int, frame: int) -> None:
+    """Put a frame into the queue of the way back, with fields that are SAVED there; 0: those that are kept."""
     if admit(ctx, port, 0, length) == 0:
         return
-    saved = fields_size(waiting.fields)
-    held = new_block(ctx, HEAD_BYTES + saved + length)
+    size = fields_size(fields)
+    held = new_block(ctx, HEAD_BYTES + size + length)
     held.content_bytes = length
-    held.fields = waiting.fields
-    copy(Bytes(int(held) + HEAD_BYTES), Bytes(int(waiting + 1)), saved + length)
+    held.fields = fields
+    into = Bytes(int(held) + HEAD_BYTES)
+    if saved == 0:
+        save_fields(into, Memory(ctx.kept), fields)
+    else:
+        copy(into, Bytes(saved), size)
+    copy(into + size, Bytes(frame), length)
     enqueue(ctx, port, 0, length, held)
 
 
 @native
 def pass_first(ctx: Context, frame: int, length: int, port: int) -> None:
     """The first pass of a packet."""
-    ctx.frame = frame
+    begin_frame(ctx, frame)
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
 
 
@@ -90,7 +168,7 @@ def pass_recirculated(ctx: Context, block: int) -> None:
     """The pass of a recirculated packet."""
     held = Held(block)
     saved = block + HEAD_BYTES
-    ctx.frame = saved + fields_size(held.fields)
+    begin_frame(ctx, saved + fields_size(held.fields))
     pass_ingress(ctx, held.content_bytes, 0, RECIRCULATED, 1, held.fields, saved)
 
 
@@ -107,7 +185,7 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
     ctx.steps = ctx.max_steps
     leave(ctx, m, Port(port).number)
     end_steps(ctx)
-    finish(ctx, Port(port), queue, held, sent)
+    finish(ctx, Port(port), queue, held.congested, sent)
     if held.congested != 0 and ctx.waiting > 0:
         waiting = Again(ctx.queue.data + ctx.queue.start)
         frame = int(waiting + 1) + fields_size(waiting.fields)
@@ -116,8 +194,10 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
 
 @native
 def pass_waiting(ctx: Context, waiting: int) -> None:
-    """The next pass of a packet that was resubmitted, or the queue of one that recirculates."""
-    if Again(waiting).kind == RECIRCULATED:
+    """The next pass of a packet that was resubmitted, or the way back of one that recirculates; 0: that is kept."""
+    if waiting == 0:
+        _go_round(ctx)
+    elif Again(waiting).kind == RECIRCULATED:
         _hold_again(ctx, Again(waiting))
     else:
         ctx.steps = ctx.max_steps

@@ -172,6 +172,36 @@ def dequeue(ctx: Context, port: Port) -> int:
 
 
 @native
+def is_free(ctx: Context, port: Port) -> bool:
+    """Whether nothing waits for a port and its line is free; nor does a frame arrive, or an observer look, by now."""
+    idle = port.scheduled == 0 and port.free_ps <= ctx.now_ps
+    return idle and ctx.now_ps <= ctx.quiet_ps and ctx.observed == 0
+
+
+@native
+def pass_by(ctx: Context, port: Port, number: int, size: int) -> int:
+    """Count a frame that goes through a queue of a port that is free, at once.
+
+    The address of the queue, or 0: the queue, or what it may hold, is such that the frame has to go the usual way.
+    """
+    if not below(number, port.queue_count):
+        return 0
+    queue = port.queues[number]
+    fits = queue.limit_packets > 0 and size <= queue.limit_bytes and ctx.held_bytes + size <= ctx.buffer_bytes
+    if queue.weight != 0 or not fits:
+        return 0
+    queue.enqueued += 1
+    queue.enqueued_bytes += size
+    queue.dequeued += 1
+    queue.dequeued_bytes += size
+    if queue.peak_packets == 0:
+        queue.peak_packets = 1
+    if size > queue.peak_bytes:
+        queue.peak_bytes = size
+    return int(queue)
+
+
+@native
 def _choose_strict(port: Port) -> int:
     """The highest, or one whose guaranteed share is due: as in :class:`offramp_p4.tm.scheduler.Scheduler`."""
     number = highest_bit(port.strict)

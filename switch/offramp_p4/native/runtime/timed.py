@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.heap import HeapEntry
 from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Ints, Words, below, native, supplied
 from offramp_p4.native.runtime.blocks import give_block, take_block
@@ -12,7 +13,7 @@ from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.heap import pop, push
-from offramp_p4.native.runtime.queues import Held, Port, Queue, dequeue, release, transmit
+from offramp_p4.native.runtime.queues import Held, Port, Queue, dequeue, is_free, release, transmit
 from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
 
 RECIRCULATION: Final = -1
@@ -52,7 +53,7 @@ def depart(ctx: Context, port: int, held: int) -> None:
 
 @supplied
 def go_on(ctx: Context, waiting: int) -> None:
-    """Send what waits for another pass on its way: to a queue, or through the pass."""
+    """Send what waits for another pass on its way: to a queue, or through the pass; 0: the frame that is kept."""
     raise NotImplementedError
 
 
@@ -65,15 +66,25 @@ def receive_batch(
         if below(stride, lengths[i]):
             return 1
     for i in range(count):
-        receive(ctx, times[i], int(frames + i * stride), lengths[i], ports[i])
+        following = times[i]
+        if i + 1 < count:
+            following = times[i + 1]
+        receive_in_quiet(ctx, times[i], int(frames + i * stride), lengths[i], ports[i], following - 1)
     return 0
 
 
 @native
 def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> None:
     """A packet arrives; what was due before has happened then."""
+    receive_in_quiet(ctx, now_ps, frame, length, port, now_ps - 1)
+
+
+@native
+def receive_in_quiet(ctx: Context, now_ps: int, frame: int, length: int, port: int, quiet_ps: int) -> None:
+    """A packet arrives, and no other before ``quiet_ps`` is over."""
     _run_until(ctx, now_ps - 1)
     _at(ctx, now_ps)
+    ctx.quiet_ps = quiet_ps
     ctx.packets_in += 1
     budget = _Budget(take_block(ctx, _BUDGET_BYTES))
     budget.passes = ctx.max_passes
@@ -84,6 +95,7 @@ def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> No
     arrive(ctx, frame, length, port)
     end_steps(ctx)
     _again(ctx)
+    _forget(ctx)
     _leave_budget(ctx)
 
 
@@ -98,6 +110,7 @@ def advance(ctx: Context, until_ps: int) -> None:
 @native
 def _run_until(ctx: Context, until_ps: int) -> None:
     """All events up to a time: recirculated packets before ports."""
+    ctx.quiet_ps = until_ps
     while True:
         back = _NEVER
         ready = _NEVER
@@ -113,6 +126,19 @@ def _run_until(ctx: Context, until_ps: int) -> None:
         else:
             _at(ctx, ready)
             _serve(ctx, Port(pop(ctx, offset(Context.ready))))
+
+
+@native
+def is_next(ctx: Context, port: Port) -> bool:
+    """Whether a frame that came to a port now would be the next to leave it, before anything else happens."""
+    if not is_free(ctx, port):
+        return False
+    if ctx.returning.used > 0 and Words(ctx.returning.data)[0] <= ctx.now_ps:
+        return False
+    if ctx.ready.used == 0:
+        return True
+    first = HeapEntry(ctx.ready.data)
+    return first.time > ctx.now_ps or first.order > port.number
 
 
 @native
@@ -140,11 +166,11 @@ def _serve(ctx: Context, port: Port) -> None:
 
 
 @native
-def finish(ctx: Context, port: Port, queue: Queue, held: Held, sent: int) -> None:
+def finish(ctx: Context, port: Port, queue: Queue, congested: int, sent: int) -> None:
     """Mark the frame that egress has sent behind ``sent`` bytes of INDEX, if it has, and occupy the line with it."""
     if ctx.index.used > sent:
         length = Words(ctx.index.data + sent)[1]
-        if held.congested != 0:
+        if congested != 0:
             queue.marked_frames += mark(ctx, ctx.out.data + ctx.out.used - length, length)
         time = Words(append(ctx, offset(Context.times), 8))
         time[0] = transmit(ctx, port, length)
@@ -160,6 +186,7 @@ def _return(ctx: Context, held: Held) -> None:
     come_back(ctx, int(held))
     end_steps(ctx)
     _again(ctx)
+    _forget(ctx)
     _give_up(ctx, held)
 
 
@@ -173,7 +200,17 @@ def _again(ctx: Context) -> None:
             ctx.looped += ctx.waiting
             ctx.waiting = 0
             return
-        go_on(ctx, next_waiting(ctx))
+        if ctx.next_first != 0:
+            go_on(ctx, 0)
+        else:
+            go_on(ctx, next_waiting(ctx))
+
+
+@native
+def _forget(ctx: Context) -> None:
+    """The frame whose headers are kept has ended here; what has not gone on by now does not."""
+    ctx.kept_frame = 0
+    ctx.next_first = 0
 
 
 @native

@@ -22,8 +22,16 @@ from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch, run_burst
 from offramp_p4.native.runtime.pipeline import leave, send_head, send_whole
-from offramp_p4.native.runtime.queued import hold, pass_egress, pass_first, pass_recirculated, pass_waiting
-from offramp_p4.native.runtime.timed import advance, receive, receive_batch
+from offramp_p4.native.runtime.queued import (
+    hold,
+    hold_or_leave,
+    pass_egress,
+    pass_first,
+    pass_recirculated,
+    pass_waiting,
+    receive_batch,
+)
+from offramp_p4.native.runtime.timed import advance, receive
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
@@ -62,6 +70,7 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     module = ll.Module(program.file)
     supplied: dict[str, Any] = {
         "deliver": hold if way is Way.QUEUED else leave,
+        "deliver_only": hold_or_leave if way is Way.QUEUED else leave,
         "send": send_head if way is Way.BURST else send_whole,
         "arrive": pass_first,
         "come_back": pass_recirculated,
@@ -72,7 +81,7 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     g = Emitter(program, module, layout, target, library)
     deparser = blocks[-1]
     assert isinstance(deparser, ir.ControlInstance)
-    known = way is not Way.QUEUED and gives_back(layout, parser, deparser)
+    known = gives_back(layout, parser, deparser)
     if known:
         g.watched = Watch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)

@@ -74,7 +74,7 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
     ctx.steps = ctx.max_steps
     leave(ctx, held.frame_bytes, Port(port).number, held.path, carried, held.instance, held.cos)
     end_steps(ctx)
-    finish(ctx, Port(port), queue, Held(block), sent)
+    finish(ctx, Port(port), queue, Held(block).congested, sent)
     if held.congested != 0 and ctx.waiting > 0:
         task = Task(ctx.queue.data + ctx.queue.start)
         queue.marked_frames += mark(ctx, int(task + 1) + task.fields, task.length)

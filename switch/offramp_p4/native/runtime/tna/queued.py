@@ -80,7 +80,7 @@ def pass_egress(ctx: Context, port: int, block: int) -> None:
     ctx.steps = ctx.max_steps
     leave(ctx, size, Port(port).number, held.rid, held.first, held.queue, held.cos, held.bypass)
     end_steps(ctx)
-    finish(ctx, Port(port), queue, Held(block), sent)
+    finish(ctx, Port(port), queue, Held(block).congested, sent)
     if held.congested != 0:
         _mark_waiting(ctx, queue)
 

@@ -55,9 +55,9 @@ class SwitchOptions:
     transport: Annotated[
         str,
         Field(
-            "Links to the embedded switch: auto (shm, else unix) | unix | shm | udp | af_packet | af_xdp | nic (a "
-            "smartNIC's agent on veth pairs); to a live one, what opens interfaces: auto (af_packet) | af_packet | "
-            "af_xdp"
+            "Links to the embedded switch: auto (shm, else unix) | unix | shm | udp | af_packet | bundle | af_xdp | "
+            "nic (a smartNIC's agent on veth pairs); to a live one, what opens interfaces: auto (af_packet) | "
+            "af_packet | bundle (where it is Offramp's) | af_xdp"
         ),
     ] = "auto"
     p4info: Annotated[Path | None, Field("Live switch that does not compile P4 (bmv2): P4Info made by p4c")] = None

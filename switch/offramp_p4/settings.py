@@ -123,7 +123,7 @@ class Settings(Preprocessor):
         Mapping[int, str],
         Field(
             "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF, "
-            "af_xdp:IF, memif:PATH[,client] or dpdk:DEVICE[,ARGUMENTS]",
+            "bundle:IF, af_xdp:IF, memif:PATH[,client] or dpdk:DEVICE[,ARGUMENTS]",
             key="interface",
             short="-i",
             item=parse_port,

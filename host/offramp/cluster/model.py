@@ -22,7 +22,10 @@ TARGETS: Final = {
     "plain": "forwards, and takes no program",
 }
 REACHES: Final = {"local": "this machine", "ssh": "ssh ADDRESS", "srun": "a step of this Slurm job"}
-CARRIERS: Final = {"af_packet": "single frames", "bundle": "runs of frames in one, as a laboratory's switches take them"}
+CARRIERS: Final = {
+    "af_packet": "single frames",
+    "bundle": "runs of frames in one, as a laboratory's switches take them",
+}
 KINDS: Final = ("ring", "fully-connected", "switch", "in-network")
 
 
@@ -107,7 +110,8 @@ class Switch:
     key: Annotated[str | None, Field("Private key of that certificate, a PEM file")] = None
     memory: Annotated[int, Field("Stateful memory for jobs", unit=BYTES)] = 4_000_000
     transport: Annotated[
-        str, Field("What carries a host's frames to it: af_packet, or bundle where its ports take that", choices=CARRIERS)
+        str,
+        Field("What carries a host's frames to it: af_packet, or bundle where its ports take that", choices=CARRIERS),
     ] = "af_packet"
     ports: Annotated[int, Field("Ports, numbered from 1", least=1, most=MOST_PORTS)] = 32
     queues: Annotated[int, Field("Queues of a port", least=1, most=8)] = 8

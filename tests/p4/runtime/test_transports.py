@@ -24,7 +24,7 @@ from offramp_sim.transports.exchange import measure_exchange
 from offramp_sim.transports.link import measure_link
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
-ON_INTERFACES = [pytest.param(name, marks=pytest.mark.netns) for name in ("af_packet", "af_xdp")]
+ON_INTERFACES = [pytest.param(name, marks=pytest.mark.netns) for name in ("af_packet", "bundle", "af_xdp")]
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_list_and_bench_write_json(tmp_path):
     shown = offramp("transport", "list", "--json", str(tmp_path / "list.json"))
     assert "af_xdp:IFNAME" in shown.output
     listed = json.loads((tmp_path / "list.json").read_text())
-    assert [row["transport"] for row in listed["transports"]] == ["unix", "shm", "udp", "af_packet", "af_xdp"]
+    assert [row["transport"] for row in listed["transports"]] == ["unix", "shm", "udp", "af_packet", "bundle", "af_xdp"]
     arguments = ["-t", "unix", "--size", "100", "--seconds", "0.01", "--rounds", "2", "--no-exchange"]
     shown = offramp("transport", "bench", *arguments, "--json", str(tmp_path / "bench.json"))
     assert shown.exit_code == 0, shown.output
@@ -117,21 +117,24 @@ def test_list_and_bench_write_json(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "--transport", "tcp"], "transport 'tcp': expected auto, unix, shm, udp, af_packet, af_xdp"),
+        (["train", "--transport", "tcp"], "transport 'tcp': expected auto, unix, shm, udp, af_packet, bundle, af_xdp"),
         (
             ["train", "--workers", "1", "--switch", "h:1", "--ports", "eth9", "--transport", "udp"],
             "link 'eth9': transport udp expects udp:HOST:PORT",
         ),
         (
             ["train", "--workers", "1", "--switch", "h:1", "--ports", "dpdk:0"],
-            "link 'dpdk:0': expected unix:PATH, shm:PATH, udp:HOST:PORT, af_packet:IFNAME, af_xdp:IFNAME or the",
+            "link 'dpdk:0': expected unix:PATH, shm:PATH, udp:HOST:PORT, af_packet:IFNAME, bundle:IFNAME",
         ),
         (
             ["switch", "run", "--no-p4", "--transport", "x"],
-            "--transport x: expected one of auto, unix, shm, udp, af_packet, af_xdp",
+            "--transport x: expected one of auto, unix, shm, udp, af_packet, bundle, af_xdp",
         ),
         (["switch", "run", "--no-p4", "-i", "1@af_xdp:none0"], "no interface 'none0'; there are "),
-        (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, shm, udp, af_packet, af_xdp"),
+        (
+            ["transport", "bench", "-t", "tcp"],
+            "--transport tcp: expected one of unix, shm, udp, af_packet, bundle, af_xdp",
+        ),
     ],
 )
 def test_golden_errors_of_transports(arguments, message):

@@ -91,7 +91,10 @@ def test_unix_end_of_the_switch_is_told_after_the_last_frame(link):
     [
         ("unix:/nonexistent/p", "unix:/nonexistent/p: No such file or directory; is the switch running?"),
         ("unix:" + "x" * 200, "a socket path has at most 107 bytes"),
-        ("", "link '': expected unix:PATH, shm:PATH, udp:HOST:PORT, af_packet:IFNAME, af_xdp:IFNAME or the name of"),
+        (
+            "",
+            "link '': expected unix:PATH, shm:PATH, udp:HOST:PORT, af_packet:IFNAME, bundle:IFNAME, af_xdp:IFNAME or",
+        ),
         ("tcp:1.2.3.4", "link 'tcp:1.2.3.4': expected unix:PATH, shm:PATH, udp:HOST:PORT, "),
         ("nosuchif0", "no interface 'nosuchif0'; there are "),
     ],

@@ -29,7 +29,7 @@ from offramp_p4.native.runtime.portable.queued import (
     pass_recirculated,
     pass_waiting,
 )
-from offramp_p4.native.runtime.timed import advance, receive, receive_batch
+from offramp_p4.native.runtime.timed import advance, no_hint, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativePortable, NativeState
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 assert RULES
 
 _PASSES: Final[dict[str, Any]] = {
+    "hint": no_hint,
     "arrive": pass_first,
     "come_back": pass_recirculated,
     "depart": pass_egress,

@@ -28,25 +28,20 @@ def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: In
     for i in range(count):
         if below(stride, lengths[i]):
             return 1
-    foresee_first(ctx, frames, stride, lengths, count)
     for i in range(count):
-        foresee_later(ctx, frames, stride, lengths, i, count)
+        foresee(ctx, frames, stride, lengths, i, count)
         _run(ctx, int(frames + i * stride), lengths[i], ports[i])
     return 0
 
 
 @native
-def foresee_first(ctx: Context, frames: Bytes, stride: int, lengths: Ints, count: int) -> None:
-    """Hint where the look-ups of the first packets will begin."""
-    for i in range(min(2 * _AHEAD, count)):
-        foresee_slots(ctx, frames + i * stride, lengths[i])
-    for i in range(min(_AHEAD, count)):
-        foresee_rows(ctx, frames + i * stride, lengths[i])
-
-
-@native
-def foresee_later(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
-    """Hint for packets behind number ``i``, which comes next."""
+def foresee(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+    """Hint where the look-ups of packets behind number ``i`` of a batch will begin; that packet comes next."""
+    if i == 0:
+        for k in range(min(2 * _AHEAD, count)):
+            foresee_slots(ctx, frames + k * stride, lengths[k])
+        for k in range(min(_AHEAD, count)):
+            foresee_rows(ctx, frames + k * stride, lengths[k])
     prefetch(Words(int(frames + min(i + 4 * _AHEAD, count - 1) * stride)))
     later = i + 2 * _AHEAD
     if later < count:

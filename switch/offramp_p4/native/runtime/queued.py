@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, copy, native
+from offramp_base.native.subset import Bytes, Memory, copy, native
 from offramp_p4.native.runtime.again import Again, begin_frame
-from offramp_p4.native.runtime.batch import foresee_first, foresee_later
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.pipeline import (
@@ -43,28 +42,10 @@ from offramp_p4.native.runtime.queues import (
     find_port,
     pass_by,
 )
-from offramp_p4.native.runtime.timed import PS_PER_US, RECIRCULATION, finish, is_next, new_block, receive_in_quiet
+from offramp_p4.native.runtime.timed import PS_PER_US, RECIRCULATION, finish, is_next, new_block
 from offramp_p4.native.runtime.waiting import end_steps, take_unqueued
 
 _DEPTH_MASK: Final = (1 << 19) - 1
-
-
-@native
-def receive_batch(
-    ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
-) -> int:
-    """As :func:`offramp_p4.native.runtime.timed.receive_batch`, with hints ahead of each packet's look-ups."""
-    for i in range(count):
-        if below(stride, lengths[i]):
-            return 1
-    foresee_first(ctx, frames, stride, lengths, count)
-    for i in range(count):
-        foresee_later(ctx, frames, stride, lengths, i, count)
-        following = times[i]
-        if i + 1 < count:
-            following = times[i + 1]
-        receive_in_quiet(ctx, times[i], int(frames + i * stride), lengths[i], ports[i], following - 1)
-    return 0
 
 
 @native

@@ -40,6 +40,12 @@ def arrive(ctx: Context, frame: int, length: int, port: int) -> None:
 
 
 @supplied
+def hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+    """Hint what the packets behind number ``i`` of a batch will look up."""
+    raise NotImplementedError
+
+
+@supplied
 def come_back(ctx: Context, held: int) -> None:
     """The pass of a recirculated packet, whose block this is."""
     raise NotImplementedError
@@ -58,6 +64,11 @@ def go_on(ctx: Context, waiting: int) -> None:
 
 
 @native
+def no_hint(ctx: Context, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
+    """Nothing is known."""
+
+
+@native
 def receive_batch(
     ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
 ) -> int:
@@ -66,21 +77,22 @@ def receive_batch(
         if below(stride, lengths[i]):
             return 1
     for i in range(count):
+        hint(ctx, frames, stride, lengths, i, count)
         following = times[i]
         if i + 1 < count:
             following = times[i + 1]
-        receive_in_quiet(ctx, times[i], int(frames + i * stride), lengths[i], ports[i], following - 1)
+        _receive(ctx, times[i], int(frames + i * stride), lengths[i], ports[i], following - 1)
     return 0
 
 
 @native
 def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> None:
     """A packet arrives; what was due before has happened then."""
-    receive_in_quiet(ctx, now_ps, frame, length, port, now_ps - 1)
+    _receive(ctx, now_ps, frame, length, port, now_ps - 1)
 
 
 @native
-def receive_in_quiet(ctx: Context, now_ps: int, frame: int, length: int, port: int, quiet_ps: int) -> None:
+def _receive(ctx: Context, now_ps: int, frame: int, length: int, port: int, quiet_ps: int) -> None:
     """A packet arrives, and no other before ``quiet_ps`` is over."""
     _run_until(ctx, now_ps - 1)
     _at(ctx, now_ps)

@@ -14,7 +14,7 @@ from offramp_p4.native.layout import Layout
 from offramp_p4.native.records import Record
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime.batch import gather
-from offramp_p4.native.runtime.timed import advance, receive, receive_batch
+from offramp_p4.native.runtime.timed import advance, no_hint, receive, receive_batch
 from offramp_p4.native.runtime.tna.pipeline import leave, run_batch
 from offramp_p4.native.runtime.tna.queued import hold, pass_egress, pass_first, pass_recirculated, pass_waiting
 from offramp_p4.native.shape import aligned
@@ -29,6 +29,7 @@ from offramp_p4.tna.blocks import pipes
 assert RULES
 
 _PASSES: Final[dict[str, Any]] = {
+    "hint": no_hint,
     "arrive": pass_first,
     "come_back": pass_recirculated,
     "depart": pass_egress,

@@ -20,7 +20,7 @@ from offramp_p4.native.near import copy_near, same_bytes
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
-from offramp_p4.native.runtime.batch import gather, run_batch, run_burst
+from offramp_p4.native.runtime.batch import foresee, gather, run_batch, run_burst
 from offramp_p4.native.runtime.pipeline import leave, send_head, send_whole
 from offramp_p4.native.runtime.queued import (
     hold,
@@ -29,9 +29,8 @@ from offramp_p4.native.runtime.queued import (
     pass_first,
     pass_recirculated,
     pass_waiting,
-    receive_batch,
 )
-from offramp_p4.native.runtime.timed import advance, receive
+from offramp_p4.native.runtime.timed import advance, receive, receive_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState, V1Objects
 from offramp_p4.native.v1model.cells import Cells
@@ -72,6 +71,7 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
         "deliver": hold if way is Way.QUEUED else leave,
         "deliver_only": hold_or_leave if way is Way.QUEUED else leave,
         "send": send_head if way is Way.BURST else send_whole,
+        "hint": foresee,
         "arrive": pass_first,
         "come_back": pass_recirculated,
         "depart": pass_egress,

@@ -244,9 +244,8 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
     from offramp_base.transport import AUTO, shm
     from offramp_p4.embedded import EmbeddedSwitch
 
-    if transport == AUTO and shm.available():
-        transport = "shm"
-    with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=transport) as switch:
+    chosen = shm.or_auto() if transport == AUTO else transport
+    with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=chosen) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         endpoint = SwitchEndpoint(switch.address, links)
         with SwitchFabric(endpoint, settings.propagator, settings.target) as fabric:

@@ -92,7 +92,8 @@ def _job(settings: GnnSettings, at: SwitchAddress, ranks: int) -> Iterator[GnnJo
         links = [(port, str(parse_link(link, "auto"))) for port, link in parse_ports(at.ports, ranks)]
         yield GnnJob(settings, at.switch, links)
     else:
+        from offramp_base.transport import shm
         from offramp_p4.embedded import EmbeddedSwitch
 
-        with EmbeddedSwitch(None, range(1, ranks + 1)) as switch:
+        with EmbeddedSwitch(None, range(1, ranks + 1), transport=shm.or_auto()) as switch:
             yield GnnJob(settings, switch.address, list(zip(switch.port_numbers, switch.port_specs, strict=True)))

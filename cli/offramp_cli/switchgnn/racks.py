@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
     """Start a process for each switch; leaves connect to the spines."""
     from offramp.train.leaf_spine_fabric import LeafSpineFabric
+    from offramp_base.transport import shm
     from offramp_p4.embedded import EmbeddedSwitch
 
     with ExitStack() as stack:
@@ -26,7 +27,7 @@ def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
                 network.uplink(leaf, number): spine.port_specs[spine.port_numbers.index(network.downlink(leaf))]
                 for number, spine in enumerate(spines)
             }
-            switch = EmbeddedSwitch(None, network.leaf_ports(leaf), peers=peers)
+            switch = EmbeddedSwitch(None, network.leaf_ports(leaf), peers=peers, transport=shm.or_auto())
             leaves.append(stack.enter_context(switch))
         links = [leaves[rack].port_specs[network.host_port(worker) - 1] for worker, rack in enumerate(network.racks)]
         at_leaves, at_spines = ([switch.address for switch in switches] for switches in (leaves, spines))

@@ -41,7 +41,7 @@ def _silent(what: str, name: str) -> None:
 
 @dataclass
 class RunResult:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
@@ -58,7 +58,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class There:
-    """What was deployed for the ranks.
+    """The deployment that the ranks find.
 
     Attributes:
         network: file for ``OFFRAMP_NETWORK``; None where they need none.

@@ -30,7 +30,7 @@ UNKNOWN: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What this rank is about to do.
+    """The exchange that this rank is about to make, for the others to compare with theirs.
 
     Attributes:
         sequence, settings, history, dtype, priority: alike on all ranks.

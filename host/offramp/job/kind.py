@@ -197,10 +197,10 @@ class Kind(ABC):
         """What has to be put where; everything that can be known is checked.
 
         Args:
-            placed: the job.
-            ways: of one run, several only where a calibration measures them in one.
-            number: of the job on switches.
-            folder: of the run.
+            placed: the job on its cluster.
+            ways: the ways of one run; several only where a calibration measures them in one.
+            number: the job's number on switches.
+            folder: the folder of the run.
 
         Raises:
             OfframpError: names file and line of what cannot take the job.

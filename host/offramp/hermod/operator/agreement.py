@@ -34,7 +34,7 @@ class Proposal:
 
     Attributes:
         sequence, settings, history, dtype, priority: alike on all ranks.
-        row_bytes: too, or UNKNOWN.
+        row_bytes: likewise, or UNKNOWN.
         send: rows for each rank.
         receive: rows from each rank; None: whatever they send.
         fault: why this rank cannot take part.

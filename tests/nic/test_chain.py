@@ -20,6 +20,7 @@ from offramp.leo.transports import nic
 from offramp.nic.coflows import Host
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError
+from offramp_sim.leo import chain
 from offramp_sim.leo.chain import PLACES, run_chain
 from offramp_sim.nic.links import ends
 
@@ -33,6 +34,12 @@ def through_all(programs, requests: int, traced: int):
     assert outcome.load.sent == requests
     assert outcome.load.wrong == 0
     return outcome
+
+
+def test_pynq_is_installed_only_for_a_card_that_will_start_with_it(monkeypatch):
+    monkeypatch.setattr(chain, "missing", lambda simulator: "perl" if simulator == "verilator" else "")
+    cards = ("fpga:", "fpga:simulator=verilator", "fpga:shell=xrt", "fpga:h1:9560", "fpga:udp=h1", "model:")
+    assert [card for card in cards if chain._runs_pynq(card)] == ["fpga:"]
 
 
 @pytest.mark.netns

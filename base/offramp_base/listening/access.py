@@ -12,7 +12,7 @@ from offramp_base.listening.token import Token
 
 @dataclass(frozen=True)
 class Access:
-    """What a peer must show.
+    """The proof that a server demands of its peers.
 
     Attributes:
         token: that it must prove; None: nothing.

@@ -17,7 +17,7 @@ REQUIRED: Final = dataclasses.MISSING
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a field means and takes; command line, checks, files and JSON Schema come from it.
+    """The meaning of a setting and the values it takes; command line, checks, files and JSON Schema come from it.
 
     Attributes:
         help: a sentence.

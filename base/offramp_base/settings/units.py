@@ -15,7 +15,7 @@ _MOST: Final = (1 << 63) - 1  # what a signed 64-bit number of a wire format hol
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the number of a field counts.
+    """A unit in which the number of a field counts.
 
     Attributes:
         name: as help and JSON Schema say it.

@@ -40,7 +40,7 @@ _MOST_AT_ONCE = 16
 
 @dataclass(slots=True)
 class Stats:
-    """What a rank sent and got.
+    """Counts of what a rank sent and received.
 
     Attributes:
         sent: contributions, repeated ones included.

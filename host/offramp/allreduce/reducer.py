@@ -34,7 +34,7 @@ _IDLE_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class AllReduceNetwork:
-    """What a rank knows of the network.
+    """The network as one rank knows it.
 
     Attributes:
         link: to this rank's switch port, as :func:`offramp_base.transport.open_io` takes it.

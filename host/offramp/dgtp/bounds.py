@@ -103,7 +103,7 @@ def card_seconds(problem: Problem, machine: IntArray, sent: FloatArray) -> Float
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of a placement's makespan over the iterations of ``drawn``, in seconds.
+    """Bounds on a placement's makespan over the iterations of ``drawn``, in seconds.
 
     Attributes:
         lower: no schedule ends sooner: the path with flows alone, the busiest network card, the busiest task.

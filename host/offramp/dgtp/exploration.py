@@ -24,7 +24,7 @@ _REMEMBERED_BYTES: Final = 1 << 27
 
 
 class Evaluator(Protocol):
-    """What a search asks about a placement, always on the same volumes."""
+    """The questions that a search asks about a placement, always on the same volumes."""
 
     def critical_path(self, machine: IntArray) -> float:
         """Length of the critical path in seconds."""
@@ -65,7 +65,7 @@ class Exploration:
 
 @dataclass(slots=True)
 class Explored:
-    """What a walk has found.
+    """The best placement that a walk has found, and its counts.
 
     Attributes:
         machine: the best feasible placement. makespan: its simulated seconds.

@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a process of the job is.
+    """The part of one process in the job.
 
     Attributes:
         rank: in the whole job; ranks of a machine follow each other.

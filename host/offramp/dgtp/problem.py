@@ -23,7 +23,7 @@ _SLACK: Final = 1e-9
 
 
 class Problem:
-    """What a placement is judged against.
+    """The tasks, machines and networks against which a placement is judged.
 
     Attributes:
         graph, cluster: as given.

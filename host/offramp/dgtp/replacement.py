@@ -31,7 +31,7 @@ _TRIALS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What a placement changes of the one before.
+    """The differences between a placement and the one before it.
 
     Attributes:
         kept, moved: tasks that stay, and that go to another machine though theirs is still there.

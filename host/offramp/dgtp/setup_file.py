@@ -28,7 +28,7 @@ MOST_MACHINES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is to be placed, and for how many iterations it will train."""
+    """A placement problem, and the number of iterations that the job will train."""
 
     name: str
     problem: Problem

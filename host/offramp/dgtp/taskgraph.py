@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What runs once an iteration.
+    """A task, which runs once an iteration.
 
     Attributes:
         name: such as ``sampler 3``.

@@ -138,7 +138,7 @@ BOARDS: Final = {
 
 
 class Built(NamedTuple):
-    """What :func:`build` made, what timing analysis says of it, and whether the vendor's tool is missing."""
+    """The files that :func:`build` made, their timing analysis, and whether the vendor's tool is missing."""
 
     files: list[Path]
     timing: Timing | None = None

@@ -20,7 +20,7 @@ _COMPLETION: Final = struct.Struct("<B3xIQ")
 
 
 class Answer(NamedTuple):
-    """What an engine answered; ``payload`` is padded to whole beats."""
+    """The answer of an engine; ``payload`` is padded to whole beats."""
 
     status: Status
     elements: int

@@ -46,7 +46,7 @@ class Target(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """What a module takes: counts by kind, and their share of the VU35P in percent.
+    """The resources that a module takes: counts by kind, and their share of the VU35P in percent.
 
     ``functions`` are those of up to six inputs that yosys counts; ``LUT`` the sites that they take once two small ones
     share one (:mod:`offramp.fpga.pairing`), and those of small memories.

@@ -33,7 +33,7 @@ class Packet(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a read does to ``ebs_lookup``.
+    """The effect of a read on ``ebs_lookup``.
 
     Attributes:
         volume: whose line it claims.

@@ -86,7 +86,7 @@ class StaleExchange:
 
 @dataclass(frozen=True)
 class CodecChoice:
-    """What a codec goes by (:class:`offramp.codecs.base.CodecSettings`)."""
+    """The choice of a codec and its settings (:class:`offramp.codecs.base.CodecSettings`)."""
 
     codec: str
     dtype: str = "float32"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Neighbourhood(NamedTuple):
-    """What was drawn, by type.
+    """The vertices and edges that were drawn, by type.
 
     Attributes:
         nodes: vertices of the whole graph, those that were started from first.

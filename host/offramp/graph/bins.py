@@ -19,7 +19,7 @@ FLOAT_BYTES: Final = 4
 
 @dataclass(frozen=True)
 class BinLimit:
-    """What a bin may hold.
+    """The capacity of a bin, and the cost of its vertices.
 
     Attributes:
         most: of what follows; a vertex that takes more by itself has a bin of its own.

@@ -67,7 +67,7 @@ class Repartition:
 
 @dataclass(frozen=True)
 class Repartitioned:
-    """What came of it.
+    """The result of a repartition.
 
     Attributes:
         owner: ``(n,)`` int64 worker of each vertex.

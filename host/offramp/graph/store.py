@@ -43,7 +43,7 @@ _PIECE: Final = 1 << 24
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a store holds.
+    """The contents of a store, as its manifest lists them.
 
     Attributes:
         format: of the store.

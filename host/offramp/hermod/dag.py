@@ -28,7 +28,7 @@ TENSOR: Final = "tensor"
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """What a coflow moves: ``size[k]`` bytes of every GPU of worker ``source[k]`` to worker ``sink[k]``."""
+    """The flows of a coflow: ``size[k]`` bytes of every GPU of worker ``source[k]`` go to worker ``sink[k]``."""
 
     source: Indices
     sink: Indices

@@ -21,7 +21,7 @@ class CType(IntEnum):
 
 @dataclass(frozen=True, order=True, slots=True)
 class Factors:
-    """What decides a coflow's priority.
+    """The three factors that decide a coflow's priority.
 
     Attributes:
         mid: microbatch, from 0. DP carries the last one: it starts after it (table 5.4).

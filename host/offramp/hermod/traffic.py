@@ -16,7 +16,7 @@ from offramp.hermod.placement import Placement, expert_groups, replica_rings
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the DAG's form depends on.
+    """The numbers that determine the form of the DAG.
 
     Attributes:
         ranks, chunks: virtual stage ``chunk * ranks + rank``.

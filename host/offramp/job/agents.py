@@ -21,8 +21,8 @@ class AgentThere:
     """An agent that has to answer; nothing is put there.
 
     Attributes:
-        agent: which.
-        host: where.
+        agent: the agent.
+        host: name of its host.
         place: ``FILE:LINE`` of the host.
     """
 

@@ -26,7 +26,7 @@ _ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Measured:
-    """What a calibration found.
+    """The measurements of a calibration.
 
     Attributes:
         seconds: by each way that works, of each round, in which all ways took turns.
@@ -84,7 +84,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is known of each way.
+    """The predicted time of each way, and the reasons against those that cannot be taken.
 
     Attributes:
         ways: all of them, the plain one first.
@@ -115,7 +115,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What ranks need for some ways.
+    """The changes to switches and agents that a way needs, and the file that ranks read.
 
     Attributes:
         steps: on switches and agents, checked, in the order in which they are applied.
@@ -197,10 +197,10 @@ class Kind(ABC):
         """What has to be put where; everything that can be known is checked.
 
         Args:
-            placed: the job.
-            ways: of one run, several only where a calibration measures them in one.
-            number: of the job on switches.
-            folder: of the run.
+            placed: the job on its cluster.
+            ways: the ways of one run; several only where a calibration measures them in one.
+            number: the job's number on switches.
+            folder: the folder of the run.
 
         Raises:
             OfframpError: names file and line of what cannot take the job.

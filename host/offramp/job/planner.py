@@ -64,9 +64,9 @@ def make_job_plan(job: JobSettings, cluster: Cluster, measure: Measure | None = 
     """Predict every way of the job's kind, and take the fastest that gains.
 
     Args:
-        job: what runs.
-        cluster: where.
-        measure: measures ways on the cluster; None: models alone.
+        job: the job.
+        cluster: the cluster that it is to run on.
+        measure: measures ways on the cluster; None: models alone decide.
 
     Raises:
         OfframpError: hosts that do not reach each other, or a job that cannot run at all.

@@ -48,12 +48,12 @@ def report(
     """Everything that is known of a run, ready for JSON.
 
     Args:
-        job: what ran.
-        cluster: where.
-        plan: what was predicted.
-        outcomes: of the way that was taken first, then of those that were run to compare.
-        folder: where ranks wrote.
-        command: that repeats it.
+        job: the job.
+        cluster: the cluster that it ran on.
+        plan: the plan, with its predictions.
+        outcomes: results by way: first of the one that was taken, then of those that were run to compare.
+        folder: the folder in which ranks wrote.
+        command: the command that repeats the run.
     """
     taken, kind = plan.taken, kind_of(job)
     measured: dict[str, dict[str, Any]] = {

@@ -41,7 +41,7 @@ def _silent(what: str, name: str) -> None:
 
 @dataclass
 class RunResult:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
@@ -58,7 +58,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class There:
-    """What was deployed for the ranks.
+    """The deployment that the ranks find.
 
     Attributes:
         network: file for ``OFFRAMP_NETWORK``; None where they need none.
@@ -113,11 +113,11 @@ def run_job(job: JobSettings, cluster: Cluster, way: str, folder: Path, note: No
     from their checkpoint.
 
     Args:
-        job: what runs.
-        cluster: where.
-        way: of its kind.
-        folder: for logs and what ranks write.
-        note: told each step, as :class:`~offramp.job.transaction.Transaction` tells it.
+        job: the job.
+        cluster: the cluster that it runs on.
+        way: one of the ways of its kind.
+        folder: takes logs, and files of the ranks.
+        note: is called with each step, as :class:`~offramp.job.transaction.Transaction` tells it.
 
     Raises:
         OfframpError: it cannot be deployed, or something failed once too often.

@@ -91,8 +91,8 @@ def chrome_trace(folder: Path, number: int | None = None) -> dict[str, Any]:
     """One step of all ranks as a trace for Perfetto or Chrome (Trace Event Format): a process for each rank.
 
     Args:
-        folder: where ranks wrote.
-        number: of the step; the last one that all ranks have ended by default.
+        folder: the folder in which ranks wrote.
+        number: number of the step; by default of the last one that all ranks have ended.
 
     Raises:
         OfframpError: no rank wrote such a step.

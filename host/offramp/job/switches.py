@@ -48,9 +48,9 @@ class ProgramOnSwitch(ABC):
     whoever comes next brings the program again.
 
     Attributes:
-        switch: where.
-        place: ``FILE:LINE`` of it.
-        ports: by Ethernet address, of all hosts.
+        switch: the switch.
+        place: ``FILE:LINE`` of the switch.
+        ports: the switch's port to each host, by the host's Ethernet address.
         job: number of the job.
     """
 

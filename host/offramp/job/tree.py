@@ -45,9 +45,9 @@ def leaves_of(cluster: Cluster, hosts: Sequence[Host], what: str) -> dict[str, s
     """The switch at each host's first link, by the host's name.
 
     Args:
-        cluster: where.
-        hosts: with one rank each.
-        what: expects that, for messages.
+        cluster: the cluster.
+        hosts: the hosts of the job, with one rank each.
+        what: names in messages who expects that.
 
     Raises:
         OfframpError: hosts with several ranks, or at no switch; with file and line.

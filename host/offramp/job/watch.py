@@ -33,7 +33,7 @@ _PLAN_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True)
 class SwitchLook:
-    """What a switch says.
+    """The answer of a switch to one look.
 
     Attributes:
         answers: whether it does.
@@ -62,7 +62,7 @@ class PortLook:
 
 @dataclass(frozen=True)
 class AgentLook:
-    """What a smartNIC's agent says.
+    """The answer of a smartNIC's agent to one look.
 
     Attributes:
         answers: whether it does.

@@ -48,7 +48,7 @@ class Corpus:
 @sendable
 @dataclass(frozen=True)
 class UnitgJob:
-    """What one rank needs to take part.
+    """Everything that one rank needs to take part.
 
     Attributes:
         settings: settings of the run.

@@ -23,6 +23,8 @@ from offramp.leo import hops
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.chain import CARD, NIC, application
 from offramp.leo.applications.load import LoadResult, counted_loop
+from offramp.leo.devices.fpga import Options
+from offramp.leo.devices.options import parse
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.transports.nic import PORT
@@ -36,6 +38,7 @@ from offramp_base.p4rt.session import Session
 from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_sim.leo.wire_tap import WireTap
+from offramp_sim.rtl.build import missing
 from offramp_sim.rtl.card import pynq_python
 
 SWITCH: Final = "switch"
@@ -144,17 +147,21 @@ def run_chain(
     Raises:
         OfframpError: no right to make interfaces, something does not start, or a request does not end.
     """
-    if _simulated(card):
+    if _runs_pynq(card):
         pynq_python()  # installs what is missing; the namespace has no way out
     return in_namespace(
         lambda: _run(requests, traced=traced, keys=keys, seed=seed, card=card, program=program, advance=advance)
     )
 
 
-def _simulated(card: str) -> bool:
-    """Whether a card starts in simulation, rather than being reached at an address."""
-    kind, _, options = card.partition(":")
-    return kind == "fpga" and not options.startswith(("at=", "udp="))
+def _runs_pynq(card: str) -> bool:
+    """Whether a card will start in simulation under PYNQ's drivers; one that lacks its simulator will not start."""
+    kind, _, text = card.partition(":")
+    if kind != "fpga":
+        return False
+    options = parse(Options, text, card, "at")
+    elsewhere = options.at or options.udp or options.xclbin
+    return not elsewhere and options.shell == "pynq" and not missing(options.simulator)
 
 
 def _run(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chromium import browser
 from offramp.job.network import Way
 from offramp.job.planner import make_job_plan
 from offramp.job.report import report, write
@@ -37,6 +38,23 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
     html = page.read_text()
     assert "66.7" in html or "67" in html  # per cent of gloo's bytes
     assert "offramp job run &lt;job&gt;" in html
+
+
+def test_a_report_in_chromium(racks, job, tmp_path):
+    """Nothing scrolls sideways but the command and the cluster, and a sentence has the width of the page."""
+    plan = make_job_plan(job, racks)
+    choices = tuple(replace(each, why=f"{each.why}, of which there is more to say here") for each in plan.choices)
+    runs = {Way.SWITCH: RunResult(3.0, 1, {"h1": (1_000_000, 900_000)}, [])}
+    page = write(report(job, racks, replace(plan, choices=choices), runs, tmp_path, "x"), tmp_path)[1]
+    cell = "document.querySelector('.sentences td:last-child').getBoundingClientRect()"
+    with browser(tmp_path) as there:
+        for width in (390, 600, 800, 1280):
+            there.open(page.as_uri(), width, 900)
+            there.wait(f"location.href == {page.as_uri()!r} && document.readyState == 'complete'")
+            assert there.evaluate("document.documentElement.scrollWidth") <= width
+            wide = "[...document.querySelectorAll('.card')].filter(it => it.scrollWidth > it.clientWidth).length"
+            assert there.evaluate(wide) == 0
+            assert (there.evaluate(f"{cell}.width") > 0.75 * width) == (width < 720)
 
 
 def test_a_report_of_full_graph_training(racks, job, tmp_path):

@@ -42,7 +42,7 @@ class Node:
 
 @dataclass(slots=True)
 class Trace:
-    """What one rank does."""
+    """The work of one rank, as the nodes of a graph."""
 
     nodes: list[Node]
     version: str = VERSION

@@ -30,11 +30,11 @@ UNKNOWN: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What this rank is about to do.
+    """The exchange that this rank is about to make, for the others to compare with theirs.
 
     Attributes:
         sequence, settings, history, dtype, priority: alike on all ranks.
-        row_bytes: too, or UNKNOWN.
+        row_bytes: likewise, or UNKNOWN.
         send: rows for each rank.
         receive: rows from each rank; None: whatever they send.
         fault: why this rank cannot take part.

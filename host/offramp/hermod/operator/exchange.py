@@ -18,7 +18,7 @@ Span = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """What moves.
+    """The rows that ranks exchange, and the sub-phases in which they move.
 
     Attributes:
         rows: ``(ranks, ranks)``, what rank i sends rank j, itself included.

@@ -87,7 +87,7 @@ class ReplicaDag(Dag):
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What coflows carry, by the number of a load.
+    """The loads that coflows carry, by number.
 
     A group's ``variants`` of dispatch, each followed by its reverse, group by group; then activations of each rank and
     replica, then gradients; then ReduceScatter and AllGather of each ring.

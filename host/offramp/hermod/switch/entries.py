@@ -40,7 +40,7 @@ _PIPE = "pipe."
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What happens to frames that find a queue above a threshold.
+    """The treatment of frames that find a queue above a threshold.
 
     Attributes:
         threshold: packets on bmv2 and the embedded switch, cells on a Tofino; a frame that finds more is marked.
@@ -53,7 +53,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What frames of a DSCP are to the gates (docs/unitg.md).
+    """The effect that frames of a DSCP have on the gates (docs/unitg.md).
 
     Attributes:
         closes: the gate of the port that they leave by.
@@ -68,7 +68,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What a meter lets pass.
+    """The rate that a meter lets pass.
 
     Attributes:
         bytes_per_s: on average.

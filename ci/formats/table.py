@@ -178,6 +178,7 @@ def udp_pkg() -> str:
             "Bytes of an engine's packet in a message.": (16, {"MOST_PACKET": udp.MOST_PACKET}),
             "Kinds of messages.": (8, _values(udp.Kind)),
             "Outcomes of messages.": (8, _values(udp.Reply)),
+            "Where packets of requests go, and answers come from.": (3, _values(udp.Target)),
             "What is counted.": (5, counters),
         },
     )

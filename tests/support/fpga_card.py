@@ -12,9 +12,11 @@ from typing import Self
 import numpy as np
 
 from offramp.device import Status
+from offramp.fpga.card import Engine
 from offramp.fpga.packets import BEAT
 from offramp.fpga.udp import HEADER, MAGIC, Control, Kind, Target
 from offramp.leo.functions import kvs, reduce
+from quantpack_model import REGISTERS, dequantised, quantised
 
 Engines = Callable[[int, bytes], bytes]
 """From the target and the packet of a request to the packet of its answer."""
@@ -52,9 +54,10 @@ class ModelCard:
 
 
 class HonestEngines:
-    """``kvs_lookup``, ``reduce`` and ``control_port`` as their packets have them."""
+    """``kvs_lookup``, ``reduce``, ``control_port`` and, if there, ``quantpack`` as their packets have them."""
 
-    def __init__(self, lines: int = 64) -> None:
+    def __init__(self, lines: int = 64, *, quantpack: bool = False) -> None:
+        self._registers = {Engine.QUANTPACK << 8 | at: value for at, value in REGISTERS.items() if quantpack}
         self._table = np.zeros((lines, kvs.LINE // 8), np.uint64)
 
     def __call__(self, target: int, packet: bytes) -> bytes:
@@ -63,7 +66,11 @@ class HonestEngines:
             if what == Control.TABLE:
                 content = np.frombuffer(packet, np.uint64, offset=BEAT).reshape(-1, kvs.LINE // 8)
                 self._table[place : place + len(content)] = content
+            if what == Control.GET:
+                return completed(struct.pack("<I", self._registers.get(place, 0)), 1)
             return completed(b"", 0)
+        if target in (Target.QUANTISE, Target.DEQUANTISE):
+            return quantised(packet) if target == Target.QUANTISE else dequantised(packet)
         if target == Target.KVS:
             count = struct.unpack_from("<I", packet, 4)[0]
             keys = np.frombuffer(packet, np.uint64, count, BEAT)

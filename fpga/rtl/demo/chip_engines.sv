@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kvs_lookup, reduce and the table that look-ups read, on one chip, behind one stream of packets each way.
 //
-// in_target says where a packet goes: 0 the look-ups, 1 the sums, 2 control_port, 3 ebs_lookup. out_source says where an answer comes
-// from; every packet is answered by one packet, whole, in order from each source.
+// in_target says where a packet goes (udp_pkg): to the look-ups, the sums, control_port, ebs_lookup or quantpack's two ways.
+// out_source says where an answer comes from; every packet is answered by one packet, whole, in order from each source.
 module chip_engines #(
     // Of the table, a power of two.
     parameter LINES    = 64,
@@ -19,18 +19,23 @@ module chip_engines #(
     // Of the other engines: control_port.
     parameter ENTRIES  = 0,
     // Lines of ebs_lookup's tables, a power of two, 2 to 65536; 0: the engine is not there.
-    parameter EBS_LINES = 0
+    parameter EBS_LINES = 0,
+    // Beats of 32 bytes of a row that quantpack holds, a power of two, 64 or more for a beat a cycle; 0: the engine is not
+    // there.
+    parameter QUANTPACK_DEPTH = 0,
+    // Beats of an answer that have a place, 3 or more.
+    parameter MOST_ANSWER = 90
 ) (
     input  wire                   clk,
     input  wire                   rst,
     input  wire [COUNTERS*32-1:0] counters,
-    input  wire [            1:0] in_target,
+    input  wire [            2:0] in_target,
     input  wire [          127:0] in_data,
     input  wire [           15:0] in_keep,
     input  wire                   in_last,
     input  wire                   in_valid,
     output wire                   in_ready,
-    output wire [            1:0] out_source,
+    output wire [            2:0] out_source,
     output wire [          127:0] out_data,
     output wire                   out_last,
     output wire                   out_valid,
@@ -51,17 +56,19 @@ module chip_engines #(
     output wire                   entry_table,
     output wire [           95:0] entry_data
 );
-  localparam [1:0] KVS = 0, REDUCE = 1, CONTROL = 2, EBS = 3;
-  localparam SOURCES = EBS_LINES == 0 ? 3 : 4;
+  localparam [2:0] KVS = udp_pkg::KVS, REDUCE = udp_pkg::REDUCE, CONTROL = udp_pkg::CONTROL, EBS = udp_pkg::EBS;
+  localparam [2:0] QUANTISE = udp_pkg::QUANTISE, DEQUANTISE = udp_pkg::DEQUANTISE;
+  localparam SOURCES = QUANTPACK_DEPTH != 0 ? 6 : EBS_LINES != 0 ? 4 : 3;
 
-  wire [SOURCES-1:0] ready;
-  wire [3:0] valid, last;
-  /* verilator lint_off UNUSEDSIGNAL */ wire [3:0] taken; /* verilator lint_on UNUSEDSIGNAL */  // the last one is EBS's
-  wire [127:0] data_0, data_1, data_2, data_3;
-  assign in_ready = SOURCES == 3 && in_target > CONTROL || ready[in_target];
+  wire [7:0] ready;
+  wire [5:0] valid, last;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [5:0] taken; /* verilator lint_on UNUSEDSIGNAL */  // the last ones are EBS's and quantpack's
+  wire [127:0] data_0, data_1, data_2, data_3, data_4, data_5;
+  assign in_ready = ready[in_target];
+  assign ready[7:6] = 2'b11;
 
   wire [SOURCES-1:0] turn_of;
-  /* verilator lint_off WIDTHEXPAND */ wire [3:0] turn = turn_of; /* verilator lint_on WIDTHEXPAND */  // nobody's is 0
+  /* verilator lint_off WIDTHEXPAND */ wire [5:0] turn = turn_of; /* verilator lint_on WIDTHEXPAND */  // nobody's is 0
   packet_turns #(
       .COUNT(SOURCES)
   ) turns (
@@ -73,9 +80,9 @@ module chip_engines #(
   );
   assign out_valid  = |(turn & valid);
   assign out_last   = |(turn & last);
-  assign out_source = {turn[2] | turn[3], turn[1] | turn[3]};
-  assign out_data   = turn[3] ? data_3 : turn[2] ? data_2 : turn[1] ? data_1 : data_0;
-  assign taken      = turn & {4{out_ready}};
+  assign out_source = {turn[4] | turn[5], turn[2] | turn[3], turn[1] | turn[3] | turn[5]};
+  assign out_data   = turn[5] ? data_5 : turn[4] ? data_4 : turn[3] ? data_3 : turn[2] ? data_2 : turn[1] ? data_1 : data_0;
+  assign taken      = turn & {6{out_ready}};
 
   wire [$clog2(LINES)-1:0] write_line;
   wire [511:0] write_data;
@@ -88,10 +95,11 @@ module chip_engines #(
   wire [7:0] axil_addr;
   wire [2:0] axil_engine;
   wire axil_awvalid, axil_wvalid, axil_arvalid;
-  wire [31:0] axil_wdata, rdata_0, rdata_1, rdata_4;
+  wire [31:0] axil_wdata, rdata_0, rdata_1, rdata_4, rdata_6;
   wire [7:0] awready, wready, bvalid, arready, rvalid;
-  // What is no engine has one register, with the lines.
-  assign {awready[7:5], wready[7:5], bvalid[7:5], arready[7:5], rvalid[7:5]} = {15{1'b1}};
+  // 5 is no engine and has one register, with the lines; 7 is nothing.
+  assign {awready[5], wready[5], bvalid[5], arready[5], rvalid[5]} = 5'b11111;
+  assign {awready[7], wready[7], bvalid[7], arready[7], rvalid[7]} = 5'b11111;
   assign {awready[3:2], wready[3:2], bvalid[3:2]} = {m_axil_awready, m_axil_wready, m_axil_bvalid};
   assign {arready[3:2], rvalid[3:2]} = {m_axil_arready, m_axil_rvalid};
   wire [1:0] further = {axil_engine == 3, axil_engine == 2};
@@ -100,14 +108,16 @@ module chip_engines #(
   assign m_axil_wdata   = axil_wdata;
   assign m_axil_wvalid  = further & {2{axil_wvalid}};
   assign m_axil_arvalid = further & {2{axil_arvalid}};
-  wire [31:0] further_rdata = axil_engine[0] ? EBS_LINES : rdata_4;
+  wire [31:0] further_rdata = axil_engine[1:0] == 0 ? rdata_4 : axil_engine[1:0] == 1 ? EBS_LINES
+      : axil_engine[1:0] == 2 ? rdata_6 : 32'b0;
   wire [31:0] rdata = axil_engine[2] ? further_rdata : axil_engine[1:0] == 0 ? rdata_0 : axil_engine[1:0] == 1 ? rdata_1
       : axil_engine[1:0] == 2 ? m_axil_rdata[31:0] : m_axil_rdata[63:32];
   control_port #(
       .LINES(LINES),
       .COUNTERS(COUNTERS),
       .ENTRIES(ENTRIES),
-      .EBS_LINES(EBS_LINES)
+      .EBS_LINES(EBS_LINES),
+      .ENGINES(SOURCES == 3 ? 4 : 8)
   ) control (
       .clk(clk),
       .rst(rst),
@@ -148,7 +158,7 @@ module chip_engines #(
   // Tables of ebs_lookup: each of its ports has a copy of its own of what the host writes.
   generate
     if (EBS_LINES == 0) begin : no_ebs  // nobody asks for it
-      assign {valid[EBS], last[EBS], data_3, ebs_data} = 642'b0;
+      assign {ready[EBS], valid[EBS], last[EBS], data_3, ebs_data} = {1'b1, 642'b0};
       assign {awready[4], wready[4], bvalid[4], arready[4], rvalid[4], rdata_4} = {5'b11111, 32'b0};
     end else begin : ebs
       wire [63:0] volumes_araddr;
@@ -311,6 +321,125 @@ module chip_engines #(
           .m_axi_addresses_rlast(1'b1),
           .m_axi_addresses_rvalid(addresses_rvalid),
           .m_axi_addresses_rready(addresses_rready)
+      );
+    end
+  endgenerate
+
+  // quantpack, whose beats are twice as wide, with a target for each way.
+  generate
+    if (QUANTPACK_DEPTH == 0) begin : no_quantpack  // nobody asks for it
+      assign {ready[5:4], valid[5:4], last[5:4], data_4, data_5, rdata_6} = {2'b11, 292'b0};
+      assign {awready[6], wready[6], bvalid[6], arready[6], rvalid[6]} = 5'b11111;
+    end else begin : quantiser
+      wire [255:0] there_data, there_answer;
+      wire [31:0] there_keep;
+      wire there_last, there_valid, there_ready, there_answer_last, there_answer_valid, there_answer_ready;
+      widen there_in (
+          .clk(clk),
+          .rst(rst),
+          .in_data(in_data),
+          .in_keep(in_keep),
+          .in_last(in_last),
+          .in_valid(in_valid && in_target == QUANTISE),
+          .in_ready(ready[QUANTISE]),
+          .out_data(there_data),
+          .out_keep(there_keep),
+          .out_last(there_last),
+          .out_valid(there_valid),
+          .out_ready(there_ready)
+      );
+      narrow #(
+          .MOST((MOST_ANSWER - 1) / 2)
+      ) there_out (
+          .clk(clk),
+          .rst(rst),
+          .in_data(there_answer),
+          .in_last(there_answer_last),
+          .in_valid(there_answer_valid),
+          .in_ready(there_answer_ready),
+          .out_data(data_4),
+          .out_last(last[QUANTISE]),
+          .out_valid(valid[QUANTISE]),
+          .out_ready(taken[QUANTISE])
+      );
+
+      wire [255:0] back_data, back_answer;
+      wire [31:0] back_keep;
+      wire back_last, back_valid, back_ready, back_answer_last, back_answer_valid, back_answer_ready;
+      widen back_in (
+          .clk(clk),
+          .rst(rst),
+          .in_data(in_data),
+          .in_keep(in_keep),
+          .in_last(in_last),
+          .in_valid(in_valid && in_target == DEQUANTISE),
+          .in_ready(ready[DEQUANTISE]),
+          .out_data(back_data),
+          .out_keep(back_keep),
+          .out_last(back_last),
+          .out_valid(back_valid),
+          .out_ready(back_ready)
+      );
+      narrow #(
+          .MOST((MOST_ANSWER - 1) / 2)
+      ) back_out (
+          .clk(clk),
+          .rst(rst),
+          .in_data(back_answer),
+          .in_last(back_answer_last),
+          .in_valid(back_answer_valid),
+          .in_ready(back_answer_ready),
+          .out_data(data_5),
+          .out_last(last[DEQUANTISE]),
+          .out_valid(valid[DEQUANTISE]),
+          .out_ready(taken[DEQUANTISE])
+      );
+
+      quantpack #(
+          .WIDTH(256),
+          .DEPTH(QUANTPACK_DEPTH)
+      ) engine (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awprot(3'b0),
+          .s_axil_awvalid(axil_awvalid && axil_engine == 6),
+          .s_axil_awready(awready[6]),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wstrb(4'hF),
+          .s_axil_wvalid(axil_wvalid && axil_engine == 6),
+          .s_axil_wready(wready[6]),
+          /* verilator lint_off PINCONNECTEMPTY */ .s_axil_bresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+          .s_axil_bvalid(bvalid[6]),
+          .s_axil_bready(1'b1),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arprot(3'b0),
+          .s_axil_arvalid(axil_arvalid && axil_engine == 6),
+          .s_axil_arready(arready[6]),
+          .s_axil_rdata(rdata_6),
+          /* verilator lint_off PINCONNECTEMPTY */ .s_axil_rresp(), /* verilator lint_on PINCONNECTEMPTY */  // registers have no errors
+          .s_axil_rvalid(rvalid[6]),
+          .s_axil_rready(1'b1),
+          .s_axis_values_tdata(there_data),
+          .s_axis_values_tkeep(there_keep),
+          .s_axis_values_tlast(there_last),
+          .s_axis_values_tvalid(there_valid),
+          .s_axis_values_tready(there_ready),
+          .m_axis_codes_tdata(there_answer),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axis_codes_tkeep(), /* verilator lint_on PINCONNECTEMPTY */  // beats are whole
+          .m_axis_codes_tlast(there_answer_last),
+          .m_axis_codes_tvalid(there_answer_valid),
+          .m_axis_codes_tready(there_answer_ready),
+          .s_axis_codes_tdata(back_data),
+          .s_axis_codes_tkeep(back_keep),
+          .s_axis_codes_tlast(back_last),
+          .s_axis_codes_tvalid(back_valid),
+          .s_axis_codes_tready(back_ready),
+          .m_axis_values_tdata(back_answer),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axis_values_tkeep(), /* verilator lint_on PINCONNECTEMPTY */  // beats are whole
+          .m_axis_values_tlast(back_answer_last),
+          .m_axis_values_tvalid(back_answer_valid),
+          .m_axis_values_tready(back_answer_ready)
       );
     end
   endgenerate

@@ -4,7 +4,7 @@
 // was or what there is; with bit 31 of the place it is of another engine's entries, 16 bytes each, of whose two tables bit 30
 // chooses. 1 writes a register, whose value is in the next beat, 2 reads one: bits 7:0 of the place are its
 // offset, bits 9:8 the engine. 3 reads the counters, four in a beat. With EBS_LINES, bit 30 of a place without bit 31 means
-// lines of ebs_lookup's tables, of which 4 reads one, and bit 10 further engines.
+// lines of ebs_lookup's tables, of which 4 reads one. With more than four ENGINES bit 10 means further ones.
 module control_port #(
     // Lines of the table, a power of two, 2 or more.
     parameter LINES    = 64,
@@ -13,7 +13,9 @@ module control_port #(
     // Of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
     parameter ENTRIES  = 0,
     // Lines of ebs_lookup's tables, up to 65536; 0: there are none.
-    parameter EBS_LINES = 0
+    parameter EBS_LINES = 0,
+    // With registers: 4 or 8.
+    parameter ENGINES = 4
 ) (
     input  wire                     clk,
     input  wire                     rst,
@@ -93,7 +95,7 @@ module control_port #(
   assign entry_table    = place[30];
   assign entry_data     = s_axis_tdata[95:0];
   assign m_axil_addr    = place[7:0];
-  assign m_axil_engine  = {EBS_LINES != 0 && place[10], place[9:8]};
+  assign m_axil_engine  = {ENGINES > 4 && place[10], place[9:8]};
   assign m_axil_awvalid = address_waits;
   assign m_axil_wdata   = value;
   assign m_axil_wvalid  = value_waits;

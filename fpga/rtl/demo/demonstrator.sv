@@ -17,6 +17,7 @@ module demonstrator #(
   wire [127:0] in_data, out_data;
   wire in_valid, in_ready, out_valid, out_ready, out_last;
   wire [1:0] source;
+  /* verilator lint_off UNUSEDSIGNAL */ wire no_source; /* verilator lint_on UNUSEDSIGNAL */  // its engines are three
 
   serial_frames #(
       .DIVISOR(DIVISOR)
@@ -42,13 +43,13 @@ module demonstrator #(
       .clk(clk),
       .rst(rst),
       .counters(128'b0),
-      .in_target(tag[1:0]),
+      .in_target({1'b0, tag[1:0]}),
       .in_data(in_data),
       .in_keep(~(16'hFFFE << tag[7:4])),
       .in_last(tag[2]),
       .in_valid(in_valid),
       .in_ready(in_ready),
-      .out_source(source),
+      .out_source({no_source, source}),
       .out_data(out_data),
       .out_last(out_last),
       .out_valid(out_valid),

@@ -4,7 +4,7 @@
 module request_window #(
     // A power of two, 2 or more.
     parameter PLACES = 8,
-    // Sources of answers, 3 or 4.
+    // Sources of answers, 3 to 8.
     parameter SOURCES = 3
 ) (
     input  wire                      clk,
@@ -16,8 +16,8 @@ module request_window #(
     output wire                      known,         // it is, or is being
     input  wire                      accept,        // carry it out
     input  wire                      again,         // answer it again, if the answer is there
-    input  wire [               1:0] target,        // with accept
-    input  wire [               1:0] answer_source,
+    input  wire [               2:0] target,        // with accept
+    input  wire [               2:0] answer_source,
     input  wire [             127:0] answer_data,
     input  wire                      answer_last,
     input  wire                      answer_valid,  // always taken

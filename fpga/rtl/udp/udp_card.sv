@@ -28,6 +28,9 @@ module udp_card #(
     parameter EDGES       = 1024,
     // Lines of ebs_lookup's tables: 0, without the engine, or a power of two up to 65536.
     parameter EBS_LINES   = 0,
+    // Beats of 32 bytes of a row that quantpack holds: 0, without the engine, or a power of two up to 4096; of 64 nothing
+    // waits, and a datagram's longest row has 44.
+    parameter QUANTPACK_DEPTH = 0,
     // Of the board's pins: rgmii.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -44,7 +47,8 @@ module udp_card #(
   localparam [31:0] IP = {ADDRESS[7:0], ADDRESS[15:8], ADDRESS[23:16], ADDRESS[31:24]};
   localparam [47:0] MAC = {IP, 16'h4F02};
   localparam COUNTERS = udp_pkg::COUNTERS;
-  localparam ENGINES = EBS_LINES == 0 ? 3 : 4;  // with the control port
+  localparam TARGETS = EBS_LINES == 0 ? 3 : 4;  // with the control port
+  localparam MOST_ANSWER = udp_pkg::MOST_PACKET / 16;
 
   wire phy_rst;
   synchroniser #(
@@ -153,13 +157,14 @@ module udp_card #(
   wire [7:0] reply_kind, reply_outcome;
   wire [31:0] reply_session, reply_sequence, session, window_sequence;
   wire reply_valid, reply_ready, window_forget, window_idle, window_fresh, window_known, window_accept, window_again;
-  wire [1:0] in_target, out_source;
+  wire [2:0] in_target, out_source;
   wire [127:0] in_data, out_data;
   wire [15:0] in_keep;
   wire in_last, in_valid, in_ready, out_last, out_valid;
   udp_server #(
       .PATIENCE(PATIENCE),
-      .TARGETS (ENGINES)
+      .TARGETS(TARGETS),
+      .QUANTPACK(QUANTPACK_DEPTH != 0)
   ) server (
       .clk(clk),
       .rst(rst),
@@ -208,7 +213,7 @@ module udp_card #(
   wire [127:0] send_data;
   request_window #(
       .PLACES (PLACES),
-      .SOURCES(ENGINES)
+      .SOURCES(QUANTPACK_DEPTH != 0 ? 6 : TARGETS)
   ) window (
       .clk(clk),
       .rst(rst),
@@ -396,7 +401,9 @@ module udp_card #(
       .DEPTH(DEPTH),
       .COUNTERS(COUNTERS),
       .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES),
-      .EBS_LINES(EBS_LINES)
+      .EBS_LINES(EBS_LINES),
+      .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
+      .MOST_ANSWER(MOST_ANSWER)
   ) engines (
       .clk(clk),
       .rst(rst),

@@ -15,6 +15,13 @@ package udp_pkg;
   localparam [7:0] DONE = 0;
   localparam [7:0] BUSY = 1;
   localparam [7:0] NO_SESSION = 2;
+  // Where packets of requests go, and answers come from.
+  localparam [2:0] KVS = 0;
+  localparam [2:0] REDUCE = 1;
+  localparam [2:0] CONTROL = 2;
+  localparam [2:0] EBS = 3;
+  localparam [2:0] QUANTISE = 4;
+  localparam [2:0] DEQUANTISE = 5;
   // What is counted.
   localparam [4:0] ACCEPTED = 0;
   localparam [4:0] CORRUPT = 1;

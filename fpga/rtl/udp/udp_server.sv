@@ -4,8 +4,9 @@
 module udp_server #(
     // Cycles without a word after which another host may have the card.
     parameter [31:0] PATIENCE = 125_000_000,
-    // Kinds of packets that there are engines for, 3 or 4.
-    parameter TARGETS = 3
+    // Kinds of packets that there are engines for, 3 or 4; and whether those of quantpack's two ways, too.
+    parameter TARGETS   = 3,
+    parameter QUANTPACK = 0
 ) (
     input  wire         clk,
     input  wire         rst,
@@ -38,7 +39,7 @@ module udp_server #(
     input  wire         window_known,
     output wire         window_accept,
     output wire         window_again,
-    output wire [  1:0] out_target,       // an engine's packet
+    output wire [  2:0] out_target,       // an engine's packet
     output wire [127:0] out_data,
     output wire [ 15:0] out_keep,
     output wire         out_last,
@@ -65,10 +66,12 @@ module udp_server #(
   wire [7:0] target = head[45*8+:8];
   wire [31:0] number = head[46*8+:32];
   /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] sequence_raw = head[50*8+:32]; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
+  wire quantises = target == {5'b0, udp_pkg::QUANTISE} || target == {5'b0, udp_pkg::DEQUANTISE};
+  wire there = target < TARGETS || QUANTPACK != 0 && quantises;
   wire bare = datagram == 30;
   wire packet = datagram >= 30 + 16 && datagram <= 30 + udp_pkg::MOST_PACKET;
   wire proper = head[42*8+:16] == {udp_pkg::MAGIC[7:0], udp_pkg::MAGIC[15:8]} && (what == udp_pkg::REQUEST ?
-      packet && target < TARGETS : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
+      packet && there : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
   wire mine = open && number == session && sender[95:48] == peer[95:48];
 
   wire judge = state == JUDGE && kind != ARP && kind != ECHO && proper;
@@ -86,7 +89,7 @@ module udp_server #(
   assign reply_sequence = window_sequence;
   assign reply_valid    = state == REPLY;
 
-  assign out_target = target[1:0];
+  assign out_target = target[2:0];
   assign out_data   = in_data;
   assign out_keep   = ~(16'hFFFE << in_count);
   assign out_last   = in_last;

@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Engine(IntEnum):
-    """Engine whose registers are accessed: bits 10:8 of a place; a card without EBS_LOOKUP ignores bit 10."""
+    """Engine whose registers are accessed: bits 10:8 of a place; a card with none of the last three ignores bit 10."""
 
     KVS_LOOKUP = 0
     REDUCE = 1
@@ -48,6 +48,7 @@ class Engine(IntEnum):
     EBS_LOOKUP = 4
     EBS_LINES = 5
     """No engine: its only register has the lines of EBS_LOOKUP's tables."""
+    QUANTPACK = 6
 
 
 def connect(at: str) -> socket.socket:

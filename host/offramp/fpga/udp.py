@@ -55,6 +55,8 @@ class Target(IntEnum):
     REDUCE = 1
     CONTROL = 2
     EBS = 3
+    QUANTISE = 4
+    DEQUANTISE = 5
 
 
 class Reply(IntEnum):

@@ -9,7 +9,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, with_timeout
 from cocotb.utils import get_sim_time
 from offramp_pynq.packets import answer, request
-from offramp_pynq.registers import KVS_LOOKUP_REGS
+from offramp_pynq.registers import KVS_LOOKUP_REGS, QUANTPACK_REGS, QUANTPACK_REGS_VERSION
 
 from offramp.device import Status
 from offramp.fpga.card import Engine
@@ -18,6 +18,7 @@ from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
 from rtl import ethernet as eth
+from rtl import quantpack_cases as cases
 from rtl.ethernet import Pins, message, opened, udp_frame
 
 SESSION = 0x12345678
@@ -174,6 +175,98 @@ async def volumes(dut):
     assert found.payload == ebs.ANSWER.pack(ebs.EbsStatus.NO_VOLUME, 0, 0)
 
 
+WAYS = {
+    Target.QUANTISE: (cases.quantise_request, cases.quantise_payload),
+    Target.DEQUANTISE: (cases.dequantise_request, cases.dequantise_payload),
+}
+ROW_BEAT = 32
+
+
+async def quantpack_register(host, name):
+    found = await host.control(Control.GET, Engine.QUANTPACK << 8 | QUANTPACK_REGS[name])
+    return struct.unpack_from("<I", found.payload)[0]
+
+
+async def expect_rows(host, target, wanted):
+    """A request for rows, whose answer has to be the model's to the bit."""
+    ask, payload = WAYS[target]
+    status = wanted.status if target == Target.QUANTISE else Status.OK
+    found = await host.request(target, ask(wanted, host.sequence, ROW_BEAT))
+    assert (found.status, found.number) == (status, host.sequence - 1)
+    assert found.count == (len(wanted.x) if status == Status.OK else 0)
+    assert found.payload == payload(wanted, ROW_BEAT), (target, wanted.bits, wanted.compact, wanted.x.shape)
+
+
+@cocotb.test()
+async def quantised_rows(dut):
+    """Codes and values of quantpack, of one row as long as fits and of many; look-ups and sums go on."""
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(6)
+    await host.open()
+    names = ("MAGIC", "VERSION", "COLUMNS", "LANES")
+    assert [await quantpack_register(host, name) for name in names] == [
+        0x4F465250, QUANTPACK_REGS_VERSION, 512, ROW_BEAT,
+    ]  # fmt: skip
+    shapes = [(0, 5), (1, 1), (1, 344), (34, 8), (4, 80), (5, 56), (19, 9)]
+    shapes += [(dice.randrange(1, 6), dice.randrange(1, 56)) for _ in range(settings().get("requests", 20))]
+    failed = 0
+    for count, columns in shapes:
+        wanted = cases.case(dice, columns, count, odd=0.15)
+        failed += wanted.status != Status.OK
+        for target in WAYS:
+            await expect_rows(host, target, wanted)
+    assert (await host.request(Target.KVS, lookup(4, [9, 9]))).status == Status.OK
+    counts = [await quantpack_register(host, name) for name in ("QUANTISED", "DEQUANTISED", "FAULTS", "STATUS")]
+    assert counts == [len(shapes) - failed, len(shapes), failed, 0]
+    report(requests=len(shapes), failed=failed)
+
+
+@cocotb.test()
+async def refused_rows(dut):
+    """Requests that quantpack refuses are answered so; its next one is right. Answers too long for a frame are cut."""
+    pins = await card(dut)
+    host, dice = Host(pins), random.Random(7)
+    await host.open()
+    good = cases.case(dice, 37, 5, 4)
+    faults = 0
+    for target, (ask, _) in WAYS.items():
+        whole = ask(good, 7, ROW_BEAT)
+        bad = [
+            (b"\x03" + whole[1:], Status.UNKNOWN_FUNCTION), (whole[:1] + b"\x02" + whole[2:], Status.UNKNOWN_FUNCTION),
+            (whole[:2] + bytes(2) + whole[4:], Status.BAD_LENGTH),
+            (whole[:2] + b"\x01\x02" + whole[4:], Status.OUT_OF_BOUNDS),
+            (whole[:4] + b"\4" + whole[5:], Status.BAD_LENGTH), (whole[:4] + b"\6" + whole[5:], Status.BAD_LENGTH),
+            (whole[:-1], Status.BAD_LENGTH), (whole + bytes(ROW_BEAT), Status.BAD_LENGTH),
+            (whole[:16], Status.BAD_LENGTH), (whole[:24], Status.BAD_LENGTH), (whole[:32], Status.BAD_LENGTH),
+            (whole[:40], Status.BAD_LENGTH), (whole[:80], Status.BAD_LENGTH),
+        ]  # fmt: skip
+        for packet, status in bad:
+            found = await host.request(target, packet)
+            assert (found.status, found.count) == (status, 0), (target, len(packet), status)
+            await expect_rows(host, target, good)
+        faults += len(bad)
+    for count, columns in ((5, 256), (2, 177), (1, 353)):
+        long = cases.case(dice, columns, count, 1)
+        found = await host.request(Target.DEQUANTISE, cases.dequantise_request(long, 9, ROW_BEAT))
+        assert (found.status, found.count, found.number) == (Status.OUT_OF_BOUNDS, 0, 9)
+        assert found.payload == cases.dequantise_payload(long, ROW_BEAT)[: 44 * ROW_BEAT]
+        await expect_rows(host, Target.DEQUANTISE, good)
+    await expect_rows(host, Target.DEQUANTISE, cases.case(dice, 352, 1, 8))
+    before = await host.counters()
+    for target in (Target.EBS, 6, 7, 0x84):  # what this card lacks
+        pins.send(udp_frame(message(Kind.REQUEST, SESSION, host.sequence, whole, target)))
+    await pins.source.wait()
+    after = await host.counters()
+    assert after[Counter.MALFORMED] - before[Counter.MALFORMED] == 4
+    assert after[Counter.EXECUTED] - before[Counter.EXECUTED] == 1
+    control = Engine.QUANTPACK << 8 | QUANTPACK_REGS["CONTROL"]
+    assert (await host.control(Control.SET, control, struct.pack("<I", 1))).status == Status.OK
+    for target in WAYS:
+        await expect_rows(host, target, good)
+    assert await quantpack_register(host, "FAULTS") == faults
+    assert await quantpack_register(host, "STATUS") == 0
+
+
 @cocotb.test()
 async def bad_frames(dut):
     """Each is counted as what it is, answered by nothing, and changes nothing."""
@@ -233,7 +326,7 @@ async def bad_frames(dut):
             checked(eth.ethernet(eth.ipv4(b"\x08\x00\x12\x34" + bytes(30), 1))),
         ],
         Counter.MALFORMED: [
-            layer(0, b"\0"), layer(2, b"\x09"), layer(3, b"\x03"),
+            layer(0, b"\0"), layer(2, b"\x09"), *(layer(3, bytes([target])) for target in (3, 4, 5, 6, 0x84)),
             checked(udp_frame(payload[:22])), checked(udp_frame(payload[:37])), checked(udp_frame(b"OF")),
             checked(udp_frame(message(Kind.REQUEST, SESSION, 90, bytes(1441)))),
             checked(udp_frame(message(Kind.OPEN, 5, 0, b"1"))),

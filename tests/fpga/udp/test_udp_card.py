@@ -26,6 +26,11 @@ def test_tables_of_volumes_at_the_pins(tmp_path, simulator):
     run_bench(Design("udp_card", SMALL | {"EBS_LINES": 64}), simulator, BENCH, tmp_path, case="volumes")
 
 
+@pytest.mark.parametrize("case", ["quantised_rows", "refused_rows"])
+def test_rows_at_the_pins(case, tmp_path, fast):
+    run_bench(Design("udp_card", SMALL | {"QUANTPACK_DEPTH": 64}), fast, BENCH, tmp_path, case=case)
+
+
 def test_the_line_is_full_at_every_size(tmp_path, simulator):
     """Whichever of request and answer is longer on the wire leaves no byte between itself and the next one.
 

@@ -13,6 +13,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from offramp_pynq.registers import KVS_LOOKUP_REGS, KVS_LOOKUP_REGS_VERSION
 
@@ -21,7 +22,7 @@ from offramp.device import Status
 from offramp.fpga.card import CardRegisters, Engine, with_card
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
-from offramp.leo.functions import ebs
+from offramp.leo.functions import ebs, kvs, sylvie
 from offramp.leo.memory import HostMemory
 from tapped_card import TappedCard
 
@@ -162,6 +163,57 @@ def test_reads_of_volumes_over_a_bad_wire_are_the_models(card, fast):
     assert {done.request: done.message for done in found} == expected
     assert {done.status for done in found} == {Status.OK}
     assert running.finish()["lost"] > 5
+
+
+def rows_to_quantise(dice):
+    """A request for codes, of one datagram or several, and one for the values that they mean."""
+    rows, columns = dice.choice([(1, 344), (60, 9), (dice.randrange(12), dice.randrange(1, 120))])
+    random, bits = np.random.default_rng(dice.getrandbits(32)), dice.choice(sylvie.BITS)
+    x = (random.normal(size=(rows, columns)) * 10.0 ** random.integers(-30, 30, (rows, 1))).astype(np.float32)
+    numbers = random.integers(0, 1 << 62, rows)
+    message = sylvie.quantise_request(x, numbers, bits, dice.getrandbits(64), compact=dice.random() < 0.5)
+    return message, sylvie.dequantise_request(sylvie.quantise(message), rows, columns, bits)
+
+
+def check_rows_over_a_bad_wire(running, requests):
+    """Among look-ups, every row is the model's to the bit, and each request is carried out once."""
+
+    def quantise():
+        device = open_device("fpga:udp=192.168.1.50,timeout_s=60")
+        for number in range(requests):
+            message, back = rows_to_quantise(dice)
+            several = [(sylvie.QUANTISE, message, sylvie.quantise(message))]
+            several += [(sylvie.DEQUANTISE, back, sylvie.dequantise(back)), (kvs.NAME, bytes(8), bytes(8))]
+            for place, (function, request, wanted) in enumerate(several):
+                expected[3 * number + place] = wanted
+                while not device.submit(function, 3 * number + place, request):
+                    found.extend(device.poll())
+        while len(found) < len(expected):
+            found.extend(device.poll())
+            time.sleep(0.001)
+        session = device._link._session
+        sent.extend((session.requests, session.resent))
+        device.close()
+
+    dice, expected, found, sent = random.Random(8), {}, [], []
+    running.space.call(quantise)
+    assert {done.status for done in found} == {Status.OK}
+    assert {done.request: done.message for done in found} == expected
+    wire = running.finish()
+    assert wire["executed"] == sent[0] > 2 * requests
+    assert min(wire[each] for each in ("lost", "twice", "overtaken", "duplicate")) > 5
+    assert sent[1] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
+
+
+def test_rows_over_a_bad_wire_are_the_models(card, fast):
+    """Loss, duplicates and overtaking of five percent each, both ways."""
+    check_rows_over_a_bad_wire(card(fast, bad=0.05, QUANTPACK_DEPTH=64), 150)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_2_000_requests_of_rows_beside_volumes_tables(card, fast):
+    check_rows_over_a_bad_wire(card(fast, bad=0.05, QUANTPACK_DEPTH=64, EBS_LINES=1024), 2000)
 
 
 def test_a_card_that_is_not_there_or_stops_answering_is_one_line(card, fast):

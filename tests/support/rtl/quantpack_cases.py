@@ -53,7 +53,11 @@ def case(dice: random.Random, columns: int, rows: int, bits: int | None = None, 
         x[random.integers(rows), random.integers(columns)] = random.choice(ODD[:3])
     if rows and dice.random() < odd:
         x[random.integers(rows), :2] = ODD[3:][: x[0, :2].size]  # a range beyond float32
-    numbers = random.integers(0, 2**63, rows, np.int64)
+    return of_rows(bits, compact, seed, random.integers(0, 2**63, rows, np.int64), x)
+
+
+def of_rows(bits: int, compact: bool, seed: int, numbers: np.ndarray, x: np.ndarray) -> Case:
+    """What the model makes of rows."""
     with np.errstate(all="ignore"):
         least, greatest, wrong = model.bounds(x, compact)
         code = model.codes(x, numbers, bits, seed, least, greatest)
@@ -63,6 +67,15 @@ def case(dice: random.Random, columns: int, rows: int, bits: int | None = None, 
         values = model.values(code, bits, *bounds.view(np.float32).T)
     values.view(np.uint32)[np.isnan(values)] = NAN
     return Case(bits, compact, seed, numbers, x, model.pack(code, bits), bounds, wrong, values)
+
+
+def of_codes(bits: int, columns: int, packed: np.ndarray, bounds: np.ndarray) -> Case:
+    """What the model makes of codes alone."""
+    least, greatest = bounds.view(np.float32).T
+    with np.errstate(all="ignore"):
+        values = model.values(model.unpack(packed, bits, columns), bits, least, greatest)
+    none = np.zeros(len(packed), np.int64)
+    return Case(bits, False, 0, none, values, packed, bounds, none.astype(bool), values)
 
 
 def quantise_request(wanted: Case, number: int, beat: int) -> bytes:

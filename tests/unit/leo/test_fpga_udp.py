@@ -18,16 +18,17 @@ from offramp.fpga.packets import BEAT
 from offramp.fpga.udp import Control, Target
 from offramp.leo.devices import open_device
 from offramp.leo.devices.fpga_udp import UdpLink
-from offramp.leo.functions import kvs, reduce
+from offramp.leo.functions import kvs, reduce, sylvie
 from offramp_base.errors import OfframpError
+from quantpack_model import COLUMNS
 
 LINES, SECONDS = 64, 20.0
 
 
 @contextlib.contextmanager
-def device(lie=None, lies_to=None):
+def device(lie=None, lies_to=None, **chosen):
     """A device at a card whose answers to ``lies_to`` go through ``lie``."""
-    honest = HonestEngines(LINES)
+    honest = HonestEngines(LINES, **chosen)
 
     def engines(target, packet):
         reply = honest(target, packet)
@@ -67,6 +68,15 @@ def sum_of(count):
     vectors = np.arange(2 * count, dtype="<i4").reshape(2, count)
     message = struct.pack("<BBHI", reduce.Type.INT32, 2, 0, count) + vectors.tobytes()
     return message, reduce.total(reduce.Type.INT32, vectors).tobytes()
+
+
+def rows_of(rows, columns, bits=4, seed=1):
+    """A request for codes, and one for the values that they mean."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(rows, columns)).astype(np.float32)
+    numbers = random.integers(0, 1 << 40, rows)
+    message = sylvie.quantise_request(x, numbers, bits, 77, compact=bool(seed % 2))
+    return message, sylvie.dequantise_request(sylvie.quantise(message), rows, columns, bits)
 
 
 LIES = {
@@ -109,6 +119,59 @@ def test_sums_of_a_card_that_lies_fail_whole_and_others_go_on(lie, count):
     with device(LIES[lie], Target.REDUCE) as opened:
         found = outcomes(opened, [(reduce.NAME, sum_of(count)[0]), (kvs.NAME, bytes(8))])
         assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
+
+
+def test_codes_and_values_of_rows_are_the_models_however_many_datagrams_they_take():
+    shapes = [(0, 7), (1, 1), (1, 344), (2, 344), (3, 43), (4, 44), (5, 45), (100, 8), (33, 9), (700, 64)]
+    cases = [rows_of(*shape, bits, seed) for seed, shape in enumerate(shapes) for bits in (1, 2, 4, 8)]
+    asked = [request for pair in cases for request in zip((sylvie.QUANTISE, sylvie.DEQUANTISE), pair, strict=True)]
+    with device(quantpack=True) as opened:
+        assert {sylvie.QUANTISE, sylvie.DEQUANTISE} < set(opened.functions)
+        found = outcomes(opened, asked)
+        assert {done.status for done in found} == {Status.OK}
+        for (message, back), codes, values in zip(cases, found[::2], found[1::2], strict=True):
+            assert codes.message == sylvie.quantise(message)
+            assert values.message == sylvie.dequantise(back)
+
+
+def test_rows_that_do_not_fit_a_datagram_are_refused_and_faults_keep_their_status():
+    message, back = rows_of(2, 40)
+    with device(quantpack=True) as opened:
+        odd = sylvie.quantise_request(np.full((300, 40), np.nan, np.float32), np.arange(300), 4, 1)
+        asked = {
+            Status.BAD_LENGTH: [
+                (sylvie.QUANTISE, each) for each in (message[:-1], message + b"x", b"", b"\3" + message[1:])
+            ] + [(sylvie.DEQUANTISE, each) for each in (back[:-1], back + b"x", b"", back[:1] + b"\1" + back[2:])],
+            Status.OUT_OF_BOUNDS: [
+                (function, request)
+                for columns in (353, COLUMNS, COLUMNS + 1)
+                for function, request in zip((sylvie.QUANTISE, sylvie.DEQUANTISE), rows_of(1, columns), strict=True)
+            ] + [(sylvie.QUANTISE, rows_of(1, 345)[0])],
+            Status.FAILED: [(sylvie.QUANTISE, odd)],
+            Status.OK: [(sylvie.QUANTISE, message), (sylvie.DEQUANTISE, rows_of(1, 352)[1])],
+        }  # fmt: skip
+        for status, requests in asked.items():
+            assert {(done.status, bool(done.message)) for done in outcomes(opened, requests)} == {
+                (status, status == Status.OK)
+            }
+
+
+def test_a_card_without_quantpack_does_not_offer_it():
+    with device() as opened:
+        assert sylvie.QUANTISE not in opened.functions
+        assert outcomes(opened, [(sylvie.QUANTISE, rows_of(1, 8)[0])])[0].status is Status.UNKNOWN_FUNCTION
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("lie", LIES)
+def test_rows_of_a_card_that_lies_fail_whole_and_others_go_on(lie, place):
+    target = (Target.QUANTISE, Target.DEQUANTISE)[place]
+    function = (sylvie.QUANTISE, sylvie.DEQUANTISE)[place]
+    with device(LIES[lie], target, quantpack=True) as opened:
+        message, answer = sum_of(16)
+        for rows in (3, 300):
+            found = outcomes(opened, [(function, rows_of(rows, 20)[place]), (reduce.NAME, message)])
+            assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, answer)]
 
 
 def test_what_an_engine_refuses_keeps_its_status():

@@ -4,20 +4,24 @@
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from offramp.device import Status
 from offramp.fpga.packets import BEAT, HEADER, answer
 from offramp.fpga.udp import MOST_PACKET
 from offramp.leo.functions import reduce
 
-_ELEMENTS: Final = struct.Struct("<I")
+Result = tuple[Status, tuple[bytes, ...]]
+"""Status of a packet, and what it adds to each part of the request's answer; nothing unless the status is OK."""
 
 
-def elements_of(request: bytes) -> int:
-    """Elements that a packet announces."""
-    count: int = _ELEMENTS.unpack_from(request, 4)[0]
-    return count
+class Part(NamedTuple):
+    """A packet of a request that takes several, and what its answer means."""
+
+    packet: bytes
+    result: Callable[[bytes], Result]
 
 
 def result(packet: bytes, elements: int, size: int) -> tuple[Status, bytes]:
@@ -36,18 +40,18 @@ def result(packet: bytes, elements: int, size: int) -> tuple[Status, bytes]:
     return Status.OK, found.payload[:length]
 
 
-def sums(message: bytes, depth: int) -> list[bytes] | None:
-    """Packets to ``reduce`` whose answers together are those of a request; None if its length is wrong.
+def sums(message: bytes, depth: int) -> list[Part] | Status:
+    """Packets to ``reduce`` whose answers together are those of a request, or how it ends if its length is wrong.
 
     ``depth``: vector bytes that the engine holds, a multiple of 16.
     """
     if len(message) < reduce.HEADER.size:
-        return None
+        return Status.BAD_LENGTH
     kind, vectors, zeros, count = struct.unpack_from("<BBHI", message)
     size = 2 if kind == reduce.Type.BFLOAT16 else 4
     whole = reduce.HEADER.size + vectors * count * size
     if kind > reduce.Type.BFLOAT16 or zeros or not 1 <= vectors <= reduce.MOST or len(message) != whole:
-        return None
+        return Status.BAD_LENGTH
     most = min(depth, (MOST_PACKET - BEAT) // vectors // BEAT * BEAT)
     found = []
     for at in range(0, max(count * size, 1), most):
@@ -56,5 +60,10 @@ def sums(message: bytes, depth: int) -> list[bytes] | None:
         starts = (reduce.HEADER.size + vector * count * size + at for vector in range(vectors))
         parts = [message[start : start + length] for start in starts]
         parts[:-1] = [part.ljust(-(-length // BEAT) * BEAT, b"\0") for part in parts[:-1]]
-        found.append(HEADER.pack(head, 0) + b"".join(parts))
+        found.append(Part(HEADER.pack(head, 0) + b"".join(parts), partial(_sum, length // size, size)))
     return found
+
+
+def _sum(elements: int, size: int, packet: bytes) -> Result:
+    status, content = result(packet, elements, size)
+    return status, (content,) if status == Status.OK else ()

@@ -22,18 +22,29 @@ from offramp.fpga.packets import LINE, answer, control
 from offramp.fpga.session import Answered, Refused, Session
 from offramp.fpga.udp import Control, Counter, Target
 from offramp.leo.devices import fpga_packets as packets
+from offramp.leo.devices import fpga_rows
 from offramp.leo.devices.fpga_batch import LOOKUPS, READS, Batch
-from offramp.leo.devices.fpga_link import ABORT, EBS, LOOKUP, READ, REDUCE, TABLE, WRITE, Heard
+from offramp.leo.devices.fpga_link import (
+    ABORT,
+    DEQUANTISE,
+    EBS,
+    LOOKUP,
+    QUANTISE,
+    READ,
+    REDUCE,
+    TABLE,
+    WRITE,
+    Heard,
+)
 from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
 from offramp.leo.devices.fpga_memory import KVS
 from offramp.leo.devices.fpga_table import TableWrites
 from offramp.leo.devices.software import EBS_LAYOUT
-from offramp.leo.functions import ebs, reduce
+from offramp.leo.functions import ebs
 from offramp_base.errors import OfframpError
 
 ENGINES: Final = "kvs_lookup+reduce"
 """Engines of every such card."""
-WITH_EBS: Final = f"{ENGINES}+ebs_lookup"
 
 DEPTH: Final = 256
 """Vector bytes that a card's ``reduce`` holds at least."""
@@ -42,6 +53,9 @@ _VERSION, _CONTROL = 0x04, 0x08  # registers of every engine
 _MASK: Final = 0x18
 """Register of kvs_lookup."""
 _EBS_VERSION: Final = 0x4542_0001
+_COLUMNS, _LANES = 0x10, 0x14
+"""Registers of quantpack: values that a row may have, bytes of a beat."""
+_QUANTPACK_VERSION: Final = 0x5150_0001
 _BASE_LOW: Final = 0x10
 """First of six registers of ebs_lookup in a row: where its tables begin, two words, and what :class:`Layout` says."""
 _OPERATIONS: Final = {KVS: LOOKUP, EBS_TABLES: EBS}
@@ -55,6 +69,7 @@ class UdpLink:
     Attributes:
         lines: lines of the card's table.
         ebs_lines: lines of the tables of ``ebs_lookup``, 0 without that engine.
+        columns: values that a row of ``quantpack`` may have, 0 without that engine.
     """
 
     def __init__(self, at: str, timeout_s: float, heard: Heard, lost: Callable[[], None]) -> None:
@@ -70,9 +85,9 @@ class UdpLink:
         self._batches = {LOOKUP: Batch(LOOKUPS), EBS: Batch(READS)}
         self._turns = list(self._batches.values())  # whoever has waited longest first
         self._fetches: deque[tuple[int, int, int]] = deque()  # serial number, place, length of reads of the tables
-        self._parts: deque[tuple[bytes, Answered]] = deque()  # of sums, that wait for the window
+        self._parts: deque[tuple[Target, bytes, Answered]] = deque()  # of sums and rows, that wait for the window
         self._settings = 0  # unanswered writes of registers, for which look-ups wait
-        self._sums_turn = False
+        self._parts_turn = False
         self._ends = self._gone = False
         self._asked_at = 0.0  # since when something is unanswered
         self._line = connect(at)
@@ -82,6 +97,7 @@ class UdpLink:
         try:
             self._open()
             self.ebs_lines = self._find_ebs()
+            self.columns = self._find_quantpack()
         except BaseException:
             self._close_sockets()
             raise
@@ -107,7 +123,10 @@ class UdpLink:
     @property
     def engines(self) -> str:
         """Engines of the card for LEO's functions."""
-        return WITH_EBS if self.ebs_lines >= ebs.Layout(*EBS_LAYOUT).size // LINE else ENGINES
+        found = ENGINES
+        if self.ebs_lines >= ebs.Layout(*EBS_LAYOUT).size // LINE:
+            found += "+ebs_lookup"
+        return f"{found}+quantpack" if self.columns else found
 
     def send(self, operation: int, serial: int, message: bytes) -> None:
         """Send a request; ``lost`` is called if the card is gone."""
@@ -118,7 +137,11 @@ class UdpLink:
                 if not self._batches[operation].put(serial, message):
                     self._heard(serial, Status.BAD_LENGTH, 0, b"")
             elif operation == REDUCE:
-                self._sum(serial, message)
+                self._in_parts(serial, Target.REDUCE, packets.sums(message, DEPTH))
+            elif operation == QUANTISE:
+                self._in_parts(serial, Target.QUANTISE, fpga_rows.quantise(message, self.columns))
+            elif operation == DEQUANTISE:
+                self._in_parts(serial, Target.DEQUANTISE, fpga_rows.dequantise(message, self.columns))
             elif operation == TABLE:
                 self._allocate(message)
             elif operation == WRITE:
@@ -127,7 +150,8 @@ class UdpLink:
             elif operation == READ:
                 self._fetches.append((serial, *struct.unpack_from("<QI", message, 1)))
             elif operation == ABORT:
-                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE, *[Engine.EBS_LOOKUP] * bool(self.ebs_lines)):
+                further = {Engine.EBS_LOOKUP: self.ebs_lines, Engine.QUANTPACK: self.columns}
+                for engine in (Engine.KVS_LOOKUP, Engine.REDUCE, *(each for each in further if further[each])):
                     self._set(engine, _CONTROL, 1)
             else:
                 self._heard(serial, Status.UNKNOWN_FUNCTION, 0, b"")
@@ -157,6 +181,14 @@ class UdpLink:
         """Lines of the tables of ``ebs_lookup``; 0 where the card lacks it, or knows no such question."""
         version, lines = (self._register(place) for place in (Engine.EBS_LOOKUP << 8 | _VERSION, Engine.EBS_LINES << 8))
         return lines if version == _EBS_VERSION else 0
+
+    def _find_quantpack(self) -> int:
+        """Values of the longest row of ``quantpack``; 0 where the card lacks it."""
+        place = Engine.QUANTPACK << 8
+        if self._register(place | _VERSION) != _QUANTPACK_VERSION:
+            return 0
+        columns, lanes = (self._register(place | offset) for offset in (_COLUMNS, _LANES))
+        return columns if lanes == fpga_rows.BEAT else 0
 
     def _register(self, place: int) -> int:
         """A register before the reader has begun, 0 where there is none."""
@@ -219,25 +251,25 @@ class UdpLink:
             packet = control(Control.LINE, READS.table | line)
             self._session.request(Target.CONTROL, packet, partial(answered, line))
 
-    def _sum(self, serial: int, message: bytes) -> None:
-        parts = packets.sums(message, DEPTH)
-        if parts is None:
-            self._heard(serial, Status.BAD_LENGTH, 0, b"")
+    def _in_parts(self, serial: int, target: Target, parts: list[packets.Part] | Status) -> None:
+        """Queue the packets of a request, which is answered once all of them are, or at once as the status says."""
+        if isinstance(parts, Status):
+            self._heard(serial, parts, 0, b"")
             return
-        size = reduce.DTYPE[message[0]].itemsize
-        found: list[bytes] = [b""] * len(parts)
+        found: list[tuple[bytes, ...]] = [()] * len(parts)
         left, worked, status = len(parts), 0, Status.OK
 
-        def take(place: int, part: bytes, cycles: int, packet: bytes) -> None:
+        def take(place: int, part: packets.Part, cycles: int, packet: bytes) -> None:
             nonlocal left, worked, status
             left, worked = left - 1, worked + self._ns(cycles)
-            said, found[place] = packets.result(packet, packets.elements_of(part), size)
+            said, found[place] = part.result(packet)
             status = said or status
             if not left:
-                self._heard(serial, status, worked, b"" if status else b"".join(found))
+                content = b"" if status else b"".join(map(b"".join, zip(*found, strict=True)))
+                self._heard(serial, status, worked, content)
 
         for place, part in enumerate(parts):
-            self._parts.append((part, partial(take, place, part)))
+            self._parts.append((target, part.packet, partial(take, place, part)))
 
     @property
     def _idle(self) -> bool:
@@ -245,7 +277,7 @@ class UdpLink:
         return self._session.idle and not waits
 
     def _request(self) -> bool:
-        """Request the next thing if the window has room: writes go first, look-ups and sums by turns."""
+        """Request the next thing if the window has room: writes go first, look-ups and parts by turns."""
         if not self._session.room:
             return False
         for batch in self._batches.values():
@@ -256,15 +288,15 @@ class UdpLink:
             self._fetch(*self._fetches.popleft())
             return True
         ready = None if self._settings else next((batch for batch in self._turns if batch.ready), None)
-        if self._parts and (self._sums_turn or ready is None):
-            self._session.request(Target.REDUCE, *self._parts.popleft())
+        if self._parts and (self._parts_turn or ready is None):
+            self._session.request(*self._parts.popleft())
         elif ready is not None:
             self._turns.remove(ready)
             self._turns.append(ready)
             self._look_up(ready)
         else:
             return False
-        self._sums_turn = not self._sums_turn
+        self._parts_turn = not self._parts_turn
         return True
 
     def _look_up(self, batch: Batch) -> None:

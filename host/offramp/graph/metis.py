@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import time
 from functools import cache
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from offramp.graph.csr import IntArray
+from offramp_base.ending.signals import UNWIND_S
 from offramp_base.errors import OfframpError
 
 _OPTIONS: Final = 40  # METIS_NOPTIONS
@@ -74,7 +76,7 @@ def balanced_parts(indptr: IntArray, indices: IntArray, parts: int, weights: Int
         count, constraints, xadj, adjncy, vwgt, None, None, into, None, None, chosen, reached, result
     )  # no sizes of vertices, weights of edges, shares of parts or tolerances: the defaults
     if code != _OK:
-        raise OfframpError(f"METIS fails with code {code} for {parts} parts of {n} vertices")
+        raise _failure(f"code {code}", parts, n)
     return part.astype(np.int64)
 
 
@@ -107,14 +109,27 @@ def _parts(
     pymetis = _pymetis()
     if parts == 1 or len(indices) == 0:
         return np.arange(len(indptr) - 1) % parts
-    result = pymetis.part_graph(
-        parts,
-        pymetis.CSRAdjacency(indptr, indices),
-        vweights=weights,
-        options=pymetis.Options(seed=seed & 0x7FFFFFFF, objtype=kind),
-        recursive=False,
-    )
+    try:
+        result = pymetis.part_graph(
+            parts,
+            pymetis.CSRAdjacency(indptr, indices),
+            vweights=weights,
+            options=pymetis.Options(seed=seed & 0x7FFFFFFF, objtype=kind),
+            recursive=False,
+        )
+    except RuntimeError as error:
+        raise _failure(str(error), parts, len(indptr) - 1) from None
     return np.asarray(result.vertex_part, np.int64)
+
+
+def _failure(why: str, parts: int, vertices: int) -> OfframpError:
+    """The error for a call of METIS that failed, once it is certain that nobody has ended the command.
+
+    METIS catches SIGTERM, which is also how it tells itself of errors. A command that was told to end is ended by its
+    supervisor before this returns, without an error that is none.
+    """
+    time.sleep(1.5 * UNWIND_S)
+    return OfframpError(f"METIS fails for {parts} parts of {vertices} vertices: {why}")
 
 
 def _check(weights: IntArray, shape: tuple[int, ...]) -> None:

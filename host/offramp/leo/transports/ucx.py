@@ -42,6 +42,7 @@ _MOST_ERRORS: Final = 100
 """Size of the range of negative numbers that UCX returns as errors in place of a request."""
 _IN_PROGRESS: Final = 1
 _CONNECTED_S: Final = 1.0
+_ARRIVED_S: Final = 0.25
 _PADDING: Final = 4096
 """Zeros that follow an address or a key of the peer, since UCX reads them without knowing their length."""
 
@@ -99,6 +100,7 @@ class UcxLink:
         self._moving: Moving | None = None
         self._closing: list[tuple[str, list[Any]]] = []
         self._connecting: int | None = None
+        self._is_requester = False
         self._no_options = ctypes.create_string_buffer(256)
         self._peer, self._key = ctypes.c_void_p(), ctypes.c_void_p()
         try:
@@ -113,6 +115,7 @@ class UcxLink:
         link = cls(call.ring_bytes, None, local=call.address.local)
         try:
             link.control, answer = call.dial(ucx=link.offer())
+            link._is_requester = True
             try:
                 link.attach(parse_memory(answer.get("ucx")))
             except ValueError as error:
@@ -224,18 +227,16 @@ class UcxLink:
             raise LinkDown(f"ucx: put failed ({fault})")
         return moved
 
-    def _connected(self) -> bool:
-        """Whether the endpoint, if there is one, has connected or failed; waits briefly for that."""
-        request = self._connecting
+    def _settled(self, request: int | None, seconds: float) -> bool:
+        """Whether a request is carried out or fails within so many seconds; it is freed then."""
         if not request or request >= (1 << 64) - _MOST_ERRORS:
             return True
-        end = time.monotonic() + _CONNECTED_S
+        end = time.monotonic() + seconds
         while self._ucp.ucp_request_check_status(ctypes.c_void_p(request)) == _IN_PROGRESS:
             if time.monotonic() > end:
                 return False
             self._ucp.ucp_worker_progress(self._worker)
         self._ucp.ucp_request_free(ctypes.c_void_p(request))
-        self._connecting = None
         return True
 
     def close(self) -> None:
@@ -243,13 +244,17 @@ class UcxLink:
 
         UCX 1.13 aborts the process if an endpoint is closed while it connects, which takes messages of both sides over
         RDMA: an endpoint that has not connected within a second is kept, with its worker and the memory that the peer
-        may write.
+        may write. UCX also aborts a responder that cannot tell a requester any more that bytes have arrived: a
+        requester waits for that. A responder does not, since to listen to a requester that has gone may abort it.
         """
         if self._moving is not None:
             self._moving.stop(CLOSED)
-        if not self._connected():
+        if not self._settled(self._connecting, _CONNECTED_S):
             _KEPT.append(self)
             self._closing.clear()
+        elif self._closing and self._peer and self._is_requester:
+            self._settled(self._ucp.ucp_ep_flush_nbx(self._peer, self._no_options), _ARRIVED_S)
+        self._connecting = None
         while self._closing:
             name, args = self._closing.pop()
             getattr(self._ucp, name)(*args)

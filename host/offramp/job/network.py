@@ -61,7 +61,8 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
     """Whether all ranks can name their links in one file.
 
     Raises:
-        OfframpError: hosts' interfaces have several names, or hosts that are this machine are not on Unix sockets.
+        OfframpError: hosts' interfaces have several names, or their switches several transports, or hosts that are
+            this machine are not on Unix sockets.
     """
     if hosts[0].reach == "local":
         _sockets(cluster, hosts)
@@ -70,6 +71,10 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
     if len(set(names.values())) > 1:
         said = ", ".join(f"{host} {name}" for host, name in names.items())
         raise OfframpError(f"{cluster.origin}: expected first interfaces of one name: {said}")
+    links = {host.name: link_on_interface(cluster, host) for host in hosts if cluster.links_of[host.name]}
+    if len(set(links.values())) > 1:
+        said = ", ".join(f"{host} {link}" for host, link in links.items())
+        raise OfframpError(f"{cluster.origin}: expected switches of one transport: {said}")
 
 
 def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:

@@ -7,6 +7,7 @@ The Python engine's is the oracle; it has its own, tests/support/byte_scheduler.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -53,6 +54,26 @@ def ip(draw: random.Random, size: int) -> bytes:
     return (kind + bytes([draw.randrange(256)]) + draw.randbytes(60)).ljust(size, b"\1")[:size]
 
 
+def play(
+    pair: Pair, draw: random.Random, packet: Callable[[], tuple[int, bytes]], *, longest_ps: int, singly: float
+) -> None:
+    """Packets alone and in batches, with pauses of up to ``longest_ps``, until the last has left."""
+    now = left = 0
+    for _ in range(40):
+        now += draw.choice([0, 0, 1, 10**6, draw.randrange(longest_ps)])
+        kind = draw.random()
+        if kind < singly:
+            pair.receive(now, *packet())
+        elif kind < 0.8:
+            times = [now := now + draw.choice([0, 1, draw.randrange(longest_ps)]) for _ in range(draw.randrange(12))]
+            pair.receive_batch(times, [packet() for _ in times])
+        else:
+            left += pair.advance(now)
+    left += pair.advance(10**15)
+    assert left
+    assert pair.nodes[0].next_ps is None
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_random_traffic(seed: int) -> None:
     draw = random.Random(seed)
@@ -62,25 +83,12 @@ def test_random_traffic(seed: int) -> None:
         node.switch.pre.clones[1] = CloneSession((Replica(4, 0), Replica(511, 1)), packet_length=40)
     if draw.random() < 0.5:
         pair.observe()
-    now = left = 0
 
     def packet() -> tuple[int, bytes]:
         orders = bytes([draw.randrange(6), draw.randrange(8), draw.randrange(7), draw.randrange(4)])
         return draw.randrange(512), (orders + bytes(22))[:12] + ip(draw, draw.choice([0, 10, 52, 90, 600, 1500]))
 
-    for _ in range(40):
-        now += draw.choice([0, 0, 10**6, draw.randrange(10**8)])
-        kind = draw.random()
-        if kind < 0.4:
-            pair.receive(now, *packet())
-        elif kind < 0.8:
-            times = [now := now + draw.choice([0, draw.randrange(10**8)]) for _ in range(draw.randrange(12))]
-            pair.receive_batch(times, [packet() for _ in times])
-        else:
-            left += pair.advance(now)
-    left += pair.advance(10**15)
-    assert left
-    assert pair.nodes[0].next_ps is None
+    play(pair, draw, packet, longest_ps=10**8, singly=0.4)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -96,25 +104,12 @@ def test_packets_that_go_round_unchanged(seed: int) -> None:
         node.switch.pre.clones[1] = CloneSession((Replica(clones, 0),))
     if seed % 10 == 9:
         pair.observe()
-    now = left = 0
 
     def packet() -> tuple[int, bytes]:
         orders = [draw.randrange(6), draw.choice([0, 0, draw.randrange(8)]), draw.choice([0, 0, 0, 1, 2, 3, 4, 5])]
         return draw.randrange(512), bytes([*orders, draw.randrange(6)]) + draw.randbytes(draw.choice([7, 8, 60, 1400]))
 
-    for _ in range(40):
-        now += draw.choice([0, 0, 1, 10**6, draw.randrange(10**7)])
-        kind = draw.random()
-        if kind < 0.2:
-            pair.receive(now, *packet())
-        elif kind < 0.8:
-            times = [now := now + draw.choice([0, 1, draw.randrange(10**7)]) for _ in range(draw.randrange(12))]
-            pair.receive_batch(times, [packet() for _ in times])
-        else:
-            left += pair.advance(now)
-    left += pair.advance(10**15)
-    assert left
-    assert pair.nodes[0].next_ps is None
+    play(pair, draw, packet, longest_ps=10**7, singly=0.2)
     assert pair.nodes[1].switch.stats.recirculations > (20 if config is free else 0)
 
 

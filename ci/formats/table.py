@@ -10,6 +10,7 @@ import cpp
 import systemverilog
 
 import p4
+from offramp.allreduce import numbers
 from offramp.allreduce import wire as allreduce
 from offramp.allreduce.verdict import PacketVerdict
 from offramp.device import Status
@@ -105,6 +106,22 @@ def switchgnn_hpp() -> str:
     body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
     text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, segments of 32 lanes (offramp.switchgnn.wire)."
     return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>", "", '"field.hpp"'])
+
+
+def allreduce_hpp() -> str:
+    """The all-reduce packet, and the types of what is summed."""
+    body = cpp.header(allreduce.ALLREDUCE, "header")
+    body += cpp.enumeration("Kind", _values(allreduce.Kind), "u8")
+    body += cpp.comment("Types of elements.") + cpp.enumeration("Type", numbers.CODES, "u8")
+    sizes = {"lanes": allreduce.LANES, "page": allreduce.PAGE, "prefix_bytes": allreduce.PREFIX_BYTES}
+    body += cpp.comment("A segment's lanes, and a page's slots.")
+    body += cpp.constants(sizes | {"header_bytes": allreduce.HEADER_BYTES}, "u64")
+    names = {"ip_protocol": allreduce.IP_PROTOCOL, "most_ranks": allreduce.MOST_RANKS}
+    hosts = {"switch_ip": allreduce.SWITCH_IP, "first_ip": allreduce.rank_ip(0)}
+    body += cpp.constants(names | hosts | {"exponent_bias": numbers.EXPONENT_BIAS})
+    body += cpp.constants({"switch_mac": allreduce.SWITCH_MAC, "first_mac": allreduce.rank_mac(0)}, "u64")
+    text = "The all-reduce packet: Ethernet, IPv4, a 20-byte header, segments of 64 lanes (offramp.allreduce.wire)."
+    return cpp.file(text, "offramp::allreduce", body, ["<cstdint>", "", '"field.hpp"'])
 
 
 def framing_hpp() -> str:
@@ -296,6 +313,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "p4/include/ethernet.p4": ethernet_p4,
     "p4/include/ipv4.p4": ipv4_p4,
     "p4/include/switchgnn.p4": switchgnn_p4,
+    "smartnic/lib/formats/allreduce.hpp": allreduce_hpp,
     "smartnic/lib/formats/control.hpp": control_hpp,
     "smartnic/lib/formats/device.hpp": device_hpp,
     "smartnic/lib/formats/ethernet.hpp": ethernet_hpp,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int patience = 256;  // looks in vain before it sleeps
 
-switchgnn::Time now_ns() {
+Time now_ns() {
     return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 

@@ -128,7 +128,7 @@ void Queue::listen() {
     if (heard == 0 && !broken()) accuse("queue: the client closed its bell");
 }
 
-bool Queue::poll(Compressor* compressor, switchgnn::Time now) {
+bool Queue::poll(Compressor* compressor, Time now) {
     if (broken_.load(std::memory_order_relaxed)) return false;
     bool busy = transport_ != nullptr && transport_->poll(now);
     busy |= coflows_ != nullptr && coflows_->poll(now);
@@ -157,7 +157,7 @@ bool Queue::poll(Compressor* compressor, switchgnn::Time now) {
 }
 
 // False where the client is to be cut off.
-bool Queue::handle(const Submission& entry, Compressor* compressor, switchgnn::Time now) {
+bool Queue::handle(const Submission& entry, Compressor* compressor, Time now) {
     const std::byte* message = at(entry.message_region, entry.message_offset, entry.message_length);
     std::byte* answer = at(entry.answer_region, entry.answer_offset, entry.answer_room);
     if (message == nullptr || answer == nullptr) {
@@ -232,7 +232,7 @@ Answer Queue::memory(Function function, Bytes message, Room answer) {
     return {Status::ok, length};
 }
 
-bool Queue::finish_pending(switchgnn::Time now) {
+bool Queue::finish_pending(Time now) {
     if (!pending_ || !rings_.room()) return false;
     std::string why;
     const auto outcome = transport_->outcome(now, why);

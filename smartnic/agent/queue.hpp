@@ -31,7 +31,7 @@ class Queue {
     bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& why);
 
     // Works on what is there; whether there was anything.
-    bool poll(Compressor* compressor, switchgnn::Time now);
+    bool poll(Compressor* compressor, Time now);
     // Hears the client's bell.
     void listen();
 
@@ -49,7 +49,7 @@ class Queue {
   private:
     struct Pending {
         Submission entry;
-        switchgnn::Time since;
+        Time since;
         std::byte* answer;
     };
 
@@ -57,8 +57,8 @@ class Queue {
     bool take_tables(const protocol::Tables& asked, std::string& why);
     Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text);
     Answer memory(Function function, Bytes message, Room answer);
-    bool handle(const Submission& entry, Compressor* compressor, switchgnn::Time now);
-    bool finish_pending(switchgnn::Time now);
+    bool handle(const Submission& entry, Compressor* compressor, Time now);
+    bool finish_pending(Time now);
     bool finish_coflows();
     void complete(const Submission& entry, Answer answer, std::uint64_t busy_ns);
     void accuse(std::string lie);

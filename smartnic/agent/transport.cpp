@@ -6,7 +6,7 @@
 namespace offramp {
 
 using switchgnn::Exchange;
-using switchgnn::Time;
+using Time;
 
 namespace {
 

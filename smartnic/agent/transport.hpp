@@ -26,11 +26,11 @@ class Transport {
     bool exchange(Bytes message, const Region& region, std::string& why);
 
     // Moves frames; whether there was anything to do.
-    bool poll(switchgnn::Time now);
+    bool poll(Time now);
 
     enum class Outcome { none, running, done, failed };
     // Of the request; `why` says why it failed. Asking ends one that is over.
-    Outcome outcome(switchgnn::Time now, std::string& why);
+    Outcome outcome(Time now, std::string& why);
     [[nodiscard]] bool active() const { return active_; }
 
     // Statistics as the host takes them: those of the endpoint, then received, sent, dropped, malformed, missed.
@@ -44,7 +44,7 @@ class Transport {
   private:
     Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Lane& lane,
               std::vector<switchgnn::Plan> plans);
-    bool send(switchgnn::Time now);
+    bool send(Time now);
     std::size_t send_with_faults();
     [[nodiscard]] bool chance(double p) { return p > 0 && std::uniform_real_distribution<>()(random_) < p; }
 
@@ -58,7 +58,7 @@ class Transport {
     std::uint64_t marks_ = 0, progress_ = 0, lost_before_ = 0, received_ = 0, sent_ = 0;
     std::uint32_t in_window_ = 0;
     double next_send_ = 0;
-    switchgnn::Time since_ = 0;
+    Time since_ = 0;
     bool active_ = false, exchanging_ = false, watched_ = false;
 };
 

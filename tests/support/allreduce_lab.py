@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from offramp.allreduce import entries
+from offramp.allreduce.compiled import CompiledEndpoint
 from offramp.allreduce.endpoint import Endpoint
+from offramp.allreduce.rank_endpoint import RankEndpoint
 from offramp.p4src import p4_source
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_base.wire.batch import PacketBatch
@@ -87,15 +89,34 @@ class Tree:
         return PacketBatch.of(arrived)
 
 
-def lockstep(net: Star | Tree, seed: int, trouble: float = 0.0, segments: int = 1, **more: Any) -> Lockstep:
+ENGINES: tuple[type[RankEndpoint], ...] = (Endpoint, CompiledEndpoint)
+"""The model, and the agent's endpoint in machine code: each an oracle for the other."""
+
+
+def endpoints(
+    ranks: int, engines: Sequence[type[RankEndpoint]] = ENGINES, turn: int = 0, **settings: Any
+) -> list[RankEndpoint]:
+    """Ranks of a job that take turns in their engines, beginning with the one whose turn it is."""
+    chosen = (engines[(turn + rank) % len(engines)] for rank in range(ranks))
+    return [engine(rank, ranks, JOB, **settings) for rank, engine in enumerate(chosen)]  # type: ignore[call-arg]
+
+
+def lockstep(
+    net: Star | Tree,
+    seed: int,
+    trouble: float = 0.0,
+    segments: int = 1,
+    *,
+    engines: Sequence[type[RankEndpoint]] = ENGINES,
+    pages: int = 1,
+    first: int = 0,
+    **more: Any,
+) -> Lockstep:
     """Ranks of a network whose links lose, double and delay frames with probability ``trouble`` each."""
     ports = net.ports
-    endpoints = [
-        Endpoint(rank, len(ports), JOB, segments=segments, pages=more.pop("pages", 1), retry_s=20)
-        for rank in range(len(ports))
-    ]
+    ranks = endpoints(len(ports), engines, seed, segments=segments, pages=pages, retry_s=20, first=first)
     up, down = (UnrulyChannel(seed * 2 + side, trouble, trouble, trouble) for side in range(2))
-    return Lockstep(endpoints, ports, more.pop("process", net.process), up=up, down=down, patience=8000, **more)
+    return Lockstep(ranks, ports, more.pop("process", net.process), up=up, down=down, patience=8000, **more)
 
 
 def equal(got: np.ndarray, expected: np.ndarray) -> bool:

@@ -70,6 +70,7 @@ class Endpoint:
         segments: of a packet.
         flight: chunks that may be on their way at once; half the slots at most.
         retry_s: time without anything new after which what is missing is sent again; it doubles up to 4 times that.
+        first: number of the first chunk, the same on all ranks.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Endpoint:
         segments: int = 1,
         flight: int | None = None,
         retry_s: float = 0.1,
+        first: int = 0,
     ) -> None:
         check_ranks(rank, ranks)
         self.rank, self.ranks, self.job = rank, ranks, job
@@ -96,8 +98,8 @@ class Endpoint:
         self._received = np.zeros(self._slots, np.bool_)
         self._stamps = np.zeros(self._slots, np.int64)  # when each slot's frame left, by the count of frames
         self._sent_s = np.full(self._slots, -np.inf)  # and by the clock
-        self._base = 0  # the first chunk whose sum is missing
-        self._next = 0  # the first that was not sent
+        self._first = self._base = first  # the first chunk whose sum is missing
+        self._next = first  # the first that was not sent
         self._sequence = 0
         self._running: deque[TensorSum] = deque()
         self._starts: deque[int] = deque()  # their first chunks, as far as they are known
@@ -315,7 +317,7 @@ class Endpoint:
         for each, ranks in zip(number.tolist(), present.tolist(), strict=True):
             if each == self._base:
                 self._present |= ranks
-            if ranks >> self.rank & 1 or not max(0, self._next - self._slots) <= each < self._next:
+            if ranks >> self.rank & 1 or not max(self._first, self._next - self._slots) <= each < self._next:
                 continue
             if self._sent_s[each % self._slots] <= self._now_s - self._retry_s / 2:  # else it may be on its way
                 self._sent_s[each % self._slots] = self._now_s

@@ -58,13 +58,14 @@ class Format:
         return min(_FLOAT64_BITS, self.limbs(0) * self.lane_bits)
 
 
-_CODES = {
+CODES = {
     name: code
     for code, name in enumerate(
         ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"), 1
     )
 }
-_NAMES = {code: name for name, code in _CODES.items()}
+"""Number of each type of elements on the wire."""
+_NAMES = {code: name for name, code in CODES.items()}
 
 
 def name_of(code: int) -> str:
@@ -78,9 +79,9 @@ def format_of(dtype: np.dtype[Any], ranks: int) -> Format:
     Raises:
         OfframpError: a type that is not served.
     """
-    code = _CODES.get(dtype.name)
+    code = CODES.get(dtype.name)
     if code is None:
-        raise OfframpError(f"all_reduce: type {dtype.name}: expected {', '.join(_CODES)}")
+        raise OfframpError(f"all_reduce: type {dtype.name}: expected {', '.join(CODES)}")
     return Format(dtype, code, "float" in dtype.name, 31 - (ranks - 1).bit_length())
 
 

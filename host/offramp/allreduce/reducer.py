@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from offramp.allreduce.endpoint import Endpoint, Stats
+from offramp.allreduce.rank_endpoint import make_endpoint
 from offramp.allreduce.tensor_sum import check_ranks
 from offramp.allreduce.wire import frame_bytes
 from offramp_base.errors import OfframpError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from offramp.allreduce.control import JobControl
+    from offramp.allreduce.endpoint import Stats
     from offramp.allreduce.tensor_sum import Array
     from offramp_base.transport.base import FrameIO, LinkStats
 
@@ -91,7 +92,7 @@ class AllReducer:
         self._timeout_s = timeout_s
         self._network = network
         segments = self._join() if network.control else network.segments
-        self._endpoint = Endpoint(
+        self._endpoint = make_endpoint(
             rank,
             world,
             job,

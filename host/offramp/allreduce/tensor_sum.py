@@ -24,6 +24,8 @@ Indices = npt.NDArray[np.int64]
 WILD = 1
 """Flag of a chunk: a rank has infinities or NaNs in the one that comes a window later."""
 _LOW = 0xFFFF_FFFF
+_MOST_BITS = 64
+"""Of integers; a head's sum that says more was forged."""
 
 
 class TensorSum:
@@ -43,8 +45,7 @@ class TensorSum:
 
     def __init__(self, sequence: int, array: Array, rank: int, ranks: int, lanes: int, window: int) -> None:
         self.sequence, self.rank, self.ranks = sequence, rank, ranks
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise OfframpError(f"{self.name}: expected an array that is C-contiguous and writable")
+        require_in_place(array, self.name)
         self._form = numbers.format_of(array.dtype, ranks)
         self._lanes, self._window = lanes, window
         self._out = array.reshape(-1)
@@ -156,6 +157,8 @@ class TensorSum:
             theirs = f"{numbers.name_of(word >> 24)}[{count | (word >> 16 & 0xFF) << 32}]"
             ours = f"{numbers.name_of(self._form.code)}[{self.count}]"
             raise OfframpError(f"{self.name}: rank {rank} sums {theirs}, this rank {ours}")
+        if not self._form.floating and exponent > _MOST_BITS:
+            raise OfframpError(f"{self.name}: the head's sum says integers of {exponent} bits")
         self._limbs = self._form.limbs(exponent)
         if self._form.floating:
             first = self._first_chunks(self._limbs)
@@ -199,7 +202,7 @@ class TensorSum:
         for chunk, sums in self._counts.items():
             place = slice(chunk * self._lanes, min((chunk + 1) * self._lanes, self.count))
             wild = numbers.declassify(sums)[: place.stop - place.start]
-            self._out[place] = (self._out[place].astype(np.float64) + wild).astype(self._out.dtype)
+            self._out[place] = np.where(wild == 0, self._out[place], wild.astype(self._out.dtype))
 
     def _store(self, chunk: Indices, parts: Array) -> None:
         if not len(chunk):
@@ -247,6 +250,16 @@ class TensorSum:
         stop = min(self.chunks, max(stop, start + self._window))
         self._exponents[start:stop], self._wild[start:stop] = numbers.exponents(self._rows(start, stop))
         self._measured = stop
+
+
+def require_in_place(array: Array, name: str) -> None:
+    """Refuse an array whose elements cannot be replaced by their sums in place.
+
+    Raises:
+        OfframpError: it is not C-contiguous, or not writable; the message begins with ``name``.
+    """
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise OfframpError(f"{name}: expected an array that is C-contiguous and writable")
 
 
 def check_ranks(rank: int, ranks: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's library (``smartnic/worker``): built when first needed, and its functions for Python."""
+"""The agent's endpoints as a library (``smartnic/worker``): built when first needed, and its functions for Python."""
 
 from __future__ import annotations
 
@@ -35,6 +35,47 @@ class Settings(ctypes.Structure):
     )
 
 
+class RankSettings(ctypes.Structure):
+    """``offramp::allreduce::Settings``."""
+
+    _fields_ = (
+        ("rank", ctypes.c_uint32),
+        ("ranks", ctypes.c_uint32),
+        ("job", ctypes.c_uint32),
+        ("pages", ctypes.c_uint32),
+        ("segments", ctypes.c_uint32),
+        ("flight", ctypes.c_uint32),
+        ("first", ctypes.c_uint64),
+        ("retry", ctypes.c_int64),
+    )
+
+
+_POINTER, _TEXT, _SIZE, _WORD, _LONG = (
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.c_size_t,
+    ctypes.c_uint32,
+    ctypes.c_uint64,
+)
+_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "worker_open": (_POINTER, (ctypes.POINTER(Settings), _TEXT, _SIZE, ctypes.c_int, _POINTER, _TEXT)),
+    "worker_start": (None, (_POINTER,)),
+    "worker_begin": (None, (_POINTER, _WORD, _WORD, _POINTER, _POINTER)),
+    "worker_run": (ctypes.c_int, (_POINTER, _TEXT)),
+    "worker_stats": (None, (_POINTER, _POINTER)),
+    "worker_close": (None, (_POINTER,)),
+    "rank_open": (_POINTER, (ctypes.POINTER(RankSettings),)),
+    "rank_begin": (None, (_POINTER, _WORD, _LONG, _POINTER, _POINTER)),
+    "rank_outgoing": (_SIZE, (_POINTER, _SIZE, _POINTER)),
+    "rank_incoming": (None, (_POINTER, _POINTER, _SIZE, _POINTER, _SIZE)),
+    "rank_tick": (None, (_POINTER, ctypes.c_int64)),
+    "rank_numbers": (None, (_POINTER, _POINTER)),
+    "rank_say": (None, (_POINTER, _WORD, _TEXT, _SIZE)),
+    "rank_close": (None, (_POINTER,)),
+}
+"""Result and arguments of the library's functions, whose names begin with ``offramp_``."""
+
+
 @cache
 def library() -> Any:
     """The library, built and loaded when first needed.
@@ -51,18 +92,8 @@ def library() -> Any:
         lib = ctypes.CDLL(str(path))
     except OSError as error:
         raise OfframpError(f"{path}: {error}") from None
-    pointer, number = ctypes.c_void_p, ctypes.c_uint32
-    text = ctypes.c_char_p
-    opened = (ctypes.POINTER(Settings), text, ctypes.c_size_t, ctypes.c_int, pointer, text)
-    for name, result, arguments in (
-        ("open", pointer, opened),
-        ("start", None, (pointer,)),
-        ("begin", None, (pointer, number, number, pointer, pointer)),
-        ("run", ctypes.c_int, (pointer, text)),
-        ("stats", None, (pointer, pointer)),
-        ("close", None, (pointer,)),
-    ):
-        function = getattr(lib, f"offramp_worker_{name}")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(lib, f"offramp_{name}")
         function.restype, function.argtypes = result, arguments
     return lib
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from offramp.allreduce.endpoint import Endpoint
+from offramp.allreduce.rank_endpoint import RankEndpoint
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 
@@ -36,7 +36,7 @@ class Lockstep:
 
     def __init__(
         self,
-        endpoints: Sequence[Endpoint],
+        endpoints: Sequence[RankEndpoint],
         ports: Sequence[int],
         process: Channel,
         *,

@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a worker repeats what may have been lost, and how fast it sends (offramp.switchgnn.recovery and .rate).
-// Times are nanoseconds on the caller's clock.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-namespace offramp::switchgnn {
+#include "backoff.hpp"
 
-using Time = std::int64_t;
+namespace offramp::switchgnn {
 
 struct Recovery {
     Time timeout = 1'000'000'000, cap = 8'000'000'000;
     bool acks = false, reupload = false;
-};
-
-// A time-out that doubles whenever it fires, up to a cap.
-class Backoff {
-  public:
-    Backoff(Time first, Time cap) : first_(first), cap_(cap), interval_(first) {}
-    void restart() {
-        interval_ = first_;
-        due_ = never;
-    }
-    [[nodiscard]] bool fires(Time now) {
-        if (due_ == never) due_ = now + interval_;
-        if (now < due_) return false;
-        interval_ = std::min(2 * interval_, cap_);
-        due_ = now + interval_;
-        return true;
-    }
-
-  private:
-    static constexpr Time never = INT64_MIN;
-    Time first_, cap_, interval_, due_ = never;
 };
 
 // The rate of uploads: halved where the switch marks congestion, raised again step by step, as DCQCN has it.

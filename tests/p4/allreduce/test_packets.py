@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from allreduce_lab import JOB, PAGES, Star, equal, lockstep, make, program
+from allreduce_lab import ENGINES, JOB, PAGES, Star, equal, lockstep, make, program
 from offramp.allreduce import entries
-from offramp.allreduce.endpoint import Endpoint
 from offramp.allreduce.wire import LANES, SWITCH, Kind, blank_frames, parse_frames, set_field, set_lanes
 from offramp.p4src import p4_source
 from offramp.switchgnn.leaf_spine import LeafSpine
@@ -112,7 +111,7 @@ def test_jobs_at_once_do_not_touch_each_other(switch) -> None:
         direct.load(switch, entries.star(ports), job, [at], group=at + 1)
     runs = [lockstep(_Shared(switch, ports), at, 0.1) for at in range(2)]
     for run, job in zip(runs, jobs, strict=True):
-        run.endpoints = [Endpoint(rank, 3, job, retry_s=20) for rank in range(3)]
+        run.endpoints = [engine(rank, 3, job, retry_s=20) for rank, engine in enumerate((*ENGINES, ENGINES[0]))]
     rng = np.random.default_rng(2)
     given = [[rng.integers(-(2**20), 2**20, 5000).astype(np.int32) for _ in ports] for _ in jobs]
     arrays = [[array.copy() for array in each] for each in given]

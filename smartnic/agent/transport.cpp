@@ -6,7 +6,6 @@
 namespace offramp {
 
 using switchgnn::Exchange;
-using Time;
 
 namespace {
 

@@ -53,9 +53,20 @@ def control_hpp() -> str:
     """The control protocol."""
     names = {"magic": nic.MAGIC, "version": nic.VERSION, "reply": nic.REPLY, "error": nic.ERROR}
     most = {"most_body": nic.MOST_BODY, "most_entries": nic.MOST_ENTRIES, "most_ranks": nic.MOST_RANKS}
+    most |= {"most_pages": nic.MOST_PAGES, "most_segments": nic.MOST_SEGMENTS}
     body = cpp.constants(names | most) + cpp.enumeration("Kind", _values(nic.Kind))
     body += cpp.comment("Flags of a transport.") + cpp.constants(_values(nic.Flag))
-    bodies = (nic.HELLO, nic.HELLO_REPLY, nic.MAP, nic.QUEUE, nic.TABLES, nic.TRANSPORT, nic.COFLOWS, nic.UPGRADE)
+    bodies = (
+        nic.HELLO,
+        nic.HELLO_REPLY,
+        nic.MAP,
+        nic.QUEUE,
+        nic.TABLES,
+        nic.TRANSPORT,
+        nic.COFLOWS,
+        nic.RANK,
+        nic.UPGRADE,
+    )
     for each in (nic.HEADER, *bodies):
         body += cpp.structure(each)
     text = "Messages on the agent's control socket (offramp.nic.wire, docs/smartnic.md)."
@@ -67,7 +78,15 @@ def queue_hpp() -> str:
     body = cpp.comment("Where the counters of a queue are: submissions given and taken, completions given and taken.")
     counters = {"submitted_at": nic.SUBMITTED, "taken_at": nic.TAKEN}
     body += cpp.constants(counters | {"completed_at": nic.COMPLETED, "heard_at": nic.HEARD, "rings_at": nic.RINGS_AT})
-    described: list[Structure] = [nic.SUBMISSION, nic.COMPLETION, nic.MEMORY, nic.EXCHANGE, nic.COFLOW, nic.TRANSFER]
+    described: list[Structure] = [
+        nic.SUBMISSION,
+        nic.COMPLETION,
+        nic.MEMORY,
+        nic.EXCHANGE,
+        nic.COFLOW,
+        nic.TRANSFER,
+        nic.SUM,
+    ]
     for each in [*described, nic.ADDRESS]:
         body += cpp.structure(each)
     text = "Queues in shared memory and what is asked on them (offramp.nic.wire)."

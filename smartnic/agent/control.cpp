@@ -214,6 +214,8 @@ bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
                 return transport(client, asked);
             else if constexpr (std::is_same_v<Asked, protocol::Coflows>)
                 return coflows(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Rank>)
+                return rank(client, asked);
             else if constexpr (std::is_same_v<Asked, protocol::Takeover>)
                 return upgrade(client, asked);
             else
@@ -315,6 +317,10 @@ bool Control::transport(Client& client, const protocol::Transport& asked) {
 
 bool Control::coflows(Client& client, const protocol::Coflows& asked) {
     return on_port(client, asked, "coflows", &Queue::open_coflows, 7);
+}
+
+bool Control::rank(Client& client, const protocol::Rank& asked) {
+    return on_port(client, asked, "rank", &Queue::open_rank, 9);
 }
 
 template <typename Asked>

@@ -54,6 +54,7 @@ class Control {
     bool tables(Client& client, const protocol::Tables& asked);
     bool transport(Client& client, const protocol::Transport& asked);
     bool coflows(Client& client, const protocol::Coflows& asked);
+    bool rank(Client& client, const protocol::Rank& asked);
     template <typename Asked>
     bool on_port(Client& client, const Asked& asked, const char* what,
                  bool (Queue::*open)(const Asked&, Port&, std::string&), std::uint32_t kind);

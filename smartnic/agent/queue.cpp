@@ -121,6 +121,15 @@ bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string
     return coflows_ != nullptr;
 }
 
+bool Queue::open_rank(const protocol::Rank& asked, Port& port, std::string& why) {
+    if (has_transport()) {
+        why = "rank: this queue has a transport";
+        return false;
+    }
+    rank_ = Rank::open(asked, port, why);
+    return rank_ != nullptr;
+}
+
 void Queue::listen() {
     char buffer[256];
     ssize_t heard = 1;
@@ -132,12 +141,14 @@ bool Queue::poll(Compressor* compressor, Time now) {
     if (broken_.load(std::memory_order_relaxed)) return false;
     bool busy = transport_ != nullptr && transport_->poll(now);
     busy |= coflows_ != nullptr && coflows_->poll(now);
+    busy |= rank_ != nullptr && rank_->poll(now);
     if (again_) {
         const Submission entry = *std::exchange(again_, std::nullopt);
         if (!handle(entry, compressor, now)) return true;
     }
     bool answered = finish_pending(now);
     answered |= finish_coflows();
+    answered |= finish_sums(now);
     for (int budget = 64; budget > 0 && !pending_ && rings_.room(); --budget) {
         Submission entry;
         const auto next = rings_.take(entry);
@@ -170,16 +181,17 @@ bool Queue::handle(const Submission& entry, Compressor* compressor, Time now) {
     }
     const std::uint64_t start = clock_ns();
     std::string text;
-    const Answer found = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, text);
+    const Answer found = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, now, text);
     if (found.status == Status::pending) {
-        if (coflows_ == nullptr) pending_ = Pending{entry, now, answer};
+        if (transport_ != nullptr) pending_ = Pending{entry, now, answer};  // one at a time
         return true;
     }
     complete(entry, text.empty() ? found : explain(text, {answer, entry.answer_room}), clock_ns() - start);
     return true;
 }
 
-Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text) {
+Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, Time now,
+                  std::string& text) {
     const auto function = static_cast<Function>(entry.function);
     switch (function) {
         case Function::compress:
@@ -201,6 +213,14 @@ Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compresso
             if (coflows_ == nullptr) return {Status::out_of_bounds};
             const Region& region = *regions_[entry.message_region];
             return {coflows_->submit(entry.request, message, region, text) ? Status::pending : Status::failed};
+        }
+        case Function::allreduce: {
+            if (rank_ == nullptr || answer.size() < Rank::stats_bytes) return {Status::out_of_bounds};
+            if (message.size() != sizeof(queue::Sum)) return {Status::bad_length};
+            const auto asked = load<queue::Sum>(message.data());
+            if (asked.region >= regions_.size()) return {Status::out_of_bounds};
+            const Rank::Request request{entry.request, now, answer};
+            return {rank_->submit(request, asked, regions_[asked.region], text) ? Status::pending : Status::failed};
         }
         default:
             return offload(function, tables_, message, answer);
@@ -254,6 +274,24 @@ bool Queue::finish_coflows() {
     Submission entry{};
     while (coflows_ != nullptr && rings_.room() && coflows_->finished(entry.request)) {
         complete(entry, {Status::ok, 0}, 0);
+        any = true;
+    }
+    return any;
+}
+
+bool Queue::finish_sums(Time now) {
+    bool any = false;
+    Rank::Request request{};
+    std::string why;
+    while (rank_ != nullptr && rings_.room() && rank_->finished(now, request, why)) {
+        Answer answer{Status::ok, Rank::stats_bytes};
+        if (why.empty())
+            rank_->write_stats(request.answer.data());
+        else
+            answer = explain(why, request.answer);
+        Submission entry{};
+        entry.request = request.number;
+        complete(entry, answer, static_cast<std::uint64_t>(now - request.since));
         any = true;
     }
     return any;

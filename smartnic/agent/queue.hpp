@@ -13,6 +13,7 @@
 #include "descriptor.hpp"
 #include "offload.hpp"
 #include "queue_state.hpp"
+#include "rank.hpp"
 #include "rings.hpp"
 #include "transport.hpp"
 
@@ -29,6 +30,7 @@ class Queue {
     bool set_tables(const protocol::Tables& asked, std::string& why);
     bool open_transport(const protocol::Transport& asked, Port& port, std::string& why);
     bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& why);
+    bool open_rank(const protocol::Rank& asked, Port& port, std::string& why);
 
     // Works on what is there; whether there was anything.
     bool poll(Compressor* compressor, Time now);
@@ -37,10 +39,13 @@ class Queue {
 
     // Where it stands; only while no core works on it.
     [[nodiscard]] QueueState state() const;
-    [[nodiscard]] bool has_coflows() const { return coflows_ != nullptr; }
+    // Whether it has what no other process can go on with.
+    [[nodiscard]] bool stays() const { return coflows_ != nullptr || rank_ != nullptr; }
     [[nodiscard]] int bell() const { return bell_.get(); }
-    [[nodiscard]] bool active() const { return (transport_ && transport_->active()) || (coflows_ && coflows_->active()); }
-    [[nodiscard]] bool has_transport() const { return transport_ != nullptr || coflows_ != nullptr; }
+    [[nodiscard]] bool active() const {
+        return (transport_ && transport_->active()) || (coflows_ && coflows_->active()) || (rank_ && rank_->active());
+    }
+    [[nodiscard]] bool has_transport() const { return transport_ != nullptr || stays(); }
     // Whether the client lied, and how: it is to be cut off.
     [[nodiscard]] bool broken() const { return broken_.load(std::memory_order_acquire); }
     [[nodiscard]] const std::string& lie() const { return lie_; }
@@ -55,11 +60,12 @@ class Queue {
 
     [[nodiscard]] std::byte* at(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
     bool take_tables(const protocol::Tables& asked, std::string& why);
-    Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text);
+    Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, Time now, std::string& text);
     Answer memory(Function function, Bytes message, Room answer);
     bool handle(const Submission& entry, Compressor* compressor, Time now);
     bool finish_pending(Time now);
     bool finish_coflows();
+    bool finish_sums(Time now);
     void complete(const Submission& entry, Answer answer, std::uint64_t busy_ns);
     void accuse(std::string lie);
 
@@ -71,6 +77,7 @@ class Queue {
     Tables tables_;
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<Coflows> coflows_;
+    std::unique_ptr<Rank> rank_;
     std::optional<Pending> pending_;
     std::optional<Submission> again_;  // what another process had begun
     std::atomic<bool> broken_ = false;

@@ -69,7 +69,7 @@ std::string Control::hinders(const Client& client, const protocol::Takeover& ask
         return "ports " + listed(asked.ports) + ", this agent has " + listed(names_of(agent_));
     for (const auto& each : clients_)
         for (const auto& [queue, core] : each->queues)
-            if (queue->has_coflows()) return "a client has coflows, whose state stays here";
+            if (queue->stays()) return "a client has coflows or sums, whose state stays here";
     return "";
 }
 

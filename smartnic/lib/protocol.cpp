@@ -36,6 +36,14 @@ bool sane(const Coflows& asked) {
            asked.retry <= 3'600'000'000'000 && asked.loss >= 0 && asked.loss < 1;
 }
 
+bool sane(const Rank& asked) {
+    constexpr std::int64_t most = 3'600'000'000'000;  // an hour
+    return asked.ranks > 0 && asked.ranks <= allreduce::most_ranks && asked.rank < asked.ranks && asked.pages > 0 &&
+           asked.pages <= most_pages && asked.segments > 0 && asked.segments <= most_segments && asked.flight > 0 &&
+           asked.retry > 0 && asked.retry <= most && asked.limit > 0 && asked.limit <= most && asked.loss >= 0 &&
+           asked.loss < 1;
+}
+
 }  // namespace
 
 bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why) {
@@ -73,6 +81,11 @@ bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& mes
             if (!take<Coflows>(body, message, why, "coflows")) return false;
             if (sane(std::get<Coflows>(message))) return true;
             why = "coflows: ranks, times or a DSCP that cannot be";
+            return false;
+        case Kind::rank:
+            if (!take<Rank>(body, message, why, "rank")) return false;
+            if (sane(std::get<Rank>(message))) return true;
+            why = "rank: ranks, pages, segments or times that cannot be";
             return false;
         case Kind::upgrade:
             if (body.size() >= sizeof(Upgrade)) {

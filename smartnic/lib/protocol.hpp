@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "bytes.hpp"
+#include "formats/allreduce.hpp"
 #include "formats/control.hpp"
 #include "formats/queue.hpp"
 #include "status.hpp"
@@ -20,7 +21,7 @@ struct Takeover {
     std::string ports;
 };
 
-using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows, Takeover>;
+using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows, Rank, Takeover>;
 
 // Reads a body; false, and why, where it is no message. `descriptors` came with it.
 [[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why);

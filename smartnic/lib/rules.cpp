@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "formats/allreduce.hpp"
 #include "formats/ethernet.hpp"
 #include "formats/switchgnn.hpp"
 #include "hermod/wire.hpp"
@@ -10,7 +11,7 @@
 namespace offramp::rules {
 namespace {
 
-constexpr std::uint8_t udp = 17, allreduce = 254;
+constexpr std::uint8_t udp = 17;
 constexpr std::size_t ip_at = ethernet::size, udp_at = ip_at + ipv4::size, udp_header = 8;
 
 // The sum of 16-bit words (RFC 1071), an odd byte padded by zero.
@@ -30,7 +31,7 @@ bool is_right(std::uint32_t sum) {
 
 std::uint8_t ip_protocol(Protocol protocol) {
     return protocol == Protocol::hermod      ? udp
-           : protocol == Protocol::allreduce ? allreduce
+           : protocol == Protocol::allreduce ? static_cast<std::uint8_t>(allreduce::ip_protocol)
                                              : static_cast<std::uint8_t>(switchgnn::ip_protocol);
 }
 
@@ -46,7 +47,7 @@ bool read(Bytes frame, Destination& destination) {
         case switchgnn::ip_protocol:
             destination.protocol = Protocol::switchgnn;
             return true;
-        case allreduce:
+        case allreduce::ip_protocol:
             destination.protocol = Protocol::allreduce;
             return true;
         case udp:

@@ -91,12 +91,12 @@ class CompiledEndpoint:
         """
         require_in_place(array, self.name)
         form = numbers.format_of(array.dtype, self.ranks)
-        narrow = form.floating and array.dtype.itemsize < np.dtype(np.float32).itemsize
-        values = array.astype(np.float32) if narrow else array
-        running = _Running(array, values, np.empty(array.shape, np.float64) if narrow else array)
+        given, summed = numbers.carried(form)
+        apart = given != summed  # else in place
+        running = _Running(array, array.astype(given, copy=apart), np.empty(array.shape, summed) if apart else array)
         self._running.append(running)
         self._library.offramp_rank_begin(
-            self._rank, form.code, array.size, values.ctypes.data, running.sums.ctypes.data
+            self._rank, form.code, array.size, running.values.ctypes.data, running.sums.ctypes.data
         )
 
     @property

@@ -85,6 +85,13 @@ def format_of(dtype: np.dtype[Any], ranks: int) -> Format:
     return Format(dtype, code, "float" in dtype.name, 31 - (ranks - 1).bit_length())
 
 
+def carried(form: Format) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """Types in which machine code takes elements, and gives sums: float32 and float64 for elements of 16 bits."""
+    if form.floating and form.dtype.itemsize < np.dtype(np.float32).itemsize:
+        return np.dtype(np.float32), np.dtype(np.float64)
+    return form.dtype, form.dtype
+
+
 def integer_bits(values: Array) -> int:
     """The least ``b`` such that ``-2**b <= x < 2**b`` for all values, 0 for none."""
     if not values.size:

@@ -9,28 +9,30 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from offramp.allreduce.link_rank import LinkRank
 from offramp.allreduce.rank_endpoint import make_endpoint
 from offramp.allreduce.tensor_sum import check_ranks
 from offramp.allreduce.wire import frame_bytes
 from offramp_base.errors import OfframpError
+from offramp_base.transport import open_io
+from offramp_base.transport.links import NIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from offramp.allreduce.control import JobControl
     from offramp.allreduce.endpoint import Stats
     from offramp.allreduce.tensor_sum import Array
+    from offramp.nic.rank import NicRank
     from offramp_base.transport.base import FrameIO, LinkStats
+
+    Rank = LinkRank | NicRank
 
 _TICKS = 8  # looks at the clock in the shortest time-out
 _PARTING = 16
 """Shortest time-outs that a rank waits for the others when it leaves."""
-_IDLE_S = 0.01
-"""How often a rank that sums nothing looks whether others still need something of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class AllReduceNetwork:
     """The network as one rank knows it.
 
     Attributes:
-        link: to this rank's switch port, as :func:`offramp_base.transport.open_io` takes it.
+        link: to this rank's switch port, as :func:`offramp_base.transport.open_io` takes it, or ``nic:SOCKET#PORT``:
+            the port of a smartNIC's agent that sums in this rank's place.
         control: address of the switch's P4Runtime server, or ``fpga:udp=HOST`` of a card in its place; empty where
             somebody else admits the job.
         ports: switch port of each rank; needed with ``control``.
@@ -62,8 +65,7 @@ class AllReduceNetwork:
 class AllReducer:
     """Sums tensors over the ranks of a job, in the order in which they are given; a context manager.
 
-    All ranks must sum tensors of the same type and size in the same order. While nothing is summed, a thread answers
-    those who lack what this rank sent.
+    All ranks must sum tensors of the same type and size in the same order.
 
     Args:
         network: where the switch is.
@@ -92,32 +94,20 @@ class AllReducer:
         self._timeout_s = timeout_s
         self._network = network
         segments = self._join() if network.control else network.segments
-        self._endpoint = make_endpoint(
-            rank,
-            world,
-            job,
-            pages=network.pages,
-            segments=segments,
-            flight=network.flight // frame_bytes(segments),
-            retry_s=network.retry_s,
-        )
-        self._tick_s = min(network.retry_s / _TICKS, timeout_s)
-        self._io = io or _open(network.link)
+        self._rank = self._open(segments, io)
         self._failed: str | None = None
         self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name=f"all_reduce {rank}", daemon=True)
-        self._thread.start()
+        self._closed = False
 
     @property
     def stats(self) -> Stats:
         """What was sent and received so far."""
-        return self._endpoint.stats
+        return self._rank.stats
 
     @property
     def link(self) -> LinkStats:
         """What this end of the link carried and lost so far."""
-        return self._io.stats
+        return self._rank.link
 
     def all_reduce(self, array: Array) -> None:
         """Replace ``array`` by its sum over all ranks.
@@ -136,9 +126,8 @@ class AllReducer:
         with self._lock:
             if self._failed is not None:
                 raise OfframpError(self._failed)
-            self._endpoint.begin(array)
             try:
-                self._run(lambda: self._endpoint.idle, self._timeout_s)
+                self._rank.sum(array, self._timeout_s)
             except OfframpError as error:
                 self._failed = str(error)
                 raise
@@ -149,13 +138,12 @@ class AllReducer:
         Args:
             parting_s: how long rank 0 waits at most for the others, the time-out at most.
         """
-        if self._closing.is_set():
+        if self._closed:
             return
-        self._closing.set()
-        self._thread.join()
+        self._closed = True
         if self._failed is None and self.world > 1:
             self._part(parting_s)
-        self._io.close()
+        self._rank.close()
         if self._network.control and self.rank == 0:
             from offramp.allreduce.control import with_control
 
@@ -187,52 +175,22 @@ class AllReducer:
 
         return with_control(network.control, admit, self._timeout_s)
 
+    def _open(self, segments: int, io: FrameIO | None) -> Rank:
+        network = self._network
+        who = self.rank, self.world, self.job
+        shape: dict[str, Any] = {"pages": network.pages, "segments": segments, "retry_s": network.retry_s}
+        shape["flight"] = network.flight // frame_bytes(segments)
+        if io is None and network.link.startswith(f"{NIC}:"):
+            from offramp.nic.rank import NicRank
+
+            return NicRank(network.link, *who, self._timeout_s, **shape)
+        tick_s = min(network.retry_s / _TICKS, self._timeout_s)
+        return LinkRank(make_endpoint(*who, **shape), io or open_io(network.link), network.burst, tick_s)
+
     def _part(self, parting_s: float) -> None:
         """Sum nothing once more: when all have sent that, every rank has every sum; rank 0 alone must know."""
         limit_s = min(self._timeout_s, parting_s if self.rank == 0 else _PARTING * self._network.retry_s)
         with contextlib.suppress(OfframpError):
-            self._endpoint.begin(np.zeros(0, np.int8))
-            self._run(lambda: self._endpoint.idle, limit_s)
+            self._rank.sum(np.zeros(0, np.int8), limit_s)
         if self.rank == 0 and self._network.control:
             time.sleep(min(self._timeout_s, _PARTING / 2 * self._network.retry_s))  # others may still ask the switch
-
-    def _serve(self) -> None:
-        """Answer others while nothing is summed here."""
-        while not self._closing.wait(_IDLE_S):
-            if self._failed is None and self._lock.acquire(blocking=False):
-                try:
-                    self._exchange(0.0)
-                except OfframpError as error:
-                    self._failed = str(error)
-                finally:
-                    self._lock.release()
-
-    def _exchange(self, wait_s: float) -> None:
-        """Send what may leave, take what has arrived."""
-        endpoint = self._endpoint
-        while len(batch := endpoint.outgoing(self._network.burst)):
-            self._io.send(batch)
-            endpoint.incoming(self._io.receive(0.0))
-        endpoint.incoming(self._io.receive(wait_s))
-
-    def _run(self, done: Callable[[], bool], timeout_s: float) -> None:
-        endpoint = self._endpoint
-        progress, since = endpoint.progress, time.monotonic()
-        while not done():
-            try:
-                self._exchange(self._tick_s)
-            except OfframpError as error:
-                text = str(error)
-                raise OfframpError(text if text.startswith("rank ") else f"{endpoint.name}: {text}") from None
-            now = time.monotonic()
-            endpoint.tick(now)
-            if endpoint.progress != progress:
-                progress, since = endpoint.progress, now
-            elif now - since > timeout_s and not done():
-                raise OfframpError(f"{endpoint.state()} for {timeout_s:g} s")
-
-
-def _open(link: str) -> FrameIO:
-    from offramp_base.transport import open_io
-
-    return open_io(link)

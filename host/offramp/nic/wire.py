@@ -19,6 +19,12 @@ MOST_BODY: Final = 4096
 MOST_ENTRIES: Final = 65536
 
 
+MOST_PAGES: Final = 16
+"""Of slots of a rank of all-reduce."""
+MOST_SEGMENTS: Final = 4
+"""Of a packet of all-reduce: more do not fit a port's buffers."""
+
+
 class Kind(IntEnum):
     """Kinds of messages on the control socket."""
 
@@ -30,6 +36,7 @@ class Kind(IntEnum):
     STATS = 6
     COFLOWS = 7
     UPGRADE = 8
+    RANK = 9
 
 
 HELLO: Final = Structure("Hello", "The first message of a client.", version="u32")
@@ -91,6 +98,22 @@ COFLOWS: Final = Structure(
     loss="f64",
     seed="u64",
 )
+RANK: Final = Structure(
+    "Rank",
+    "A rank of all-reduce on a port. Times are nanoseconds: until a repeat, until failure.",
+    queue="u32",
+    port="u32",
+    rank="u32",
+    ranks="u32",
+    job="u32",
+    pages="u32",
+    segments="u32",
+    flight="u32",
+    retry="i64",
+    limit="i64",
+    loss="f64",
+    seed="u64",
+)
 UPGRADE: Final = Structure(
     "Upgrade",
     "From a new agent to the one that it takes the place of; the names of its ports follow, one per line.",
@@ -133,6 +156,7 @@ class Function(IntEnum):
     SWITCHGNN_START = 32
     SWITCHGNN_EXCHANGE = 33
     HERMOD_EXCHANGE = 48
+    ALLREDUCE = 64
 
 
 SUBMISSION: Final = Structure(
@@ -198,6 +222,15 @@ COFLOW: Final = Structure(
     incoming="u32",
     pieces="u32",
     zero="u32",
+)
+SUM: Final = Structure(
+    "Sum",
+    "A tensor to be summed over the ranks: its type (offramp.allreduce.numbers), where its values are and its sums go.",
+    type="u32",
+    region="u32",
+    count="u64",
+    values="u64",
+    sums="u64",
 )
 TRANSFER: Final = Structure(
     "Transfer",

@@ -41,9 +41,9 @@ LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096
 _AGAIN_S: Final = 0.05
-_LINK: Final = ("received", "sent", "dropped", "malformed", "missed")
+LINK_COUNTS: Final = ("received", "sent", "dropped", "malformed", "missed")
 """Fields of :class:`LinkStats` that the agent counts, in its order; its ports have no hosts that others could spoof."""
-_STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
+_STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + len(LINK_COUNTS)}Q")
 
 
 def parse_nic_link(link: str) -> tuple[str, int]:
@@ -257,13 +257,13 @@ class NicWorker:
         numbers = list(_STATS.unpack(answer))
         news = [now - before for now, before in zip(numbers, self._counted, strict=True)]
         self._counted = numbers
-        links = len(_LINK)
+        links = len(LINK_COUNTS)
         up, down, rest, link = news[:4], news[4:8], news[8:-links], news[-links:]
         self.stats.up = Link(*_added(astuple(self.stats.up), up))
         self.stats.down = Link(*_added(astuple(self.stats.down), down))
         for field, more in zip(fields(WorkerStats)[2:], rest, strict=True):
             setattr(self.stats, field.name, getattr(self.stats, field.name) + more)
-        for name, more in zip(_LINK, link, strict=True):
+        for name, more in zip(LINK_COUNTS, link, strict=True):
             setattr(self.link, name, getattr(self.link, name) + more)
 
 

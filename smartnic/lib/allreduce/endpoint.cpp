@@ -235,8 +235,8 @@ void Endpoint::advance() {
         starts_.pop_front();
         const bool good = running_.front().finish(failure_);
         running_.pop_front();
-        ++finished_;
         if (!good) return;
+        ++finished_;
     }
 }
 

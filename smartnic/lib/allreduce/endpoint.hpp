@@ -34,7 +34,7 @@ class Endpoint {
 
     // Starts to sum a tensor, behind what was begun before.
     void begin(const Tensor& tensor);
-    // How many of those that were begun are over.
+    // How many of those that were begun are summed.
     [[nodiscard]] std::uint64_t finished() const { return finished_; }
     [[nodiscard]] bool idle() const { return running_.empty(); }
 

@@ -14,6 +14,8 @@ inline constexpr std::uint32_t error = 65535;
 inline constexpr std::uint32_t most_body = 4096;
 inline constexpr std::uint32_t most_entries = 65536;
 inline constexpr std::uint32_t most_ranks = 4096;
+inline constexpr std::uint32_t most_pages = 16;
+inline constexpr std::uint32_t most_segments = 4;
 
 enum class Kind : std::uint32_t {
     hello = 1,
@@ -24,6 +26,7 @@ enum class Kind : std::uint32_t {
     stats = 6,
     coflows = 7,
     upgrade = 8,
+    rank = 9,
 };
 
 // Flags of a transport.
@@ -89,6 +92,15 @@ struct Coflows {
     std::uint64_t seed;
 };
 static_assert(sizeof(Coflows) == 56);
+
+// A rank of all-reduce on a port. Times are nanoseconds: until a repeat, until failure.
+struct Rank {
+    std::uint32_t queue, port, rank, ranks, job, pages, segments, flight;
+    std::int64_t retry, limit;
+    double loss;
+    std::uint64_t seed;
+};
+static_assert(sizeof(Rank) == 64);
 
 // From a new agent to the one that it takes the place of; the names of its ports follow, one per line.
 struct Upgrade {

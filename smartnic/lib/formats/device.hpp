@@ -35,6 +35,7 @@ enum class Function : std::uint32_t {
     switchgnn_start = 32,
     switchgnn_exchange = 33,
     hermod_exchange = 48,
+    allreduce = 64,
 };
 
 }  // namespace offramp

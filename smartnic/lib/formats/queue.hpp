@@ -60,6 +60,13 @@ struct Transfer {
 };
 static_assert(sizeof(Transfer) == 24);
 
+// A tensor to be summed over the ranks: its type (offramp.allreduce.numbers), where its values are and its sums go.
+struct Sum {
+    std::uint32_t type, region;
+    std::uint64_t count, values, sums;
+};
+static_assert(sizeof(Sum) == 32);
+
 // Where a rank is; the first number of the IPv4 address's dotted form is its highest byte.
 struct Address {
     std::array<std::byte, 6> mac;

@@ -45,7 +45,7 @@ def test_sanitizers(tmp_path: Path, sanitize: str) -> None:
     run_tests([], built(sanitize=sanitize), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["packet", "control", "plans", "coflows"])
+@pytest.mark.parametrize("name", ["packet", "control", "plans", "coflows", "sums"])
 def test_fuzz(tmp_path: Path, name: str) -> None:
     """So many seconds as OFFRAMP_FUZZ_SECONDS says; a finding makes the program fail."""
     folder = built(fuzz=True)

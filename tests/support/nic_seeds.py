@@ -8,6 +8,10 @@ from pathlib import Path
 
 from nic_agent import job_of
 from nic_vectors import all_vectors
+from offramp.allreduce.numbers import CODES, EXPONENT_BIAS
+from offramp.allreduce.tensor_sum import WILD
+from offramp.allreduce.wire import ALLREDUCE
+from offramp.allreduce.wire import Kind as Sum
 from offramp.nic import plans, wire
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
 
@@ -56,6 +60,7 @@ def _messages() -> Iterator[bytes]:
         ),
         wire.Kind.STATS: b"",
         wire.Kind.COFLOWS: wire.COFLOWS.pack(0, 0, 0, 2, 0, 46, 64, 10**6, 0.1, 1),
+        wire.Kind.RANK: wire.RANK.pack(0, 0, 1, 4, 0x5EED, 1, 4, 128, 10**8, 10**10, 0.1, 1),
     }
     for kind, body in bodies.items():
         yield bytes([0, kind, kind == wire.Kind.MAP, 0]) + body
@@ -93,4 +98,20 @@ def _coflows() -> Iterator[bytes]:
     yield b"".join([ready, step(0, request), *data[::-1], *data])
 
 
-_SEEDS = {"packet": _packets, "control": _messages, "plans": _plans, "coflows": _coflows}
+def _sums() -> Iterator[bytes]:
+    """A tensor of each type, its sums in order and out of it, and a PULL; see ``smartnic/fuzz/sums.cpp``."""
+
+    def frame(kind: Sum, chunk: int, exponent: int = 0, flags: int = 0) -> bytes:
+        fields = {"chunk": chunk, "kind": kind, "exponent": exponent, "flags": flags, "present": 5}
+        header = ALLREDUCE.pack(fields, 1).tobytes()
+        return bytes([len(header)]) + header
+
+    for type_ in CODES.values():
+        exponent = EXPONENT_BIAS if type_ <= CODES["bfloat16"] else 40
+        for flags in (0, WILD):
+            sums = [frame(Sum.RESULT, chunk, exponent, flags) for chunk in range(60)]
+            for order in (sums, [sums[0], *sums[:0:-1]], [sums[0], *(3 * sums[5:])]):
+                yield bytes([type_ - 1, 9, 7]) + b"".join([frame(Sum.PULL, 0), *order])
+
+
+_SEEDS = {"packet": _packets, "control": _messages, "plans": _plans, "coflows": _coflows, "sums": _sums}

@@ -26,7 +26,7 @@ from offramp_base.sealed_memory import SharedMemory
 NAME = "the smartNIC agent's protocol"
 LIMIT_S = 20.0
 MEMORY_MIB = 4096
-_PROGRAMS = ("control", "packet", "plans", "coflows")
+_PROGRAMS = ("control", "packet", "plans", "coflows", "sums")
 _RUNS = 2000
 
 

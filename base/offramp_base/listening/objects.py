@@ -113,7 +113,7 @@ def array(item: Check, most: int) -> Check:
 
 
 def optional(inner: Check) -> Check:
-    """What ``inner`` describes, or nothing."""
+    """A check that accepts null (None), or else what ``inner`` accepts."""
 
     def check(value: Any) -> Any:
         return None if value is None else inner(value)

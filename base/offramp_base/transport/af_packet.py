@@ -63,7 +63,7 @@ class AfPacketSocket:
         return self.socket.fileno()
 
     def receive(self) -> PacketBatch:
-        """What has arrived, without waiting; valid until the next call, unpadded.
+        """Frames that have arrived, without waiting; valid until the next call, unpadded.
 
         Raises:
             OSError: ENETDOWN when the interface is down or gone.

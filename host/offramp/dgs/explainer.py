@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What a loss is made of beside the prediction.
+    """Coefficients of the regularisation terms that an explanation's loss has beside the prediction.
 
     The thesis names none. Without entropy and with so much size masks rank planted importance best (docs/dgs.md).
 

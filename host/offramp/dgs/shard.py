@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker holds of the graph for mini-batch training."""
+"""One worker's part of the graph for mini-batch training."""
 
 from __future__ import annotations
 

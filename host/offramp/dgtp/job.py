@@ -171,6 +171,6 @@ class _Builder:
 
 
 def _part(whole: Volume, share: float, total: float) -> Volume:
-    """What one store sends of ``whole``."""
+    """The volume that one store sends: ``share / total`` of ``whole``."""
     samples = tuple(s * share / total for s in whole.samples)
     return Volume(whole.mean * share / total, whole.spread, samples)

@@ -61,7 +61,7 @@ def classes(problem: Problem) -> Classes:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What is worth having on one machine: ``each`` tasks of class ``members`` for one of class ``leaders``."""
+    """Classes worth placing together: up to ``each`` tasks of class ``members`` for one of class ``leaders``."""
 
     members: int
     leaders: int

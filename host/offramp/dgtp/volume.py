@@ -37,7 +37,7 @@ class Volume:
 
     @classmethod
     def measured(cls, samples: Sequence[float]) -> Volume:
-        """What profiling has seen.
+        """The volume that profiling has measured: the mean of the samples, and the samples.
 
         Raises:
             OfframpError: no sample.

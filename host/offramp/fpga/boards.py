@@ -164,7 +164,7 @@ def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None
 
 
 def board_sources(board: Board) -> tuple[Path, ...]:
-    """What a board with an ECP5 has beside ``fpga/rtl``: its own top, and what such boards share."""
+    """Sources of an ECP5 board outside ``fpga/rtl``: its own top module, and those that such boards share."""
     home = fpga_root() / "boards"
     return *sorted((home / board.name).glob("*.sv")), *sorted((home / "ecp5").glob("*.sv"))
 
@@ -232,7 +232,7 @@ def _vivado(board: Board, folder: Path) -> Built:
 
 
 _PREAMBLE: Final = b"\xff\xff\xbd\xb3"
-"""What an ECP5's configuration begins with, behind comments (FPGA-TN-02039)."""
+"""The first bytes of an ECP5 bitstream, after its comments (FPGA-TN-02039)."""
 
 _COMMENTS: Final = 4096
 _FLASHERS: Final = {

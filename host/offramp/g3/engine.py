@@ -239,7 +239,7 @@ class HaloEngine:
         return whole
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
-        """What others prepared for layer ``layer + 1``, into ``messages``; for the first it is there already."""
+        """Arrivals of the messages for layer ``layer + 1``, decoded into ``messages``, which has layer 1's already."""
         expected = self._plan.receives if layer else []
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
 

@@ -37,7 +37,7 @@ _DEEPEST: Final = 8
 """Dimensions of an array."""
 
 NAMES: Final = {"feat": "x", "features": "x", "label": "y", "labels": "y"}
-"""What DGL's data sets call features and labels, and what PyG does."""
+"""PyG's names of features and labels by the names that DGL's data sets give them."""
 
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
@@ -78,7 +78,7 @@ class DglTypes:
 
 
 class _Malformed(Exception):
-    """What is wrong with the bytes."""
+    """Malformed bytes; the text says what is wrong with them."""
 
 
 class _Reader:
@@ -160,7 +160,7 @@ def read_types(path: Path) -> DglTypes:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """What ``dgl.data.save_tensors`` wrote.
+    """The tensors in a file that ``dgl.data.save_tensors`` wrote, by name.
 
     Raises:
         OfframpError: a malformed file.

@@ -12,7 +12,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.extras import fall_back
 
 SCALE = 1 << 20
-"""What the weights of all vertices come to where one weight stands for both constraints."""
+"""Sum of the weights of all vertices where one weight stands for both constraints."""
 
 
 def first_stage(graph: Adjacency, workers: int, seed: int = 0) -> IntArray:

@@ -264,7 +264,7 @@ def checksum(path: Path) -> int:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a store holds.
+    """The manifest of a graph store.
 
     Raises:
         OfframpError: no store, or of another version.

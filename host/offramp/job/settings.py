@@ -95,7 +95,7 @@ class JobSettings:
 
     @property
     def file(self) -> Path | None:
-        """What it names, where that is a file."""
+        """The path in the field :attr:`kind`; None for a job with a command."""
         if self.kind == "command":
             return None
         path: Path = getattr(self, self.kind)

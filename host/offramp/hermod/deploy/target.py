@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all machines on which a plan is deployed have in common."""
+"""The common interface of all machines on which a plan is deployed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the target."""
+        """The target's name in messages."""
 
     def rendered(self) -> str:
-        """What would be written, in the target's own language."""
+        """The configuration that :meth:`apply` would write, in the target's own language."""
 
     def deployed(self) -> dict[str, Any]:
-        """What is there now, for people and programs; empty where nothing of Hermod is."""
+        """The present configuration, for people and programs; empty where nothing of Hermod is deployed."""
 
     def differences(self) -> list[Difference]:
         """Where what is there differs from the plan."""

@@ -391,7 +391,7 @@ def _check_access(access: Access, host: str) -> None:
 
 
 def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
-    """What ranks say of themselves: where they listen.
+    """Check the ranks' introductions, which say where each listens: ``host``, ``port`` and ``session``.
 
     Raises:
         OfframpError: something else, or fewer ranks.
@@ -414,5 +414,5 @@ def _numeric(value: Any) -> str:
 
 
 def _printable(line: str) -> str:
-    """What a peer said, as one line that does nothing to a terminal."""
+    """A peer's message as one line without characters that a terminal would act on."""
     return "".join(c if c.isprintable() else "?" for c in line)

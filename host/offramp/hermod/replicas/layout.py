@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled builder is told and what it makes. Addresses point into NumPy arrays that Python owns."""
+"""Inputs and outputs of the compiled builder. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a queue plan is to ``p4/hermod``: table entries, default actions and the flood group."""
+"""A queue plan as state of ``p4/hermod``: table entries, default actions and the flood group."""
 
 from __future__ import annotations
 

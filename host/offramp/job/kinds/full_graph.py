@@ -103,7 +103,7 @@ class FullGraph(Training):
         return placed.job.compute_s + share * sent / len(placed.hosts) * 8 / placed.slowest_bps
 
     def bytes_of_epoch(self, placed: Placed) -> int:
-        """What all workers send each other in an epoch of float32 features, headers included.
+        """Bytes that all workers send each other in an epoch of float32 features, headers included.
 
         Raises:
             OfframpError: as :meth:`planned`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What finished requests teach about a path: its own T, the time of a unit of work, how long the network keeps answers.
+"""Learning from finished requests, path by path: T, the time of a unit of work, how long the network keeps answers.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """

@@ -155,7 +155,7 @@ class LinuxTarget:
 
 
 def _facts(state: TcState) -> dict[str, str]:
-    """What is compared, in words."""
+    """The state in words, which is compared with that of the plan."""
     facts = {"discipline": f"{state.kind} with {state.queues} strict classes"}
     if state.rate_bps is not None:
         facts["rate"] = f"{state.rate_bps} bit/s"

@@ -148,7 +148,7 @@ def _room(there: Surroundings, replace: bool) -> list[tuple[int, int]]:
 
 
 def _served(plan: DeployPlan, queues: Mapping[int, int], limits: Limits | None) -> dict[int, Served]:
-    """What each queue that the job takes gets: the rates of those that share it together, the lowest threshold."""
+    """Limits of each queue that the job takes: the summed rates of those that share it, and the lowest threshold."""
     peaks = {} if limits is None else limits.of_queues(plan)
     lowest = None if limits is None else limits.lowest_bps
     found = {}

@@ -33,7 +33,7 @@ class Own:
 
 
 def own(table: str, name: str, found: str) -> Own | None:
-    """What the name ``found`` of an object says; None: it is not of the plan called ``name``."""
+    """An object's name ``found``, parsed; None: the object is not of the plan called ``name``."""
     match = re.fullmatch(re.escape(name) + _KINDS[table] + _PLACE, found)
     if match is None:
         return None

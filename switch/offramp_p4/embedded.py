@@ -111,7 +111,7 @@ class EmbeddedSwitch:
 
     @property
     def log(self) -> Path:
-        """What the switch writes to its standard error."""
+        """The file with the switch's standard error."""
         return self._folder / "switch.log"
 
     def __enter__(self) -> Self:

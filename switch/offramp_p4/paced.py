@@ -67,7 +67,7 @@ class PacedSwitch:
 
     @property
     def source(self) -> str:
-        """What the program has been translated to."""
+        """The text that the program has been translated to."""
         return self._switch.source
 
     @property

@@ -166,7 +166,7 @@ def build(settings: Settings) -> Running:
 
 
 class _Opened(NamedTuple):
-    """What a switch listens on."""
+    """Ports, workers and servers that a switch has opened."""
 
     ports: dict[int, Port]
     workers: Workers | None

@@ -129,7 +129,7 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
 def interface_opener(
     link: LinkName, ring_bytes: int | None = None, *, host: bool = False
 ) -> Callable[[LinkStats | None], FrameSocket]:
-    """A function that opens a link's interface as a socket, which continues the counts given to it; may be called again.
+    """A function that opens a link's interface as a socket, which goes on with the counts given to it; callable again.
 
     ``ring_bytes`` is the memory for what arrives, where the transport lets one choose; ``host`` says which end it is.
     """

@@ -203,7 +203,7 @@ def _trials(host: Host, script: Script, seconds: float) -> Iterator[Trial]:
 
 
 class Script:
-    """What :func:`save` wrote; ``first`` are the answers to its first batch."""
+    """The batches and expected answers in a file of :func:`save`; ``first`` are the answers to the first batch."""
 
     def __init__(self, path: str) -> None:
         with np.load(path) as arrays:

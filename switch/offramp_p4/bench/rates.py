@@ -19,7 +19,7 @@ _WITH_SET_UP: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What was measured.
+    """A measured rate of a switch under a workload.
 
     Attributes:
         switch: ``native``, ``python`` or ``bmv2``.

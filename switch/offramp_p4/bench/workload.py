@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement runs: a program, how to set up a switch for it, and packets."""
+"""Workloads of measurements: a program, how to set up a switch for it, and packets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BF-RT calls a table, and how ``bf-rt.json`` writes it, in the order of p4c's Tofino back end."""
+"""BF-RT's description of a table, and its form in ``bf-rt.json``, in the order of p4c's Tofino back end."""
 
 from __future__ import annotations
 

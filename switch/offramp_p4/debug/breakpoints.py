@@ -37,7 +37,7 @@ _Watches = tuple[Watch | None, list[str | Watch]]
 
 @dataclass(slots=True)
 class Breakpoint:
-    """What a client asked for; a line of a file, or a name.
+    """A breakpoint that a client asked for: at a line of a file, or at a name.
 
     Attributes:
         number: by which the client knows it.

@@ -57,7 +57,7 @@ class Expressions:
         return Watch(self._code.program, expr, self._reader(expr))
 
     def value(self, location: Location, text: str, m: Memory) -> Value:
-        """What an expression is; where it is a place, the value can be set.
+        """The value of an expression; if it is an l-value, the value can be set.
 
         Raises:
             OfframpError: as :meth:`watch`, or it has no value here (``stack.last`` of an empty stack).

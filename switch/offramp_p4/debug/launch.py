@@ -30,7 +30,7 @@ Work = Callable[[], list[tuple[int, bytes]]]
 
 @dataclass(frozen=True)
 class Launch:
-    """What is run.
+    """The program and packets that the debugger runs.
 
     Attributes:
         program: P4-16 source.
@@ -51,7 +51,7 @@ class Launch:
     seed: int = 0
 
     def asked(self, asked: Asked) -> Launch:
-        """What a client asks for; this is what it leaves out.
+        """The arguments of a client's request; those that it leaves out are taken from this object.
 
         Raises:
             OfframpError: an argument is not what it should be.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an editor shows as variables: rows, and nodes that have more of them, read when they are asked for."""
+"""Variables as an editor shows them: rows, and nodes that have more rows, which are read on demand."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class View:
         self.code.expressions.assign(self.location, place, text, self.m)
 
     def variables(self) -> dict[str, Value]:
-        """What is in scope, innermost last, without what has no value."""
+        """The variables in scope, innermost last, without those that have no value."""
         layout = self.code.layout
         found = {}
         for var in self.location.variables:

@@ -28,7 +28,7 @@ GREETING_S: Final = 10.0
 """Until a client has launched or attached; then it may be silent."""
 _SEND_S: Final = 5
 MakeStarter = Callable[[], Starter]
-"""What a connection can start; a new one for each."""
+"""Makes the starter of a connection, a new one for each."""
 
 
 class Attacher(Starter):

@@ -48,7 +48,7 @@ _BEFORE: Final = frozenset({"initialize", "launch", "attach", "threads", "discon
 
 
 class Starter:
-    """What ``launch`` and ``attach`` do; the base refuses both."""
+    """Carries out ``launch`` and ``attach``; this base class refuses both."""
 
     debugger: Debugger
 

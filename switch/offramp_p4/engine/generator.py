@@ -38,7 +38,7 @@ Generators = Callable[["ir.Program", "Layout", "Target"], "Generator"]
 Place = (
     ir.State | ir.SelectCase | ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance
 )  # fmt: skip
-"""What is reached when nothing of it has been executed yet; a select case, when it has been chosen."""
+"""A part of a program that a packet reaches: before anything in it is executed; a select case, when it is chosen."""
 Run = Callable[["Memory"], object]
 """Runs a block on a packet's memory. Raises ParserFault in a parser, CheckFailed for a failed ``assert``."""
 
@@ -71,7 +71,7 @@ def is_scalar(t: Type) -> bool:
 
 
 class Target(Protocol):
-    """What an architecture supplies: its externs, and what happens at its tables."""
+    """An architecture as the generator needs it: its externs, and its actions at tables."""
 
     externs: Mapping[tuple[str, str], Builder]
     """Builders by (extern type or "", method or function name)."""
@@ -191,7 +191,7 @@ class Generator:
         """Where a packet reaches ``node``; ``values`` are the names of a select's. A generator that traces notes it."""
 
     def entry(self, block: walk.Block, run: Run) -> Run:
-        """What the architecture calls to run ``block``. A generator that debugs hears of errors here."""
+        """The function with which the architecture runs ``block``; a debugging generator's also hears of errors."""
         del block
         return run
 
@@ -238,7 +238,7 @@ class Generator:
         self._lines, self._indent, self.loops, self.returns_code = outer
 
     def inline(self, write: Callable[[], str]) -> str:
-        """What ``write`` returns, as an expression: the lines it writes go into a function of their own."""
+        """The text that ``write`` returns, as an expression: the lines it writes go into a function of their own."""
         outer = self._lines
         name = self.name("call")
         with self.function(name):

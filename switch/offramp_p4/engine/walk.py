@@ -20,7 +20,7 @@ _DECLARATIONS = (ir.Table, ir.Action, ir.Function)
 
 
 class _Kind(NamedTuple):
-    """What a walk does with the values of one type; looked up, since programs have a hundred thousand of them."""
+    """How a walk treats the values of one type; looked up, since programs have a hundred thousand of them."""
 
     contained: Callable[[Any], tuple[Any, ...]]
     """From a value to what it may contain, last first."""
@@ -49,7 +49,7 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
 
 
 def contained(node: object) -> tuple[Any, ...]:
-    """What a node, a sequence or a mapping may contain, last first; nothing for anything else."""
+    """The possible contents of a node, a sequence or a mapping, last first; of anything else nothing."""
     return (_KINDS.get(type(node)) or _learn(type(node))).contained(node)
 
 

@@ -30,7 +30,7 @@ CHANGE_EVERY: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a run consists of, beside the program."""
+    """The input of a run, beside the program."""
 
     packets: tuple[Packet, ...]
     seed: int

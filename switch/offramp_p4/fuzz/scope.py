@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a random program may name at some point, and random choices."""
+"""Names that a random program may use at some point, and random choices."""
 
 from __future__ import annotations
 

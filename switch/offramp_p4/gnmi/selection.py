@@ -148,7 +148,7 @@ class Selector:
         ]
 
     def select(self, wanted: Pattern) -> list[Selected]:
-        """What a path names, by port; nothing where it names a port that is not there.
+        """The leaves that a path names, port by port; none if it names a port that does not exist.
 
         Raises:
             RpcError: UNIMPLEMENTED, no interface has what it names.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names mean: symbols with the places that use them."""
+"""The meaning of names: symbols, and the places that use them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _METER_BYTES: Final = 8 * Meter.WORDS
 
 
 class ArraysTarget(Protocol):
-    """What counters and meters need of a target.
+    """A target as counters and meters need it.
 
     Attributes:
         colours: of its meters.
@@ -66,7 +66,7 @@ def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
 
 
 def inside(g: Emitter, fits: Value | None) -> AbstractContextManager[None]:
-    """What follows runs only if an index is in range (None: it certainly is)."""
+    """Code within the context runs only if an index is in range (None: it certainly is)."""
     return nullcontext() if fits is None else g.when(fits, likely=True)
 
 

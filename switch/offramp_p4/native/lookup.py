@@ -34,7 +34,7 @@ class MemberBits:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What machine code must know of a table or value set.
+    """The position and layout of a table or value set in the context, for machine code.
 
     Attributes:
         words: index in the context of its first word.

@@ -80,7 +80,7 @@ def aligned(at: int, align: int) -> int:
 
 @cache
 def shape(t: Type) -> Shape:
-    """What a value of this type takes; nothing for types without values."""
+    """The size and alignment of a value of this type; size 0 for types without values."""
     t = strip(t)
     bits = bits_of(t)
     if bits is not None:

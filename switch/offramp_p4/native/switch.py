@@ -260,7 +260,7 @@ class NativeSwitch:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """What comes before and after machine code; one thread at a time."""
+        """Machine code runs within the context, in one thread at a time; state is prepared before, collected after."""
         self._objects.changes.give_way()
         with self._lock:
             self._prepare()

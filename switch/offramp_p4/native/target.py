@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the targets of all architectures do alike for the emitter."""
+"""The common base of the targets of all architectures."""
 
 from __future__ import annotations
 

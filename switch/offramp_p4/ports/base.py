@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the forwarding loop asks of a port."""
+"""The interface of a port towards the forwarding loop."""
 
 from __future__ import annotations
 

@@ -32,11 +32,11 @@ class CapturedPort:
         self.name, self.stats = port.name, port.stats
 
     def interest(self) -> list[tuple[int, int]]:
-        """What the port waits for."""
+        """Descriptors and events that the port waits for."""
         return self._port.interest()
 
     def receive(self) -> PacketBatch:
-        """What the port received."""
+        """Frames that the port received; they are also captured."""
         batch = self._port.receive()
         if len(batch):
             self._in.write(_now_us(), batch.frames())

@@ -48,7 +48,7 @@ class InterfacePort:
         return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
     def receive(self) -> PacketBatch:
-        """What has arrived, up to one share; valid until the next call."""
+        """Frames that have arrived, up to one share; valid until the next call."""
         if self._socket is None:
             return PacketBatch.empty()
         try:

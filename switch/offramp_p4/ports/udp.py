@@ -38,7 +38,7 @@ class UdpPort:
         return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
     def receive(self) -> PacketBatch:
-        """What has arrived, up to one share; valid until the next call."""
+        """Frames that have arrived, up to one share; valid until the next call."""
         try:
             return self._socket.receive()
         except OSError as error:

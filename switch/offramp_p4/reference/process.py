@@ -24,7 +24,7 @@ _START_S: Final = 20.0
 
 
 def missing() -> list[str]:
-    """What of p4c and bmv2 is not on PATH."""
+    """Programs of p4c and bmv2 that are not on PATH."""
     return [tool for tool in TOOLS if shutil.which(tool) is None or (tool == "simple_switch" and _is_ours(tool))]
 
 

@@ -39,7 +39,7 @@ SwitchFactory = Callable[..., "AnySwitch"]
 
 
 class Pipeline:
-    """What one forwarding pipeline configuration became.
+    """A forwarding pipeline configuration in use: the program, its switch and its entities.
 
     Attributes:
         program, switch: what runs.

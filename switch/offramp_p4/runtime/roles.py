@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a role may do: role configurations of the type ``stratum.P4RoleConfig`` (P4Runtime specification, section 5.2).
+"""Rights of roles: configurations of the type ``stratum.P4RoleConfig`` (P4Runtime specification, section 5.2).
 
 The specification leaves the form of a configuration to an agreement; this one is Stratum's, which other clients also
 know. A role without configuration may do everything.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a traffic manager is told: queues, rates, limits."""
+"""Configuration of a traffic manager: queues, rates, limits."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _MASK24: Final = 0xFFFFFF
 
 
 class Trigger(Enum):
-    """What makes an application begin, by the name of its action in BF-RT."""
+    """The trigger of an application, by the name of its action in BF-RT."""
 
     ONE_SHOT = "trigger_timer_one_shot"
     PERIODIC = "trigger_timer_periodic"
@@ -37,7 +37,7 @@ class Trigger(Enum):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """What an application does, in every pipe.
+    """The configuration of an application, the same in every pipe.
 
     Attributes:
         timer_ns: from its being enabled to the first trigger, and between those of a periodic one.
@@ -85,7 +85,7 @@ class App:
 
 @dataclass(slots=True)
 class Counts:
-    """What an application has done in one pipe."""
+    """Counts of an application in one pipe."""
 
     triggers: int = 0
     batches: int = 0
@@ -103,7 +103,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class _Burst:
-    """What a trigger still has to make; ``note`` is what its header has besides, in the bits of the batch."""
+    """Packets of a trigger that are still due; ``note`` stands in their header in place of the batch's number."""
 
     app: int
     pipe: int
@@ -196,7 +196,7 @@ class PacketGenerator:
                 self._at(now_ns + state.app.timer_ns, _Timer(number, pipe, state.run))
 
     def app(self, number: int) -> App:
-        """What an application does."""
+        """The configuration of an application."""
         return self._state(number).app
 
     def enabled(self, number: int) -> bool:
@@ -204,7 +204,7 @@ class PacketGenerator:
         return self._state(number).enabled
 
     def counts(self, number: int) -> list[Counts]:
-        """What an application has done in each pipe."""
+        """The counts of an application in each pipe."""
         return self._state(number).counts
 
     def fill(self, offset: int, data: bytes) -> None:

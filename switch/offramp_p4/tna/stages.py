@@ -24,7 +24,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class InQueue:
-    """What the chip tells egress of a queue: when the packet came, how long it waited, cells before and after."""
+    """Egress metadata about a packet's time in its queue: arrival, wait, and cells in the queue before and after."""
 
     enqueued_us: int = 0
     found_cells: int = 0

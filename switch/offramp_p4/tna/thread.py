@@ -40,7 +40,7 @@ MASK48: Final = (1 << 48) - 1
 
 @dataclass(slots=True)
 class GressResult:
-    """What a gress has made of a packet; ``metadata`` are the fields that the chip looks at."""
+    """The result of a gress for a packet; ``metadata`` are the fields that the chip reads."""
 
     parser_err: int
     frame: bytes = b""

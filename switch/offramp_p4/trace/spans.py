@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the traced pipelines of all architectures share: a packet's spans, and blocks that note their events."""
+"""The common base of all architectures' traced pipelines: a packet's spans, and blocks that note their events."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class GeneratorPortStore(Store):
             generator.watch(port)
 
     def get(self, key: Key) -> Data:
-        """What a port does."""
+        """The packet generator's settings of a port."""
         port = self._port(key)
         values: dict[str, Value] = {
             "recirculation_enable": self._loops(port),

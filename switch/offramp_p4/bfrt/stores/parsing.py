@@ -60,7 +60,7 @@ class ValueSetStore(Store):
 
 
 class PortMetadataStore(Store):
-    """What a parser finds behind the intrinsic metadata, by port; all ports have it, zeros at first."""
+    """Port metadata, which a parser finds behind the intrinsic metadata; every port has it, zeros at first."""
 
     def __init__(self, spec: TableSpec, state: MutableMapping[int, bytes], octets: int) -> None:
         super().__init__(spec)

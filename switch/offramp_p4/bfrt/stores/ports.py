@@ -190,7 +190,7 @@ class DeviceStore(Store):
         self._panel, self._pipes = panel, pipes
 
     def get_default(self) -> Data:
-        """What the device is."""
+        """The properties of the device."""
         cpu = _CPU_PORT if self._panel.cpu_port is None else self._panel.cpu_port
         recirculation = [PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(self._pipes)]
         seen: dict[str, Value] = {

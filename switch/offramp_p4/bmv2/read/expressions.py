@@ -46,7 +46,7 @@ class Expressions:
     # --- kinds --------------------------------------------------------------------------------------------------
 
     def kind(self, node: Node) -> Kind:
-        """What an expression gives."""
+        """The kind of an expression's value."""
         node = unwrapped(node)
         word = node["type"].text
         if word == "field":
@@ -64,7 +64,7 @@ class Expressions:
     # --- places -------------------------------------------------------------------------------------------------
 
     def place(self, node: Node) -> ir.Expr:
-        """What can be stored to: a field, or a whole header, union or stack."""
+        """The l-value of an expression: a field, or a whole header, union or stack."""
         node = unwrapped(node)
         word, value = node["type"].text, node["value"]
         if word == "field":

@@ -46,7 +46,7 @@ class Flow:
         return ordered({name: step.ways for name, step in self.steps.items()}, start)[1]
 
     def statements(self, start: str | None) -> list[ir.Stmt]:
-        """What the flow does from ``start``."""
+        """The statements of the flow from ``start`` on."""
         if start is None:
             return []
         order, cycle = ordered({name: step.ways for name, step in self.steps.items()}, start)
@@ -111,7 +111,7 @@ class _Nested:
         return a
 
     def statements(self, name: str | None, stop: str | None) -> list[ir.Stmt]:
-        """What happens from ``name`` until ``stop``."""
+        """The statements from ``name`` up to ``stop``."""
         out: list[ir.Stmt] = []
         while name is not None and name != stop:
             self._left -= 1

@@ -193,7 +193,7 @@ class PipelineReader:
     # --- the graph ----------------------------------------------------------------------------------------------
 
     def statements(self) -> list[ir.Stmt]:
-        """What the pipeline does."""
+        """The statements of the pipeline."""
         flow = Flow()
         for t in self.node.each("tables"):
             self._add(flow, t, self._table_step(t))

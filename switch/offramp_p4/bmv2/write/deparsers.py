@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HARMLESS: Final = frozenset({"_InternetChecksum_get", "_InternetChecksum_get_state", "_Hash_get_hash",
                               "_Hash_get_hash_mod", "register_read", "modify_field_rng_uniform"})  # fmt: skip
-"""What only fills a variable of its own."""
+"""Primitives that only assign a variable of their own."""
 _STATE: Final = frozenset({"_InternetChecksum_clear", "_InternetChecksum_add", "_InternetChecksum_subtract",
                            "_InternetChecksum_set_state"})  # fmt: skip
 _VALIDITY: Final = frozenset({"add_header", "remove_header", "assign_header", "assign_union", "assign_header_stack",

@@ -41,7 +41,7 @@ VERSION: Final = (2, 24)
 
 @dataclass(slots=True)
 class Parts:
-    """What an architecture's blocks become.
+    """The JSON of an architecture's blocks.
 
     Attributes:
         parsers, deparsers, pipelines, checksums, aliases: lists of the document of these names.
@@ -55,7 +55,7 @@ class Parts:
 
 
 class Document(ABC):
-    """What the blocks of one program share while their JSON is written.
+    """State that the blocks of one program share while their JSON is written.
 
     Attributes:
         places, variables: where variables are.
@@ -274,7 +274,7 @@ class Document(ABC):
         }
 
     def direct_meter(self, i: ir.ExternInstance, table: ir.Table, kind: str) -> Json:
-        """What an array of meters that belong to a table says beside its name; ``kind`` is what they measure."""
+        """The JSON of a table's direct meters, without its name; ``kind`` is the unit that they measure."""
         place = self.variables[self.colour(i)]
         assert isinstance(place, FieldAt)
         return {

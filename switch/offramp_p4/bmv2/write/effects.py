@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is inside an expression: operands, effects, and what bmv2 must find in a variable."""
+"""Contents of expressions: operands, side effects, and parts that bmv2 must find in a variable."""
 
 from __future__ import annotations
 

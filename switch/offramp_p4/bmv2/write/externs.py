@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.write.statements import Statements
 
 Rule = Callable[[Any, "Statements", ir.ExternCall], ir.Expr | None]
-"""What a writer of externs does for a call; returns the variable with its result, if there is one."""
+"""Writes a call of an extern for a writer of externs; returns the variable with its result, if there is one."""
 
 
 class Externs:
@@ -72,7 +72,7 @@ class Externs:
         return number
 
     def inputs(self, s: Statements, data: ir.Expr) -> list[Json]:
-        """What a calculation is over: fields, headers and constants."""
+        """The input of a calculation: fields, headers and constants."""
         if isinstance(data, ir.Compose):
             return [item for part in data.parts for item in self.inputs(s, part)]
         if isinstance(data, ir.Const):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents of PSA and PNA programs have in common."""
+"""The common base of writers of PSA and PNA documents."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PortableDocument(Document):
         return lists
 
     def _attributes(self, i: ir.ExternInstance) -> list[Json] | None:
-        """What an object has in ``extern_instances``; None where psa_switch has no such type."""
+        """The attributes of an object in ``extern_instances``; None where psa_switch has no such type."""
         if i.extern == "Counter":
             return [_number("n_counters", constructor.number(i, "n_counters")), _counted(i)]
         if i.extern == "Meter":

@@ -178,7 +178,7 @@ class PortableExterns(Externs):
         s.primitive(e.method, *(s.expressions.value(s.pure(a.expr)) for a in e.args if a.expr is not None), pos=e.pos)
 
     def flag(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
-        """What a deparser asks about the way that a packet goes."""
+        """The value of a function by which a deparser asks for the packet's path, such as ``psa_clone_i2e``."""
         del s
         word = e.method.removeprefix("psa_")
         if word == "recirculate":

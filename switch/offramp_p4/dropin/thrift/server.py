@@ -72,7 +72,7 @@ class ThriftServer:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What is served.
+        """The pipeline that is served.
 
         Raises:
             OfframpError: no program is loaded.

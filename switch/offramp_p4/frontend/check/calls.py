@@ -72,7 +72,7 @@ class Calls(Expressions):
 
     @contextmanager
     def standing_in(self, where: Where) -> Iterator[None]:
-        """What is checked belongs to a parser, control, action or function."""
+        """Within the context, statements that are checked belong to a parser, control, action or function."""
         before, self.where = self.where, where
         try:
             yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names stand for while a program is elaborated."""
+"""The meaning of names while a program is elaborated."""
 
 from __future__ import annotations
 

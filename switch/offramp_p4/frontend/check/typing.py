@@ -60,7 +60,7 @@ Bindings = dict[TypeVar, Type]
 
 @dataclass(slots=True)
 class Collected:
-    """What elaboration has found so far, in order: the lists of :class:`ir.Program`."""
+    """Objects that elaboration has found so far, in order: the lists of :class:`ir.Program`."""
 
     tables: list[ir.Table] = field(default_factory=list)
     actions: list[ir.Action] = field(default_factory=list)

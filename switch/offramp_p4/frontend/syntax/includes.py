@@ -38,7 +38,7 @@ class Included:
 
 
 class Includes(Protocol):
-    """What finds the file of an ``#include``."""
+    """Finds the file of an ``#include``."""
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
         """The file called ``name``; ``folder`` comes first.

@@ -78,7 +78,7 @@ class NativeMeterCell(MeterCell):
 
     @property
     def levels(self) -> list[float]:
-        """What is in each bucket; an array that may be written to."""
+        """The level of each token bucket; an array that may be written to."""
         return cast(
             "list[float]",
             self._numbers[offset(at.Meter.levels) : offset(at.Meter.levels) + self._words[at.Meter.rates]],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the control plane has changed and machine code has not been shown yet.
+"""Changes that the control plane has made and machine code has not been shown yet.
 
 Changes are noted under a lock of their own, and shown to machine code before the next packets. So that packets never
 wait long for that, a writer who has noted many shows them itself, between two batches of packets; and what takes long,

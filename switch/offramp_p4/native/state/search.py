@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What finds the entries of a table: built and changed here, searched by machine code."""
+"""Search structures of tables: built and changed here, searched by machine code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every look-up structure of the native engine offers the tables."""
+"""The interface of the native engine's search structures towards tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_p4.state import Match
 
 
 class Entry(Protocol):
-    """What a search needs of an entry."""
+    """An entry as a search needs it."""
 
     keys: tuple[Match, ...]
     priority: int

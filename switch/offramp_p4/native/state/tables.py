@@ -59,7 +59,7 @@ class NativeTable(TableState):
         self._larger: npt.NDArray[np.uint8] | None = None  # rows that have been prepared
 
     def set_register(self, bits: Bits, initial: int) -> None:
-        """What the direct register of each entry is, and begins with."""
+        """Set the type and the initial value of each entry's direct register."""
         self._register = bits, initial
 
     # --- what the control plane does: noted under the lock of all changes

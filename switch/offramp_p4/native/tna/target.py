@@ -88,5 +88,5 @@ class TnaTarget(DirectTarget):
 
 
 def port_metadata_bytes(program: ir.Program) -> int:
-    """What stands between the intrinsic metadata of ingress and the packet."""
+    """Bytes between the intrinsic metadata of ingress and the packet."""
     return 24 if "ghost_intrinsic_metadata_t" in program.types else 8

@@ -41,7 +41,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class _Refused(Exception):
-    """What a client says is wrong."""
+    """A client is refused; the text says what is wrong with its message."""
 
 
 @dataclass(slots=True)

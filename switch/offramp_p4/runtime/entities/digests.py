@@ -22,7 +22,7 @@ Values = tuple[int, ...]
 
 @dataclass
 class _Channel:
-    """What is buffered and what has been sent of one digest; times in nanoseconds.
+    """Buffered and sent messages of one digest; times in nanoseconds.
 
     ``sent`` is the specification's cache: what a list not yet acknowledged holds is not sent again.
     """

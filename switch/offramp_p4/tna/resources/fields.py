@@ -64,7 +64,7 @@ def _width(t: Type) -> int:
 
 
 class Scope:
-    """What parameters stand for where a control or an action is inlined."""
+    """The fields that parameters stand for where a control or an action is inlined."""
 
     def __init__(
         self, paths: dict[ir.Var, FieldPath] | None = None, values: dict[ir.Var, Fields] | None = None

@@ -30,7 +30,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ResourceReport:
-    """What one pipe of a program takes.
+    """The resources that one pipe of a program takes.
 
     Attributes:
         chain: the chain of tables that decides the number of stages, from the first stage on.

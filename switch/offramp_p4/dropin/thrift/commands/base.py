@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands of bmv2's run-time command line are made of."""
+"""The common base of commands of bmv2's run-time command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMANDS: Final[dict[str, Command]] = {}
 
 
 class Session:
-    """What commands work with: the switch, its tables, and where output goes."""
+    """The context of commands: the switch, its tables, and where output goes."""
 
     def __init__(self, client: Client, catalogue: Catalogue, out: IO[str]) -> None:
         self._client, self.known, self._out = client, catalogue, out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ways of packets through PSA switches and PNA cards have in common, as :mod:`offramp_p4.portable.pipeline`.
+"""The common base of PSA switches and PNA cards in machine code, as :mod:`offramp_p4.portable.pipeline`.
 
 What waits for a pass or for egress waits in one queue. One packet memory is enough: nothing of it is needed any more
 when the next of them begins.

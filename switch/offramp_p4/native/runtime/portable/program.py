@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled PSA or PNA program supplies, and where its controls leave what the architecture reads."""
+"""Functions that a compiled PSA or PNA program supplies, and fields in which its controls leave their results."""
 
 from __future__ import annotations
 

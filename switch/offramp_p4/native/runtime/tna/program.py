@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled TNA program supplies, and where each gress leaves what the chip reads.
+"""Functions that a compiled TNA program supplies, and fields in which each gress leaves its results for the chip.
 
 The memory of every gress begins alike: data of a mirror header, data of a resubmission, then these fields.
 """

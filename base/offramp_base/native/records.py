@@ -41,7 +41,7 @@ Within = Annotated[_T, _WITHIN]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a field is.
+    """The place of a field in its record.
 
     Attributes:
         offset: words from the beginning of the record.

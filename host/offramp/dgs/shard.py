@@ -85,7 +85,7 @@ class Shard:
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return len(self.train_counts)
 
     def batch_sizes(self, step: int) -> IntArray:

@@ -45,7 +45,7 @@ class Classes:
 
     @property
     def sizes(self) -> Counts:
-        """How many tasks there are of each."""
+        """Number of tasks of each class."""
         return tuple(map(len, self.members))
 
 
@@ -68,7 +68,7 @@ class Groups:
     each: float
 
     def worth(self, counts: Counts) -> float:
-        """How many members have a leader beside them."""
+        """Number of members on a machine with these counts that have a leader beside them."""
         return min(counts[self.members], self.each * counts[self.leaders])
 
 
@@ -136,7 +136,7 @@ def _check_totals(problem: Problem, of: Classes) -> None:
 
 
 def _most(problem: Problem, of: Classes, machine: int) -> IntArray:
-    """How many of each class fit a machine if it has nothing else."""
+    """Most tasks of each class that fit a machine with nothing else on it."""
     free = problem.free[machine] * (1 + 1e-9)
     most = []
     for size, demand in zip(of.sizes, of.demand, strict=True):

@@ -35,7 +35,7 @@ _CELLS: Final = (
 
 
 class Target(NamedTuple):
-    """How ``fpga/synth.toml`` asks for a module."""
+    """A module in ``fpga/synth.toml``, with its parameters and the thesis's numbers."""
 
     module: str
     flatten: bool

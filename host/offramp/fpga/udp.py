@@ -49,7 +49,7 @@ class Kind(IntEnum):
 
 
 class Target(IntEnum):
-    """Where a request's packet goes."""
+    """The destination of a request's packet on the card."""
 
     KVS = 0
     REDUCE = 1

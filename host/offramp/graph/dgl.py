@@ -248,7 +248,7 @@ def _types(reader: _Reader) -> DglTypes:
 
 
 def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
-    """Which types of vertices the types of edges join: ``(types, types, from, to)``."""
+    """The graph of types: numbers of types, and the types of vertices that each type of edges joins."""
     reader.mark(_TYPES, "the graph of types")
     rows, columns, sources, targets = _csr(reader)
     if any(len(each) and not 0 <= each.min() <= each.max() < min(rows, columns) for each in (sources, targets)):

@@ -29,7 +29,7 @@ def dscp_of(code: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Which coflows share a code; bounds included."""
+    """The coflows that share a code; bounds are included."""
 
     mids: tuple[int, int]
     ctypes: tuple[CType, ...]

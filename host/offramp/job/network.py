@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 
 class Way(StrEnum):
-    """Who carries out a job's all-reduces."""
+    """The network that carries out a job's all-reduces."""
 
     GLOO = "gloo"
     SWITCH = "allreduce"

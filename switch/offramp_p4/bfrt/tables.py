@@ -47,7 +47,7 @@ class Tables:
 
     @property
     def pipes(self) -> int:
-        """How many there are."""
+        """The number of pipes."""
         return len(self.pipe_names)
 
     def store(self, identifier: int) -> Store:

@@ -32,7 +32,7 @@ Dropped = Callable[["ir.ControlInstance", "Memory"], str | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """An entry of the call stack; ``name`` is the control plane's, a state's begins with its parser's."""
+    """An entry of the call stack; ``name`` is the control plane's, and for a state the parser's name comes first."""
 
     kind: Kind
     name: str

@@ -43,7 +43,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a packet that goes on is held again.
+    """The place at which a released packet is held again.
 
     Attributes:
         depth: frames at the place that it leaves.

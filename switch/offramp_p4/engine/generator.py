@@ -188,7 +188,7 @@ class Generator:
         return f"{name}(m)"
 
     def reached(self, node: Place, values: Sequence[str] = ()) -> None:
-        """Where a packet reaches ``node``; ``values`` are the names of a select's. A generator that traces notes it."""
+        """Called where a packet reaches ``node``; ``values`` name those of a select. A tracing generator notes it."""
 
     def entry(self, block: walk.Block, run: Run) -> Run:
         """The function with which the architecture runs ``block``; a debugging generator's also hears of errors."""

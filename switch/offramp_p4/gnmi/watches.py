@@ -62,7 +62,7 @@ class Watch:
 
     @property
     def next_ns(self) -> int:
-        """When it has something to do without anything happening."""
+        """Time at which it has something to do even if nothing changes."""
         return min(self._next_ns, self._next_beat_ns)
 
     def begin(self, reply: Reply) -> Iterator[Known]:

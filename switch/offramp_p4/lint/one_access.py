@@ -27,7 +27,7 @@ class Access:
 
 
 Paths = dict[ir.ExternInstance, set[tuple[Access, ...]]]
-"""For each register the sequences of accesses that some path makes."""
+"""Sequences of accesses that some path makes, by register."""
 
 
 @RULES.register("one-access")

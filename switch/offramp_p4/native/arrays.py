@@ -49,7 +49,7 @@ class ArraysTarget(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """Where their memory is."""
+        """The plan of the context, which has the memory of counters and meters."""
 
     def cell(self, owner: object) -> int:
         """The offset of a word that belongs to an extern instance or a table."""

@@ -222,4 +222,4 @@ AGGREGATES: Final[dict[tuple[str, str], AggregateBuilder]] = {("packet_in", "loo
 FAULTS: Final = frozenset(
     {("packet_in", "extract"), ("packet_in", "lookahead"), ("packet_in", "advance"), ("", "verify")}
 )
-"""Those that may end the parser with an error."""
+"""Externs that may end the parser with an error."""

@@ -73,7 +73,7 @@ def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) 
 
 
 class Foresight:
-    """Which tables of a program look-ups are hinted of.
+    """Hints for the look-ups of a program's tables.
 
     Attributes:
         counted: those with keys of one word that end in something else than a field of a header: a packet that comes

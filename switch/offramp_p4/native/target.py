@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Target:
-    """Where a program's tables are found, and which of its externs are known.
+    """The common base of targets: tables' plans, and the builders of externs.
 
     Attributes:
         plan: where everything is in the context.

@@ -123,7 +123,7 @@ class FlowCache:
 
     @property
     def timers(self) -> int:
-        """How many times are kept."""
+        """The number of timers kept."""
         return len(self._due)
 
 

@@ -31,7 +31,7 @@ class Observer(Protocol):
         """The program has sent a digest."""
 
     def next_ns(self, pipeline: Pipeline) -> int | None:
-        """When :meth:`send` has something to do; None: never."""
+        """Time at which :meth:`send` has something to do, in nanoseconds; None: never."""
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
         """Send pending notifications to listeners."""

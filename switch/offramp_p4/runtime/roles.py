@@ -57,7 +57,7 @@ class Role:
             raise RpcError(Code.PERMISSION_DENIED, "the role may not write this object")
 
     def readable(self, entities: Iterable[Any]) -> Iterator[Any]:
-        """Those of some entities that the role may see."""
+        """Those of the ``entities`` that the role may read."""
         return (e for e in entities if self.ids is None or object_id(e) in self.ids)
 
     def hears_of(self, identifier: int) -> bool:

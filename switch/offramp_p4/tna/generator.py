@@ -266,7 +266,7 @@ class PacketGenerator:
 
     @property
     def next_ns(self) -> int | None:
-        """When there is something to do; None: never."""
+        """Time of the next event in nanoseconds; None: there is none."""
         return self._events[0][0] if self._events else None
 
     @property

@@ -186,7 +186,7 @@ class Endpoint:
 
     @property
     def waiting(self) -> str:
-        """Which ranks transfers wait for, for people."""
+        """The ranks that transfers wait for, as a phrase for people."""
         return self._ledger.waiting
 
     def gather(self, message: int, row: bytes) -> list[bytes]:

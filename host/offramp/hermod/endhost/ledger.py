@@ -110,7 +110,7 @@ class Ledger:
             outgoing.coflow.future.set_result(None)
 
     def target(self, route: Route, offset: int, length: int, total: int) -> memoryview:
-        """Where arriving bytes belong.
+        """The memory for arriving bytes.
 
         Raises:
             OfframpError: no transfer waits for them.

@@ -84,7 +84,7 @@ class Sender:
         return lane in self._connections
 
     def connections_to(self, peer: int) -> int:
-        """How many there are."""
+        """The number of connections to a peer."""
         return sum(1 for to, _ in list(self._connections) if to == peer)
 
     def add(self, lane: Lane, sock: socket.socket) -> None:

@@ -95,7 +95,7 @@ class IdleTable:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`changes` has something to look at, in microseconds; None if nobody wants notifications."""
+        """Time of the next look at entries, in microseconds; None if nobody wants notifications."""
         return self._scan_us if self.settings.enable and self.settings.notify else None
 
     def changes(self, now_us: int) -> Iterator[tuple[TableEntry, bool]]:

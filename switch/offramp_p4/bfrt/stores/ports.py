@@ -172,7 +172,7 @@ class PortLookup(Store):
         raise not_found(self.spec)
 
     def keys(self) -> Iterator[Key]:
-        """Those of all ports."""
+        """The keys of all ports."""
         return (self._key(cast("Exact", part).value) for (part,) in self._ports.keys())  # noqa: SIM118
 
     def _key(self, number: int) -> Key:

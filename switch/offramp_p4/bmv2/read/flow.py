@@ -18,7 +18,7 @@ from offramp_p4.types import BOOL, Bits
 
 NEXT: Final = Bits(32)
 _REPEATS: Final = 4
-"""How many times as long as the graph its statements may be."""
+"""Most statements that a flow may become, as a multiple of its graph."""
 
 Build = Callable[[Sequence[ir.Stmt]], list[ir.Stmt]]
 

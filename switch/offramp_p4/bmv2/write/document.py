@@ -114,7 +114,7 @@ class Document(ABC):
         return name
 
     def source_info(self, pos: Pos) -> Json:
-        """Where something stands in the source, as bmv2's messages quote it."""
+        """A position in the source, in the form that bmv2's messages quote."""
         if not pos.line:
             return {}
         return {"source_info": {"filename": pos.file, "line": pos.line, "column": pos.column, "source_fragment": ""}}

@@ -77,7 +77,7 @@ class Expressions:
     # --- places -------------------------------------------------------------------------------------------
 
     def place(self, e: ir.Expr) -> Place:
-        """Where an l-value is."""
+        """The place at which bmv2 keeps an l-value."""
         if isinstance(e, ir.VarRef):
             return self.variables[e.var]
         if isinstance(e, ir.Member):

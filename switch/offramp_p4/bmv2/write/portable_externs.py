@@ -123,7 +123,7 @@ class PortableExterns(Externs):
         return {"type": "field_list", "value": [f.json for f in fields]}
 
     def _place(self, s: Statements, part: ir.Expr) -> Place:
-        """Where a value is; one that is nowhere, or somewhere that is known at run time only, goes to a variable."""
+        """The place of a value; a value without a place, or with one known at run time only, is saved in a variable."""
         if is_place(part):
             place = s.expressions.place(s.pure_place(part))
             if not isinstance(place, ComputedField) and getattr(place, "name", "") is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields of the packet header vector an expression reads or a place is."""
+"""Fields of the packet header vector that an expression reads, or that an l-value stands for."""
 
 from __future__ import annotations
 

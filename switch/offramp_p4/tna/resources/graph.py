@@ -80,7 +80,7 @@ class LogicalTable:
 
 @dataclass(slots=True)
 class _Context:
-    """Where the walk is."""
+    """The position of the walk: scope, branches, and what decides whether it is reached."""
 
     scope: Scope
     branch: Branch = ()

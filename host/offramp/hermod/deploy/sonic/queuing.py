@@ -29,7 +29,7 @@ _RATES = ("cir", "pir", "meter_type")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How the job's packets in a queue are served.
+    """The service of the job's packets in a queue.
 
     Attributes:
         peak: bits per second at most; None: as many as there are.

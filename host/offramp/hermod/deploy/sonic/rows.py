@@ -32,7 +32,7 @@ def key_of(cell: Cell) -> str:
 
 
 def holding(config: Config, field: str) -> dict[Cell, list[str]]:
-    """Which rows of ``QUEUE`` give a queue the ``field``."""
+    """Keys of the rows of ``QUEUE`` that give a queue the ``field``, by queue."""
     found: dict[Cell, list[str]] = {}
     for key, fields in config.get(QUEUE, {}).items():
         for cell in cells(key) if field in fields else ():

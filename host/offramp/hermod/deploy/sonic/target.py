@@ -25,7 +25,7 @@ from offramp_base.errors import OfframpError
 
 
 class Store(Protocol):
-    """Where a configuration is."""
+    """A store of a switch's configuration."""
 
     name: str
 

@@ -51,7 +51,7 @@ def gathered_at(ctx: Context, data: Gathered) -> int:
 
 @native
 def gathered_bytes(data: Gathered) -> int:
-    """How much that is."""
+    """Bytes that have been gathered."""
     return data.used
 
 

@@ -141,7 +141,7 @@ class Switch:
 
     @property
     def recorder(self) -> Recorder | None:
-        """Where the switch writes what happens to packets; None without traces."""
+        """The sink for traces of packets; None without traces."""
         return getattr(self._pipeline, "recorder", None)
 
     @property
@@ -170,7 +170,7 @@ class Switch:
         return self.run_batch(batch)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """Run a batch without what the packet generator makes."""
+        """Run a batch without packets of the packet generator."""
         out: list[tuple[int, bytes]] = []
         emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0

@@ -77,7 +77,7 @@ class _Stranger:
         self.descriptors: list[int] = []
 
     def read(self, descriptors: int) -> bool:
-        """Read what has arrived, up to what is wanted now; whether that is complete.
+        """Read bytes that have arrived, up to the number wanted now; returns whether all of them are there.
 
         Raises:
             ConnectionError: the peer has closed.

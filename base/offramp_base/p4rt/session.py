@@ -89,7 +89,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Leave the switch; what was written stays."""
+        """Leave the switch; everything that was written stays."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None

@@ -50,7 +50,7 @@ _ENDLESS: Final = 1 << 40
 
 
 def methods() -> dict[str, str]:
-    """All ways to place, and what each is."""
+    """All placement methods with a description of each."""
     return {**METHODS, **dict.fromkeys(PLACEMENTS.names(), "no search")}
 
 
@@ -195,7 +195,7 @@ def _simulation_s(problem: Problem, iterations: int) -> float:
 
 
 def default_iterations(problem: Problem) -> int:
-    """20, as in the paper, or what keeps a simulation of a large job near half a second."""
+    """Iterations of a simulation: 20, as in the paper, or fewer so that a large job's takes about half a second."""
     return max(3, min(20, _FULL_FLOWS // max(1, len(problem.graph.edges))))
 
 
@@ -215,7 +215,7 @@ class _Effort:
 
 
 def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _Effort:
-    """The effort that the settings ask for; else what takes some seconds, or what fits into the time limit."""
+    """The effort that the settings ask for; by default one of some seconds, or one that fits the time limit."""
     share = 0.5 if simulation_s > _LONG_S else 1.0
     if how.within is None:
         load_s = 60e-6 + 40e-9 * len(problem.graph.edges)

@@ -26,7 +26,7 @@ class Volume:
     samples: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Check that mean, spread and samples are finite and not negative.
 
         Raises:
             OfframpError: a negative number of bytes.

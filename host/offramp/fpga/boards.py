@@ -55,14 +55,14 @@ class Board(NamedTuple):
 
 
 _SLOW: Final = ("--no-tmdriv", "--router", "router2")
-"""The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
+"""Options for the ULX3S, whose clock is far below what the design reaches: timing-driven placement is of no use."""
 
 
 _FULL: Final = ("--router", "router1", "--placer-heap-timingweight", "30", "--placer-heap-critexp", "3")
 """A chip more than half full: router2's last conflicts grow again there."""
 
 _COLORLIGHT: Final = {"FLOAT32S": 0, "RX_DELAY": 80}
-"""Adders of float32 fill their chip; their PHYs delay what they get, not what they give."""
+"""Parameters of Colorlight boards: adders of float32 would fill their chip; their PHYs delay only received frames."""
 
 _OVERLAY: Final = {
     "kvs_lookup": {"WIDTH": 128, "FLIGHT": 16},

@@ -110,7 +110,7 @@ class CardRegisters:
         return value
 
     def write(self, offset: int, value: int) -> None:
-        """Set what is at a byte offset.
+        """Write a register at a byte offset.
 
         Raises:
             OfframpError: as :meth:`read`.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Gradients:
-    """Gradients of what a stage prepared for the next layer, of own vertices only; None where there is none."""
+    """Gradients of the tensors that a stage prepared for the next layer, of own vertices only; None: there is none."""
 
     message: torch.Tensor | None = None
     own: torch.Tensor | None = None

@@ -90,7 +90,7 @@ class JobSettings:
 
     @property
     def kind(self) -> str:
-        """The field that says what runs."""
+        """The field of the file that names the job's program."""
         return next((name for name in _FILES if getattr(self, name) is not None), "command")
 
     @property

@@ -141,7 +141,7 @@ class Look:
 
 
 def look(cluster: Cluster, folder: Path | None) -> Look:
-    """Look at everything; what does not answer is left out, or marked so.
+    """Look at everything; parts that do not answer are left out, or marked so.
 
     Args:
         cluster: whom.

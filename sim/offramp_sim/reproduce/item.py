@@ -26,7 +26,7 @@ class Evidence(StrEnum):
     ASSUMED = "assumed"
     """An input of ours that the paper does not give, or gives elsewhere."""
     RESTATED = "restated"
-    """Arithmetic on what the paper gives."""
+    """Arithmetic on numbers that the paper gives."""
     CONTEXT = "context"
     """For orientation only: it reproduces nothing of the paper."""
 

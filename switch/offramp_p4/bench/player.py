@@ -133,7 +133,7 @@ def _sender(ifname: str) -> socket.socket:
 
 
 def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, timeout_s: float) -> str:
-    """Send a batch and compare what comes back; in what it differs."""
+    """Send a batch and compare the answers; returns a description of the difference, or nothing."""
     ears = {port: open_io(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
     host.send(sent, pace)

@@ -156,7 +156,7 @@ class Watch:
         self._program, self._expr, self._read = program, expr, read
 
     def true(self, m: Memory) -> bool:
-        """Whether it holds; what has no value does not."""
+        """Whether the expression is true; one without a value is not."""
         try:
             return bool(self._read(m))
         except OfframpError:

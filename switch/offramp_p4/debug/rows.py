@@ -27,7 +27,7 @@ MOST_ROWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line: ``node`` has those below it, ``put`` sets what it shows, ``path`` is an expression for the same."""
+    """A line: ``node`` has the lines below it, ``put`` sets its value, ``path`` is an expression for the value."""
 
     name: str
     text: str
@@ -96,7 +96,7 @@ def find(node: Node, name: str) -> Row:
 
 @dataclass(frozen=True)
 class View:
-    """A frame of a packet that is held: what expressions are evaluated in."""
+    """A frame of a packet that is held, in which expressions are evaluated."""
 
     code: Code
     location: Location

@@ -65,7 +65,7 @@ class Starter:
         """Breakpoints are set: begin."""
 
     def end(self) -> None:
-        """Stop what was launched."""
+        """Stop the launched program."""
 
 
 class Session:

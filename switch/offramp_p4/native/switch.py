@@ -167,7 +167,7 @@ class NativeSwitch:
         return next_us(self.generator)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """Run a batch without what the packet generator makes."""
+        """Run a batch without packets of the packet generator."""
         data, lengths, ports = self._arrays(batch)
         with self._running():
             arrays = address(data), data.strides[0], address(lengths), address(ports)
@@ -204,7 +204,7 @@ class NativeSwitch:
         return cores
 
     def settle(self) -> None:
-        """Show other threads what has changed, and take over what they have counted and sent."""
+        """Give other threads the changed state, and take over their counts and sent packets."""
         with self._running():
             pass
         self._send_digests()
@@ -268,7 +268,7 @@ class NativeSwitch:
             self._collect()
 
     def _prepare(self) -> None:
-        """Show machine code what has changed, and the time."""
+        """Give machine code the changed state, and the time."""
         words = self._context.words
         words[_NOW_US] = self.now_us
         words[_LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
@@ -305,7 +305,7 @@ class NativeSwitch:
             self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
     def _send_digests(self) -> None:
-        """Hand over what has been read, with no lock held."""
+        """Hand over the digests that have been read, with no lock held."""
         if self._unsent:
             digests, self._unsent = self._unsent, []
             for digest in digests:

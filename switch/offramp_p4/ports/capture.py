@@ -48,7 +48,7 @@ class CapturedPort:
         self._port.send(batch, rows)
 
     def flush(self) -> None:
-        """Send what the port has kept."""
+        """Send the frames that the port has kept."""
         self._port.flush()
 
     def rest(self) -> None:

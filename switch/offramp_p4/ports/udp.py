@@ -51,7 +51,7 @@ class UdpPort:
         self.flush()
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send the frames that were kept."""
         try:
             self._kept.send(self._socket)
         except OSError as error:
@@ -76,7 +76,7 @@ class UdpPort:
         return True
 
     def tick(self, now: float) -> None:  # noqa: ARG002
-        """Count what was missed."""
+        """Count the frames that were missed."""
         self._socket.refresh()
 
     def close(self) -> None:

@@ -56,7 +56,7 @@ class Silent:
 
     @contextmanager
     def waiting(self, context: Any) -> Iterator[None]:
-        """While the first message of a call is waited for, or what makes a stream a controller's."""
+        """Within the context, a call waits for its first message, or a stream to become a controller's."""
         with self._changed:
             while len(self._since) >= MAX_SILENT:
                 oldest, since = next(iter(self._since.items()))

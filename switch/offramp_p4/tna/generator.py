@@ -116,7 +116,7 @@ class _Burst:
 
 @dataclass(slots=True)
 class _State:
-    """An application: what it does, whether it may, and how often that has changed."""
+    """An application: its configuration, whether it is enabled, and how often that has changed."""
 
     app: App
     counts: list[Counts]
@@ -168,7 +168,7 @@ class PacketGenerator:
     # --- configuration
 
     def configure(self, number: int, app: App) -> None:
-        """Say what an application does; what it was about to make is forgotten, and it is off.
+        """Configure an application; its due packets are discarded, and it is disabled.
 
         Raises:
             StateError: there is no such application, or the chip cannot do that.
@@ -179,7 +179,7 @@ class PacketGenerator:
         state.app = app
 
     def change(self, number: int, **changes: Any) -> None:
-        """Change some of what an application does, as :meth:`configure`."""
+        """Change some of the configuration of an application, as :meth:`configure`."""
         self.configure(number, replace(self._state(number).app, **changes))
 
     def enable(self, number: int, *, enabled: bool = True, now_ns: int) -> None:

@@ -202,7 +202,7 @@ def _register(i: ir.ExternInstance) -> TofinoRegister:
 
 
 def word_width(t: Type) -> int:
-    """Bits of a word that a stateful ALU works on; 0 for what it does not."""
+    """Bits of a word that a stateful ALU works on; 0 for types that it cannot work on."""
     t = strip(t)
     if t == BOOL:
         return 1

@@ -89,12 +89,12 @@ class TnaStages:
         return len(copy.packet)
 
     def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
-        """Note when it came, and what it found."""
+        """Note when the copy entered the queue, and the cells that it found."""
         del depth
         copy.in_queue = InQueue(now_us, cells(depth_bytes))
 
     def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
-        """Note how long it waited, and what it leaves behind."""
+        """Note how long the copy waited, and the cells that it leaves behind."""
         del depth
         assert copy.in_queue is not None
         copy.in_queue.waited_us, copy.in_queue.left_cells = waited_us, cells(depth_bytes)

@@ -129,7 +129,7 @@ class FrameRings:
             raise Spoilt(str(error)) from None
 
     def give_back(self) -> bool:
-        """Return the room of what was taken to the other side; whether it waits for it."""
+        """Return the room of the messages that were taken to the other side; returns whether it waits for room."""
         return self._call["give_back_and_look"](self._received_at) != 0
 
     def _check(self, end: End) -> None:

@@ -39,7 +39,7 @@ class Target(Protocol):
         """The present configuration, for people and programs; empty where nothing of Hermod is deployed."""
 
     def differences(self) -> list[Difference]:
-        """Where what is there differs from the plan."""
+        """Differences between the present state and the plan."""
 
     def apply(self, *, replace: bool = False) -> bool:
         """Make the plan hold, or leave everything as it was; whether something was changed.
@@ -49,11 +49,11 @@ class Target(Protocol):
         """
 
     def undo(self) -> bool:
-        """Remove what is deployed, whichever plan it is; whether something was there."""
+        """Remove the deployed plan, whichever it is; returns whether there was one."""
 
 
 def require_equal(target: Target) -> None:
-    """Raise if what was just written does not read back as it was written."""
+    """Raise if the state that was just written does not read back as it was written."""
     found = target.differences()
     if found:
         raise OfframpError(f"{target.name}: does not hold what was written: {found[0]} ({len(found)} in all)")

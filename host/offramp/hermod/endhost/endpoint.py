@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 _SESSION: Final = 32
 """Characters that tell the endpoints of one rendezvous from those of another; no secret."""
 Rendezvous = Callable[[bytes], Sequence[bytes]]
-"""Tells all ranks what this one says; returns what all say, in rank order."""
+"""An all-gather of small messages: sends this rank's bytes to all ranks and returns those of all, in rank order."""
 
 
 class Endpoint:
@@ -190,7 +190,7 @@ class Endpoint:
         return self._ledger.waiting
 
     def gather(self, message: int, row: bytes) -> list[bytes]:
-        """Tell everyone a few bytes, with the priority of control; returns what all said, in rank order.
+        """All-gather a few bytes with the priority of control; returns those of all ranks, in rank order.
 
         Raises:
             OfframpError: a rank does not speak in time, or the endpoint has failed.
@@ -221,7 +221,7 @@ class Endpoint:
         return OfframpError(str(failure))
 
     def close(self) -> None:
-        """Take leave; what is not over fails. Peers may go on among themselves."""
+        """Leave the other ranks; operations that are not over fail. Peers may go on among themselves."""
         if self._closing:
             return
         self._closing = True
@@ -281,7 +281,7 @@ class Endpoint:
         self._check_left(peer)
 
     def _check_left(self, peer: int) -> None:
-        """A peer that took leave, and all of whose bytes are here, cannot send what is missing."""
+        """Fail if a peer has left, all its bytes are here, and transfers still wait for it."""
         left = peer in self._leaving and self._ended[peer] >= self._leaving[peer]
         if left and not self._closing and self._ledger.expects(peer):
             self._left_early(peer)

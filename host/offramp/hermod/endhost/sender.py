@@ -40,7 +40,7 @@ class _Connection:
         self._parts = [memoryview(header.pack()), outgoing.view[start : start + self._size]]
 
     def write(self) -> int:
-        """Send what the kernel takes; the bytes of the chunk if that ends it, else 0.
+        """Send as much as the kernel takes; returns the bytes of the chunk if that completes it, else 0.
 
         Raises:
             OSError: BlockingIOError if it takes nothing more; otherwise the connection is lost.

@@ -132,7 +132,7 @@ class HermodControl:
             self._write_and_restore(updates, before)
 
     def restore(self, before: State, cause: BaseException) -> None:
-        """Make the switch hold again what it held, because of ``cause``.
+        """Restore the state that the switch had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.

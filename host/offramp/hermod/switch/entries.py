@@ -162,7 +162,7 @@ class Entries:
 
 
 def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
-    """A pure function of the plan and of the names of the program's tables, which say for what target it is."""
+    """The entries of a plan: a pure function of it and of the program's names of tables, which reveal its target."""
     classes, profiles, macs = (full_name(name, tables) for name in (CLASSES, PROFILES, MACS))
     rows = [
         Entry(classes, {}, ENQUEUE, {"queue": plan.other, "profile": plan.other}),

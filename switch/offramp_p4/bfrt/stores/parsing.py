@@ -21,7 +21,7 @@ class ValueSetStore(Store):
         self._state = state
 
     def canonical(self, key: Key) -> Key:
-        """Values without what their masks hide."""
+        """Values with the bits set to 0 that their masks ignore."""
         return tuple(
             (Ternary(p.value & p.mask, p.mask) if p.mask else ANY) if isinstance(p, Ternary) else p for p in key
         )

@@ -209,7 +209,7 @@ class DeviceStore(Store):
         return Data(None, {**seen, **self._writable})
 
     def set_default(self, data: Data) -> None:
-        """Change what can be changed; it is kept, and has no effect."""
+        """Change the writable fields; they are kept, and have no effect."""
         self._writable |= data.values
 
     def reset_default(self) -> None:

@@ -25,7 +25,7 @@ Build = Callable[[Sequence[ir.Stmt]], list[ir.Stmt]]
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """Statements, and what comes then: the step of one of ``ways``; None is the end.
+    """Statements, then a branch to the step of one of ``ways``; None is the end.
 
     ``build`` takes a statement for each of ``ways`` and makes the branch between them of these.
     """

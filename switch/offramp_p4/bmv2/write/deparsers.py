@@ -129,7 +129,7 @@ class DeparserStatements(Statements):
         return out
 
     def _check(self, p: Primitive) -> None:
-        """Refuse what bmv2 would do to a header behind its back: it has counted their bytes before."""
+        """Refuse changes of a header's validity: bmv2 has counted the bytes of emitted headers before."""
         header = p.parameters[0]
         if p.op in _VALIDITY and isinstance(header, dict) and header["value"] in self.order:
             raise Unsupported(p.pos, f"{p.op} of {header['value']}, which the deparser emits, in bmv2's JSON")

@@ -131,7 +131,7 @@ class PortableExterns(Externs):
         return s.expressions.place(s.saved(part))
 
     def clear_sums(self, s: Statements, block: ir.ParserInstance | ir.ControlInstance) -> None:
-        """Let the checksums of a block begin at 0: bmv2 keeps what they were for the packet before."""
+        """Set the checksums of a block to 0 first: bmv2 keeps their values from the packet before."""
         for i in self._sums(block):
             s.primitive("_InternetChecksum_clear", extern(i), pos=i.pos)
 

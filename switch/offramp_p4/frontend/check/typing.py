@@ -86,7 +86,7 @@ class TypeResolver:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """Check what cannot run: of what is found, only functions are kept, since they are made once."""
+        """Within the context, unreachable code is checked: only functions are kept of it, since they are made once."""
         kept, self.out = self.out, Collected()
         try:
             yield

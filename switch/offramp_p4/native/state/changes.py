@@ -76,7 +76,7 @@ class Changes:
             self.pending = 0
 
     def relieve(self) -> None:
-        """Do what would keep packets waiting; the caller holds no lock."""
+        """Apply changes that would otherwise keep packets waiting; the caller holds no lock."""
         if self.pending < MOST and not self.slow:
             return
         with self.between_packets():

@@ -223,7 +223,7 @@ class PatternSearch:
         self._ready = self._built(self._copy(capacity))
 
     def publish(self) -> None:
-        """Use what :meth:`prepare` has made."""
+        """Use the structure that :meth:`prepare` has built."""
         ready, self._ready = self._ready, None
         if ready is not None:
             self._show(ready)

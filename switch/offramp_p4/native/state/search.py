@@ -91,7 +91,7 @@ class ExactSearch:
         self._hash.prepare()
 
     def publish(self) -> None:
-        """Use what has been prepared."""
+        """Use the structure that has been prepared."""
         self._hash.publish()
 
     def _rows(self, entries: Sequence[tuple[Match, ...]]) -> Words:

@@ -43,13 +43,13 @@ class Search(Protocol):
         """Whether :meth:`prepare` has something to do."""
 
     def prepare(self, capacity: int) -> None:
-        """Build something anew, beside what packets use; nothing changes until it is in use.
+        """Rebuild a structure beside the one that packets use; nothing changes until it is used.
 
         ``capacity`` is the highest number that there will be room for then.
         """
 
     def publish(self) -> None:
-        """Use what :meth:`prepare` has made."""
+        """Use the structure that :meth:`prepare` has built."""
 
 
 class BatchSearch(Search, Protocol):

@@ -189,7 +189,7 @@ class NativeTable(TableState):
 
     @property
     def changed_by_packets(self) -> bool:
-        """Whether packets change what other packets read: direct meters or registers."""
+        """Whether packets change state that other packets read: direct meters or registers."""
         return self._metered or self._with_registers
 
     def count_in(self, context: Context) -> None:

@@ -34,7 +34,7 @@ class _Channel:
 
     @property
     def due_ns(self) -> int:
-        """When what is buffered is sent."""
+        """Time at which the buffered messages are sent, in nanoseconds."""
         full = 0 < self.config.max_list_size <= len(self.buffer)
         return self.since if full else self.since + int(self.config.max_timeout_ns)
 

@@ -133,7 +133,7 @@ class GuardTarget:
         return (self._words() or {}).get(COUNT, 0)
 
     def restore(self, before: Permits | None, cause: BaseException) -> None:
-        """Make the interface have again what it had, because of ``cause``.
+        """Restore the permits that the interface had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.

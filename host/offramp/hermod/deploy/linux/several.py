@@ -44,7 +44,7 @@ class LinuxTargets:
         return [replace(d, what=f"{t.name}: {d.what}") for t in self._targets for d in t.differences()]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """One after the other; if one fails, those before it get back what they had."""
+        """Apply the plan to one interface after the other; if one fails, the earlier ones get back their state."""
         before = [target.state() for target in self._targets]
         changed = []
         try:

@@ -85,7 +85,7 @@ class LinuxTarget:
         return [Difference(n, planned.get(n), found.get(n)) for n in names if planned.get(n) != found.get(n)]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """A batch of tc, read back after it; on failure the interface gets back what it had."""
+        """Run a batch of tc and read it back; on failure the interface gets its previous state back."""
         before = self.state()
         found = self.differences()
         if not found:
@@ -123,7 +123,7 @@ class LinuxTarget:
         return state_from(qdiscs, self._show("class"), self._show("filter", "parent", HANDLE))
 
     def restore(self, before: TcState | None, cause: BaseException) -> None:
-        """Make the interface have again what it had, because of ``cause``.
+        """Restore the state that the interface had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.

@@ -106,6 +106,6 @@ def priority_of(table: TableInfo, words: list[str]) -> tuple[list[str], dict[str
 
 
 def split_key(words: list[str]) -> tuple[list[str], list[str]]:
-    """Keys, and what stands behind ``=>``."""
+    """Split a command's words into keys and those after ``=>``."""
     at = words.index("=>") if "=>" in words else len(words)
     return words[:at], words[at + 1 :]

@@ -77,7 +77,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
 
 @native
 def load(ctx: Context, task: Task) -> int:
-    """Have a task's frame be the one that is parsed; the address of what it brings. The task is gone then."""
+    """Make a task's frame the one to be parsed; returns the address of its metadata. The task is gone then."""
     fields = task.fields
     size = fields + task.length
     at = room(ctx, offset(Context.arrival), 0, size)

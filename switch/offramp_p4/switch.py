@@ -164,7 +164,7 @@ class Switch:
         return self._pipeline.source
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
+        """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order."""
         if self.generator is not None and self.generator.active:
             return run_with_generated(self, self.generator, batch)
         return self.run_batch(batch)
@@ -191,7 +191,7 @@ class Switch:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`process` has something to do without packets, microseconds; None: never."""
+        """Time in microseconds at which :meth:`process` has something to do without packets; None: never."""
         return next_us(self.generator)
 
     def split(self, hold: Deliver) -> Stages:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many tasks of each kind go where: a feasible start by dynamic programming (section V-A, algorithm 2).
+"""A feasible start by dynamic programming: the number of tasks of each kind on each machine (algorithm 2).
 
-Tasks of one demand are interchangeable here. The table of the dynamic program is an array over how many of each are
-placed, one step for each machine; where that would be too large, the same question goes to an integer program.
+Tasks of one demand are interchangeable here (section V-A). The table of the dynamic program is an array over the
+numbers of tasks placed of each class, one step for each machine; if it would be too large, an integer program is used.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Groups:
 
 @contextmanager
 def program_within(seconds: float) -> Iterator[None]:
-    """Let integer programs of starts take at most so long, where that is less than ten seconds."""
+    """Within the context, integer programs of starts take at most ``seconds``, and never more than ten."""
     token = _most_s.set(min(_PROGRAM_S, max(seconds, 0.1)))
     try:
         yield
@@ -86,12 +86,12 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
     """Tasks of each class (columns) on each machine (rows), within all capacities.
 
     Args:
-        problem: what to place.
+        problem: the problem whose tasks are placed.
         order: machines in the order in which they are filled.
-        groups: what to keep together as often as can be. Without, any feasible counts do.
+        groups: classes to keep together as often as possible; None: any feasible counts do.
 
     Raises:
-        OfframpError: no placement is feasible; says what is short.
+        OfframpError: no placement is feasible; the message names the resource that is short.
     """
     of = classes(problem)
     _check_totals(problem, of)
@@ -106,7 +106,7 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
 
 
 def identities(problem: Problem, counts: npt.NDArray[np.int64], order: list[int]) -> IntArray:
-    """Tasks of each class in index order onto machines in that order, as ``counts`` has it."""
+    """Assign the tasks of each class, in index order, to machines in ``order``, as many as ``counts`` says."""
     of = classes(problem)
     where: dict[int, int] = {}
     for k, members in enumerate(of.members):

@@ -52,7 +52,7 @@ class Features(Record):
     """The uploads of a worker in one round; ``k`` vertices of a block, ``n`` rows of ``features`` int32.
 
     Vertices, rows and fan-outs are ``(k,)``; ``heads`` are frames up to their payload, of one segment, of two and so
-    on, right but for vertex, count and chunk. A chunk has ``lanes`` features, a frame ``stride`` bytes at most.
+    on, complete except for vertex, count and chunk. A chunk has ``lanes`` features, a frame at most ``stride`` bytes.
     """
 
     vertices: Words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of externs as bmv2's primitives: what the architectures have in common."""
+"""Calls of externs as bmv2's primitives: the common base of all architectures."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class Switch:
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
-        direct_registers: what a TNA program's direct registers are and begin with, by control-plane name.
-        port_metadata: what TNA's parsers find before the packet, by port.
+        direct_registers: types and initial values of a TNA program's direct registers, by control-plane name.
+        port_metadata: bytes that TNA's parsers find before the packet, by port.
         pre: multicast groups and clone sessions.
         generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA

@@ -37,7 +37,7 @@ class RpcError(MultilineError):
 
     Attributes:
         code: canonical code of the call.
-        message: what the server said.
+        message: the server's message.
         errors: for a batch, one ``p4.v1.Error`` for each update or entity, else empty.
     """
 

@@ -20,7 +20,7 @@ class Transport:
     """A way for frames.
 
     Attributes:
-        where: what a link's name says after the colon.
+        where: the part of a link's name after the colon.
         needs: capabilities that a process must have (capabilities(7)).
         lossless: whether a slow reader holds the sender back instead of losing frames.
     """

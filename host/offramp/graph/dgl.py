@@ -49,7 +49,7 @@ class DglGraph:
     """A graph of one type of vertices and edges.
 
     Attributes:
-        vertices: how many.
+        vertices: number of vertices.
         sources, targets: ``(E,)`` ends of edges, by number of the edge.
         vertex_data, edge_data: arrays with one row for each vertex, or edge.
     """

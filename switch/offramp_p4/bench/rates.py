@@ -25,7 +25,7 @@ class Rate:
         switch: ``native``, ``python`` or ``bmv2``.
         links: ``memory``, or ``veth`` for packets through interfaces.
         packets, passes: packets in, times that ingress ran (recirculation and resubmission count).
-        seconds: that it took.
+        seconds: seconds that the packets took.
         load_s: to compile the program; None where that is not known.
     """
 

@@ -50,7 +50,7 @@ class DebugServer:
     """Accepts clients until :meth:`close`.
 
     Attributes:
-        address: where it listens.
+        address: the address at which it listens.
 
     Raises:
         OfframpError: other machines reach the address, or it cannot be had.

@@ -73,7 +73,7 @@ class Session:
 
     Args:
         debugger: of the switch.
-        starter: what launch and attach mean here.
+        starter: carries out launch and attach.
         reader, writer: the client's stream.
         on_start: called when the client has launched or attached.
     """

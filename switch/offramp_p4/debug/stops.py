@@ -49,7 +49,7 @@ class Step:
         depth: frames at the place that it leaves.
         run: number of the block run there, counted while stepping: another one is always new ground.
         packet: its number.
-        reason: what the client is told then.
+        reason: the reason that the client is told then.
     """
 
     how: How

@@ -101,7 +101,7 @@ class Generator:
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
         exiting: tables of which an action may meet ``exit``.
-        work: how many steps what stands in a loop takes.
+        work: number of steps that the statements in a loop take.
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
 

@@ -121,7 +121,7 @@ class Emitter:
         library: the run-time system.
         watched: headers, where somebody wants to know whether they are written.
         counted: tables that a packet which comes again looks up with keys one after the other.
-        work: how many steps what stands in a loop takes.
+        work: number of steps that the statements in a loop take.
     """
 
     def __init__(

@@ -23,9 +23,9 @@ class Target:
     """The common base of targets: tables' plans, and the builders of externs.
 
     Attributes:
-        plan: where everything is in the context.
+        plan: positions of everything in the context.
         actions: the numbers of the actions.
-        externs, aggregates: what emits the calls of externs, by extern and method.
+        externs, aggregates: emitters of calls of externs, by extern and method.
         faults: of these, the ones that may leave a block.
         clears_headers: whether a header that becomes valid has all fields 0, or those that were written before.
     """

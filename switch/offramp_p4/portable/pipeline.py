@@ -44,7 +44,7 @@ class Arrival:
     Attributes:
         path: how it came there, a member of the architecture's enum.
         carried: metadata that a pass before has left for this one.
-        passes: how many passes it has made.
+        passes: number of passes that the packet has made.
         recirculated: whether it comes from behind the queues; else it never left ingress.
     """
 

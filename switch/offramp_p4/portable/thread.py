@@ -28,7 +28,7 @@ class Thread:
     """Blocks compiled together: a parser, controls, and a deparser.
 
     Attributes:
-        target: what the generated code refers to.
+        target: the target to which the generated code refers.
         source: the generated Python text.
     """
 

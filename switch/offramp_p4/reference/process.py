@@ -45,7 +45,7 @@ class SimpleSwitch:
     Args:
         source: the program.
         like: a switch in the state that bmv2 is to be in.
-        interfaces: what each port is attached to.
+        interfaces: interface of each port.
         folder: for the compiled program and the log; bmv2 runs in it.
         options: more of them, before the program.
         target_options: those of simple_switch itself, such as ``--priority-queues``.

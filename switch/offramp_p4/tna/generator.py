@@ -42,7 +42,7 @@ class App:
     Attributes:
         timer_ns: from its being enabled to the first trigger, and between those of a periodic one.
         pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
-        batches, packets: how many batches a trigger makes, and packets each has.
+        batches, packets: number of batches that a trigger makes, and of packets in each.
         batch_gap_ns, packet_gap_ns: at least so long from the start of one to that of the next.
         length, offset: of the part of the buffer that is behind the header.
         source_port: within the pipe, where the packets come in.
@@ -140,7 +140,7 @@ class PacketGenerator:
     A port that goes down triggers once; :meth:`watch` has it trigger again. At first no port is watched.
 
     Attributes:
-        pipes: how many there are.
+        pipes: number of pipes.
         buffer: the bytes that packets are made of.
         generating: ports that let generated packets in, of port 68 of each pipe.
         matching: ports whose recirculated packets are compared with patterns.

@@ -51,7 +51,7 @@ class TnaStages:
 
     Attributes:
         arrival: makes an arrival of a port and a frame.
-        again: what resubmission, recirculation and mirrors have made; the caller takes it out.
+        again: copies that resubmission, recirculation and mirrors have made; the caller removes them.
         max_passes: of a packet and its copies together.
     """
 

@@ -55,7 +55,7 @@ class Thread:
 
     Attributes:
         reads_parser_err: whether the control looks at ``parser_err``: ingress drops packets with errors otherwise.
-        port_metadata_bytes: what ingress expects between its header and the packet.
+        port_metadata_bytes: bytes that ingress expects between its header and the packet.
         source: the generated Python text.
     """
 

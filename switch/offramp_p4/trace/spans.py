@@ -23,7 +23,7 @@ class Spans:
         sink: gets each trace at its :meth:`end`.
 
     Attributes:
-        recorder: what instrumented code tells.
+        recorder: the recorder of instrumented code.
         trace: of the packet under way.
         current: the span that runs; None before the first.
     """

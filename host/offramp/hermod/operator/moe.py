@@ -18,7 +18,7 @@ class Sent:
     """Rows on their way, and on their way back as gradients.
 
     Attributes:
-        exchange: what moves; known when :meth:`wait` has returned.
+        exchange: the exchange; known when :meth:`wait` has returned.
     """
 
     def __init__(

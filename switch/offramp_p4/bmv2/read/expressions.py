@@ -31,7 +31,7 @@ class Expressions:
     """Reads expressions.
 
     Attributes:
-        locals: what ``runtime_data`` stands for.
+        locals: values that ``runtime_data`` stands for.
         before: statements that must run first, for what is not an expression of ours.
         packet: the parser's packet, for ``lookahead``.
     """

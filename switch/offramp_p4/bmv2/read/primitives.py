@@ -24,7 +24,7 @@ class Primitives:
     """Turns calls of primitives into statements: those that every architecture has.
 
     Attributes:
-        rules: what each primitive does, by its name.
+        rules: translations of primitives, by name.
         learn_lists: the lists of fields that digests take, by their numbers.
     """
 

@@ -111,7 +111,7 @@ class DeparserStatements(Statements):
         """The primitives in their order.
 
         Args:
-            pos: where the deparser stands.
+            pos: the deparser's position in the source.
         """
         out: list[Primitive] = []
         body = self.code.body

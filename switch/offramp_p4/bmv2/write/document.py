@@ -58,7 +58,7 @@ class Document(ABC):
     """State that the blocks of one program share while their JSON is written.
 
     Attributes:
-        places, variables: where variables are.
+        places, variables: the places of variables.
         standard: the metadata of the architecture, fields by header instance.
         externs: calls of externs, and what they declare.
     """

@@ -25,7 +25,7 @@ class Externs:
     """Writes calls of externs, and declares what they need: calculations, lists of fields.
 
     Attributes:
-        rules: what each call becomes, by extern and method.
+        rules: writers of calls, by extern and method.
     """
 
     rules: ClassVar[Mapping[tuple[str, str], Rule]]

@@ -32,7 +32,7 @@ class V1modelExterns(Externs):
     """Writes calls of v1model's externs.
 
     Args:
-        document: what the blocks share.
+        document: state that the blocks share.
         metadata: the user metadata.
     """
 

@@ -40,7 +40,7 @@ class ThriftServer:
     """Serves the pipeline that runs; a context manager.
 
     Attributes:
-        port: where it listens on loopback.
+        port: port on loopback at which it listens.
         refused: connections and messages that were no Thrift, by reason.
     """
 

@@ -63,9 +63,9 @@ class Assembly:
     """A module that is being made.
 
     Attributes:
-        program: what it is made of.
-        plan: where the context has the program's objects.
-        supplied: what the run-time system calls, by name.
+        program: the program that is translated.
+        plan: positions of the program's objects in the context.
+        supplied: functions that the run-time system calls, by name.
         digests, events: of :class:`~offramp_p4.native.architecture.Module`.
         size: bytes of the memory of one packet, so far.
     """

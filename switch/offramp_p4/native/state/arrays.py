@@ -39,7 +39,7 @@ class NativeCounter(CounterState):
     """A counter array; each row has packets and bytes.
 
     Attributes:
-        rows: what machine code counts in.
+        rows: memory in which machine code counts.
     """
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class NativeMeter(MeterState):
     """A meter array.
 
     Attributes:
-        rows: what machine code reads and writes.
+        rows: memory that machine code reads and writes.
     """
 
     def __post_init__(self) -> None:

@@ -38,7 +38,7 @@ class Changes:
         lock: of every change.
         dirty: tables with changes that machine code has not been shown.
         slow: tables that have something to prepare.
-        pending: how many changes have been noted since all were shown.
+        pending: number of changes noted since all were shown.
     """
 
     def __init__(self) -> None:

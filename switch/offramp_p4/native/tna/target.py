@@ -30,8 +30,8 @@ class TnaTarget(DirectTarget):
     """Everything that the machine code of one gress refers to.
 
     Attributes:
-        port_metadata_bytes: what stands between the intrinsic metadata and the packet.
-        deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        port_metadata_bytes: bytes between the intrinsic metadata and the packet.
+        deposits: checksums that ``subtract_all_and_deposit`` completes when the parser has ended.
         digests: how to read the records in the buffer of this name; of all gresses.
         length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
     """

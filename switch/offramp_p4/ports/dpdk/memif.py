@@ -65,8 +65,8 @@ class MemifGuard:
     """Listens at ``path`` with mode 0600 for one client at a time; others wait.
 
     Args:
-        path: where clients connect.
-        inner: where the driver listens.
+        path: path of the socket to which clients connect.
+        inner: path of the socket at which the driver listens.
         number, secret: of the interface, which a client must name.
         free: whether the driver has no client.
 

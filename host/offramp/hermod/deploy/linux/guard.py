@@ -52,7 +52,7 @@ class GuardTarget:
 
     Args:
         interface: its name.
-        plan: whose DSCPs are guarded.
+        plan: the plan whose DSCPs are guarded.
         cgroups: of the job; none: nothing is wanted, for undoing and reading back.
 
     Raises:

@@ -24,11 +24,11 @@ class LinuxTarget:
 
     Args:
         interface: its name.
-        plan: what it shall hold.
+        plan: the plan that the interface is to have.
         kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
         rate_bps: of the line, for htb; None: what the interface says.
         control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.Limits` has them.
-        tc: what runs the commands.
+        tc: runs tc's commands.
 
     Raises:
         OfframpError: no such interface, an unknown kind, no rate, limits that are none or that prio cannot keep.

@@ -35,8 +35,8 @@ class Fitted:
         plan: with the DSCPs that packets carry.
         split: rows of ``QUEUE`` that are written apart in ``tables`` instead.
         queues: the switch's queue by the plan's; those that are left out keep the queues that are there.
-        moved: what packets carry instead, by the DSCP that was planned.
-        notes: what a user should know, each in a line.
+        moved: DSCPs that packets carry instead, by the DSCP that was planned.
+        notes: remarks for the user, each in a line.
     """
 
     tables: Config

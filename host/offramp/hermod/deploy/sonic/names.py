@@ -44,7 +44,7 @@ def named(table: str, base: str, on: str | None = None, of: str | None = None) -
     """The name of an object of ours.
 
     Args:
-        table: that it is in.
+        table: table of the object.
         base: its name where nothing stands in its place.
         on: as in :class:`Own`.
         of: the same.

@@ -38,7 +38,7 @@ def tables_for(
 
     Args:
         plan: queues and thresholds.
-        ports: which have the queues.
+        ports: ports with the queues.
         name: of the objects.
         members: the job's ports, whose DSCPs count; on the others each DSCP is best effort. None: all are the job's.
         limits: peak rates of queues, and the rate that the lowest is guaranteed, as it is served before all strict

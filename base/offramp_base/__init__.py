@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all Offramp packages stand on: errors, documents, listening, ending, compiled Python, packets and transports."""
+"""The common base of all Offramp packages: errors, documents, listening, ending, compiled Python, packets and links."""
 
 __version__ = "0.1.0"

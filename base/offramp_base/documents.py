@@ -102,7 +102,7 @@ def line_of(error: yaml.YAMLError) -> int:
 
 
 def problem_of(error: yaml.YAMLError) -> str:
-    """What an error of the YAML parser says, in one line."""
+    """The message of an error that the YAML parser raised, in one line."""
     return getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
 
 

@@ -21,8 +21,8 @@ EXTRAS: Final = {
     "aiohttp": "web",
     "distributed": "dask",
 }
-"""Extra by the name of the package that is imported. :func:`missing_extra` is for imports at the top of a module, which
-the whole needs."""
+"""Extra by the name of the imported package. :func:`missing_extra` serves imports at the top of a module, without which
+the module cannot work."""
 
 _fallbacks: list[str] = []
 
@@ -40,7 +40,7 @@ def fall_back(instead: str, package: str) -> None:
 
     Args:
         instead: what is done, such as ``partition g3: pieces of a breadth-first order``.
-        package: that would do it better.
+        package: the package that would do it better.
     """
     line = f"{instead}, for the package {package} is missing: pip install 'offramp[{EXTRAS[package]}]'"
     if line not in _fallbacks:

@@ -44,7 +44,7 @@ def _iproute2(*command: str) -> None:
 
 
 def unshare_network() -> None:
-    """Give this thread, and what it starts, a network namespace of its own.
+    """Give this thread, and the processes that it starts, a network namespace of its own.
 
     Raises:
         OfframpError: no right to make one.
@@ -54,7 +54,7 @@ def unshare_network() -> None:
 
 
 def enter_namespace(name: str) -> None:
-    """Move this thread, and what it starts, into the network namespace ``name``.
+    """Move this thread, and the processes that it starts, into the network namespace ``name``.
 
     Raises:
         OfframpError: there is none, or no right to enter it.

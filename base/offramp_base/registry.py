@@ -26,9 +26,9 @@ class Registry(Generic[T]):
     """Things of one kind by their names.
 
     Args:
-        kind: what one of them is called in messages, such as ``model``.
+        kind: the kind's name in messages, such as ``model``.
         group: of entry points, such as ``offramp.models``.
-        package: whose modules register things, in folders below as well; they are imported at the first look-up.
+        package: package whose modules register things, subpackages included; they are imported at the first look-up.
         partial: whether modules that need a package of an extra are left out where it is not installed.
 
     Attributes:

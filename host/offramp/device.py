@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every device of LEO is to the host: memory, a submission queue and a completion queue.
+"""The interface of every LEO device towards the host: memory, a submission queue and a completion queue.
 
 The host never knows what is behind it: a CPU core, RTL in simulation, a board, the agent of a smartNIC.
 """
@@ -62,7 +62,7 @@ class Memory(Protocol):
         """
 
     def read(self, offset: int, length: int) -> bytes:
-        """What is there.
+        """Bytes ``offset`` to ``offset + length``, the latter excluded.
 
         Raises:
             OfframpError: it does not lie inside.

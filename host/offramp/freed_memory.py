@@ -11,7 +11,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # <malloc.h>
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep what it frees, for what it takes next; whether its C library can.
+    """Let this process keep freed memory for later allocations; returns whether its C library can.
 
     glibc takes every array above some megabytes from the kernel and hands it back, and the kernel clears each page
     again: on graphs of a hundred million edges that took as long as the work itself.

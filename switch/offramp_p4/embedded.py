@@ -35,7 +35,7 @@ class EmbeddedSwitch:
 
     Args:
         program: P4 source file.
-        ports: how many ports, numbered from 0; or their numbers.
+        ports: number of ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
         cpu_port, device_id, seed, include, defines, tm, engine, tls, translation: as in
             :class:`offramp_p4.settings.Settings`.
@@ -43,7 +43,7 @@ class EmbeddedSwitch:
         transport: what the ports are: Unix sockets (``auto``), shared memory, UDP on the loopback, or veth pairs,
             opened at both ends by this transport; or what opens ``interfaces``.
         peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
-        limits: what programs, packets and requests may take, as in :class:`offramp_p4.settings.Settings`.
+        limits: limits of programs, packets and requests, as in :class:`offramp_p4.settings.Settings`.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
@@ -111,7 +111,7 @@ class EmbeddedSwitch:
 
     @property
     def log(self) -> Path:
-        """What the switch writes to its standard error."""
+        """The file with the switch's standard error."""
         return self._folder / "switch.log"
 
     def __enter__(self) -> Self:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PlainSwitch: TypeAlias = "Switch | NativeSwitch"
 """A switch that sends at once, without a traffic manager, on either engine."""
 AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
-"""What a control plane and ports can be attached to."""
+"""A switch to which a control plane and ports can be attached."""
 
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
@@ -62,7 +62,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
 
 
 def _missing(options: dict[str, Any]) -> str | None:
-    """What keeps the native engine from the program, as far as it shows without compiling it."""
+    """Why the native engine cannot run the program, as far as it shows without compiling it; None: no reason."""
     for option, what in _PYTHON_ONLY.items():
         if options.get(option):
             return f"{what} needs the Python engine"

@@ -24,7 +24,7 @@ _METER_BYTES: Final = 256
 _FILTER_BYTES: Final = 512
 _WORD: Final = 8
 _SIZES: Final = ("size", "n_counters", "n_meters")
-"""What architectures call the number of an array's cells."""
+"""Architectures' names of the parameter with the number of an array's cells."""
 
 
 def check_limits(program: ir.Program, *, max_passes: int, max_steps: int, max_state: int) -> None:

@@ -67,7 +67,7 @@ class PacedSwitch:
 
     @property
     def source(self) -> str:
-        """What the program has been translated to."""
+        """The text that the program has been translated to."""
         return self._switch.source
 
     @property
@@ -87,7 +87,7 @@ class PacedSwitch:
         return None if earliest is None else -(-earliest // PS_PER_US)
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """Take in what has arrived by :attr:`now_us`; returns what has left by then, in that order."""
+        """Take in packets that have arrived by :attr:`now_us`; returns those that have left by then, in order."""
         now_ps = max(self.now_us * PS_PER_US, self._reached_ps)
         if len(batch):  # one after the other, so that no frame finds those in its queue that a free line has sent
             arrivals = now_ps + np.arange(len(batch), dtype=np.int64)

@@ -89,7 +89,7 @@ class QueuedSwitch:
         return self._joint.advance_batch(until_ps)
 
     def reset(self) -> None:
-        """Forget what is queued and the time; the switch's state stays."""
+        """Forget queued packets and the time; the switch's state stays."""
         self._joint.reset()
         self._reached_ps = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch reports beside the packets it sends."""
+"""Reports of a switch beside the packets that it sends: counts and digests."""
 
 from __future__ import annotations
 

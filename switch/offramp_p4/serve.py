@@ -84,7 +84,7 @@ class Running:
 
     @property
     def address(self) -> str:
-        """Where P4Runtime is served."""
+        """The address at which P4Runtime is served."""
         return str(next(iter(self.servers.values())).address)
 
     def forward(self, ending: Callable[[], None] = lambda: None) -> None:
@@ -166,7 +166,7 @@ def build(settings: Settings) -> Running:
 
 
 class _Opened(NamedTuple):
-    """What a switch listens on."""
+    """Ports, workers and servers that a switch has opened."""
 
     ports: dict[int, Port]
     workers: Workers | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch as a process is to run, and how it is told."""
+"""Settings of a switch that runs as a process, and how it is told them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def parse_macro(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Preprocessor:
-    """What the preprocessor of a P4 program is told."""
+    """Options of the preprocessor of a P4 program."""
 
     include: Annotated[tuple[str, ...], Field("Folder for #include; repeatable", short="-I")] = ()
     defines: Annotated[
@@ -103,7 +103,7 @@ class Source(Preprocessor):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Preprocessor):
-    """What to run; sizes in bytes.
+    """The settings of a switch; sizes in bytes.
 
     Attributes:
         program: P4 source file, or bmv2's JSON (``.json``); None: wait for a controller to push one.

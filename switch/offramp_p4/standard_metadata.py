@@ -33,7 +33,7 @@ FIELDS: Final = (
     "deq_timedelta",
     "deq_qdepth",
 )
-"""What the engines read and write."""
+"""Fields of the standard metadata that the engines read and write."""
 
 
 def standard_metadata(parser: ir.ParserInstance) -> tuple[Type, Type, Structure]:

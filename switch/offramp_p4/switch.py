@@ -68,8 +68,8 @@ class Switch:
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
-        direct_registers: what a TNA program's direct registers are and begin with, by control-plane name.
-        port_metadata: what TNA's parsers find before the packet, by port.
+        direct_registers: types and initial values of a TNA program's direct registers, by control-plane name.
+        port_metadata: bytes that TNA's parsers find before the packet, by port.
         pre: multicast groups and clone sessions.
         generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
@@ -141,7 +141,7 @@ class Switch:
 
     @property
     def recorder(self) -> Recorder | None:
-        """Where the switch writes what happens to packets; None without traces."""
+        """The sink for traces of packets; None without traces."""
         return getattr(self._pipeline, "recorder", None)
 
     @property
@@ -164,13 +164,13 @@ class Switch:
         return self._pipeline.source
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
+        """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order."""
         if self.generator is not None and self.generator.active:
             return run_with_generated(self, self.generator, batch)
         return self.run_batch(batch)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """Run a batch without what the packet generator makes."""
+        """Run a batch without packets of the packet generator."""
         out: list[tuple[int, bytes]] = []
         emit, run = out.append, self._run
         width = batch.data.shape[1] if len(batch) else 0
@@ -191,7 +191,7 @@ class Switch:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`process` has something to do without packets, microseconds; None: never."""
+        """Time in microseconds at which :meth:`process` has something to do without packets; None: never."""
         return next_us(self.generator)
 
     def split(self, hold: Deliver) -> Stages:

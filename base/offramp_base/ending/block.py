@@ -35,7 +35,7 @@ class Block:
             raise OfframpError(f"shared memory of {size} bytes: {error.strerror}") from None
 
     def close(self) -> None:
-        """Release the block; what is mapped stays."""
+        """Release the descriptor; mappings of the block stay valid."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -59,7 +59,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def ended_as(name: str, code: int | None) -> str:
-    """How something ended, by its exit code as :mod:`subprocess` and :mod:`multiprocessing` have it."""
+    """A phrase for the end of a process with an exit code of :mod:`subprocess` or :mod:`multiprocessing`."""
     if code is not None and code < 0:
         return f"{name} was killed by {signal.Signals(-code).name}"
     return f"{name} ended with exit code {code}"

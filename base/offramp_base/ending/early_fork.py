@@ -41,7 +41,7 @@ def fork_now(preload: Sequence[str], folder: str) -> bool:
 
     Args:
         preload: modules that the server imports before it serves, in order.
-        folder: where its socket goes.
+        folder: folder of the server's socket.
 
     Returns:
         Whether there is one now. False without :func:`allow_forks`, where this process has other threads in Python, or

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there as a whole or not at all, whatever ends the process that writes them."""
+"""Atomic writes: a file is there as a whole or not at all, whatever ends the process that writes it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from offramp_base.ending.owner import PATTERN, is_left, owner
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file to fill; at the end of the context it is ``path``, on disk, in place of what was there.
+    """A binary file to write; at the end of the context it replaces ``path``, on disk.
 
-    It is filled without a name, synced, named and put in place of ``path`` in one step, and its folder is synced.
-    Where the context raises, or the process is killed, ``path`` stays what it was. Where the file system has no
-    files without a name, it has one beside ``path`` meanwhile; what killed processes have left of such is removed.
-    What is not a regular file, such as ``/dev/stdout`` or a pipe, is written as it stands; a link stays one, and what
-    it points to is replaced.
+    The file has no name while it is written. It is then synced, named and moved over ``path`` in one step, and its
+    folder is synced. If the context raises, or the process is killed, ``path`` stays as it was. On a file system
+    without unnamed files it has a temporary name beside ``path`` meanwhile; such files that killed processes have
+    left are removed. A path that is not a regular file, such as ``/dev/stdout`` or a pipe, is written directly. A
+    symbolic link stays, and its target is replaced.
 
     Raises:
         OSError: the file cannot be written.
@@ -74,7 +74,7 @@ def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 
 def sweep_partial(path: Path) -> None:
-    """Remove what ended processes of this user had written of ``path``."""
+    """Remove temporary files of ``path`` that ended processes of this user have left."""
     pattern = re.compile(rf"\.{re.escape(path.name)}\.{PATTERN}$")
     for partial in path.parent.iterdir():
         if is_left(partial.name, pattern):

@@ -22,7 +22,7 @@ _LONGEST: Final = 40
 _SHORT: Final = "/tmp"  # noqa: S108 - with a name nobody can guess, as mkdtemp makes it
 
 _swept: set[Callable[[], None]] = set()
-"""What this process has looked for already: once is enough."""
+"""The sweeps that this process has done already: each is done once."""
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:

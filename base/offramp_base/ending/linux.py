@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Linux offers to end processes and all that they have started: prctl(2), and who is whose child."""
+"""Linux's means to end a process and all that it has started: prctl(2), and the tree of processes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that a temporary thing belongs to, as a part of the thing's name.
+"""The owner of a temporary file, folder or namespace: a process, which is part of its name.
 
-A process id alone is used again; with the time of its start, in ticks since boot, it means one process of one boot.
-The third part says which boot and which namespace of process ids (a container has its own): about processes of another
-one nothing can be said, so what belongs to them is left alone.
+Process ids are reused. An id together with the process's start time, in ticks since boot, identifies one process of
+one boot. A third part identifies the boot and the PID namespace (a container has its own): nothing can be known of
+processes in another one, so what belongs to them is left alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEAD: Final = frozenset("ZX")
 
 
 def owned_name() -> str:
-    """The beginning of the name of what this process owns: ``offramp-PID.START.WHERE-``."""
+    """The prefix of names of what this process owns: ``offramp-PID.START.WHERE-``."""
     return f"{PREFIX}{owner()}-"
 
 
@@ -57,7 +57,7 @@ def owner_of(pid: int) -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None if it has ended, waited for or not (proc(5), field 22)."""
+    """Start time of a process in ticks since boot (proc(5), field 22); None if it has ended, waited for or not."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         return None if fields[0] in _DEAD else int(fields[19])
@@ -67,7 +67,7 @@ def _started(pid: int) -> int | None:
 
 @cache
 def _where() -> str:
-    """Boot and namespace of process ids, in 8 hexadecimal digits."""
+    """A digest of the boot and the PID namespace, in 8 hexadecimal digits."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
         namespace = str(Path("/proc/self/ns/pid").readlink())

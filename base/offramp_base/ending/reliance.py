@@ -40,12 +40,12 @@ def relied_on(name: str, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def descriptors() -> list[int]:
-    """For :func:`select.select` and :func:`multiprocessing.connection.wait`: readable once a process has ended."""
+    """Descriptors for :func:`select.select` that become readable once a process has ended."""
     return list(_relied_on)
 
 
 def death(descriptor: int) -> str:
-    """How the process of a descriptor has ended, in words; waits for it, but not forever."""
+    """A phrase for the end of a descriptor's process, for which it waits a limited time."""
     name, process = _relied_on[descriptor]
     try:
         return ended_as(name, process.wait(_LINGERS_S))

@@ -15,9 +15,9 @@ from offramp_base.ending.linux import adopt_orphans, end_children
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNWIND_S: Final = 1.0
-"""How long a command may take to tidy up."""
+"""Seconds that a command may take to clean up."""
 ORPHANS_S: Final = 0.25
-"""Seconds that processes it leaves running may take to end when told, before they are killed."""
+"""Seconds between telling processes that a command leaves running to end and killing them."""
 
 
 _begun: list[int] = []
@@ -25,7 +25,7 @@ _begun: list[int] = []
 
 
 class Ended(BaseException):
-    """A signal has ended the command; not an error of anything that is under way.
+    """A signal has ended the command; this is not an error of the operation under way.
 
     Attributes:
         number: the signal.
@@ -49,7 +49,7 @@ def raise_when_signalled() -> None:
             return
         _begun.append(number)
         _silence()
-        adopt_orphans()  # whatever unwinding leaves behind of what it ends
+        adopt_orphans()  # unwinding may end processes whose children live on
         limit = threading.Timer(UNWIND_S, leave, [number])  # for when it is the supervisor that was killed
         limit.daemon = True
         limit.start()

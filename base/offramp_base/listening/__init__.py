@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way to listen: where, for whom, and how a peer shows who it is (docs/security.md).
+"""The only way to listen: where, for whom, and how a peer proves who it is (docs/security.md).
 
 Every server of Offramp binds through this package: to loopback or a Unix socket of mode 0600 by default, to any other
-address only with a token that peers prove, or with TLS where gRPC speaks. A peer proves its token before a byte of its
+address only with a token that peers prove, or, for gRPC, with TLS. A peer proves its token before a byte of its
 greeting is read, greetings have limits in size, time and number, and nobody waits for a silent peer.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may speak to a listener."""
+"""The condition under which peers may speak to a listener."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Access:
     """The proof that a server demands of its peers.
 
     Attributes:
-        token: that it must prove; None: nothing.
+        token: token that a peer must prove to have; None: no proof.
         certificates: clients show certificates by TLS (gRPC alone does).
         insecure: an address beyond this machine is served although peers do not authenticate.
     """

@@ -21,7 +21,7 @@ class Address:
 
     Attributes:
         family: AF_UNIX, AF_INET or AF_INET6.
-        where: what ``bind`` and ``connect`` take.
+        where: the argument of ``bind`` and ``connect``.
     """
 
     family: socket.AddressFamily

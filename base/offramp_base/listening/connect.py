@@ -37,7 +37,7 @@ def connect(
 
     Args:
         address: ``HOST:PORT`` or ``unix:PATH``.
-        token: that both sides prove; None where the server asks for none.
+        token: token that both sides prove; None where the server asks for none.
         protocol: as the server calls it.
         greeting: an object of JSON.
         timeout_s: for all of it, seconds.

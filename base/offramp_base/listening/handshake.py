@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How two sides of a connection show each other that they have the same token, before anything else is said.
+"""The two sides of a connection prove to each other that they have the same token, before any other message.
 
 The server sends a challenge: magic, whether a token is needed, 32 random bytes. The client answers with its own 32
 random bytes and its proof, HMAC-SHA256 under the token over a label, the protocol and both nonces; the server says
-whether it accepts that and sends its own proof under another label, so that no proof can be sent back to who made it.
-The token is never sent. Without a token the proofs are zeros. What follows are frames: four bytes of length,
-big-endian, and a JSON object.
+whether it accepts that and sends its own proof under another label, so that no proof can be reflected to its maker.
+The token is never sent. Without a token the proofs are zeros. Frames follow: a length of four bytes, big-endian, and
+a JSON object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ServerHandshake:
     """The server's side, without a socket.
 
     Attributes:
-        challenge: what the client is sent.
+        challenge: the bytes to send to the client.
     """
 
     def __init__(self, token: Token | None, protocol: str) -> None:
@@ -55,7 +55,7 @@ class ClientHandshake:
     """The client's side, without a socket.
 
     Attributes:
-        answer: what the server is sent.
+        answer: the bytes to send to the server.
 
     Raises:
         OfframpError: the server speaks something else, or needs a token and there is none.
@@ -76,7 +76,7 @@ class ClientHandshake:
         """Check the server's verdict of ``VERDICT_BYTES``.
 
         Raises:
-            OfframpError: it does not accept the token, or does not prove that it has the same.
+            OfframpError: the server does not accept the token, or does not prove that it has the same one.
         """
         if verdict == REFUSAL:
             raise OfframpError("it does not accept the token that was given")

@@ -11,10 +11,10 @@ class Limits:
     """Bounds on connections whose greeting is not complete.
 
     Attributes:
-        pending: how many there may be; beyond, the one that has said least for longest makes room.
-        per_host: how many one other machine may have; beyond, one of its own makes room.
-        greeting_s: how long a greeting may take, seconds.
-        greeting_bytes: how long it may be, once the peer has proved its token.
+        pending: most greetings that may be pending; beyond that, the one that has said least for longest makes room.
+        per_host: most of them that one other machine may have; beyond that, one of its own makes room.
+        greeting_s: seconds that a greeting may take.
+        greeting_bytes: most bytes of a greeting, once the peer has proved its token.
         descriptors: file descriptors that may come with it over a Unix socket.
         accepts: connections that one :meth:`~offramp_base.listening.Listener.poll` takes at most.
     """

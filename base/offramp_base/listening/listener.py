@@ -29,9 +29,9 @@ class Greeting:
     """A peer that has proved its token and sent its greeting; it waits for :meth:`accept` or :meth:`refuse`.
 
     Attributes:
-        content: what it said: an object of JSON, not yet checked field by field.
+        content: the greeting: an object of JSON, not yet checked field by field.
         peer: its address, for people.
-        descriptors: that came with it; whoever accepts owns them.
+        descriptors: descriptors that came with it; whoever accepts the greeting owns them.
     """
 
     def __init__(self, listener: Listener, sock: socket.socket, peer: str, content: dict[str, Any], fds: list[int]):
@@ -77,7 +77,7 @@ class _Stranger:
         self.descriptors: list[int] = []
 
     def read(self, descriptors: int) -> bool:
-        """Read what has arrived, up to what is wanted now; whether that is complete.
+        """Read bytes that have arrived, up to the number wanted now; returns whether all of them are there.
 
         Raises:
             ConnectionError: the peer has closed.
@@ -110,13 +110,13 @@ class Listener:
 
     Args:
         address: ``HOST:PORT`` or ``unix:PATH``; port 0 takes a free one.
-        access: what peers must show.
+        access: the proof that peers must give.
         protocol: name of what is spoken here: a proof for one protocol is none for another.
         limits: of strangers.
         clock: seconds, monotonic.
 
     Attributes:
-        address: where it listens.
+        address: the address at which it listens.
         refused: connections that were turned away, by reason; the reasons are few, whatever peers say.
 
     Raises:
@@ -161,7 +161,7 @@ class Listener:
         """Greetings that are complete now; the work of one call is bounded.
 
         Args:
-            timeout_s: how long to wait for something to happen, seconds.
+            timeout_s: seconds to wait for something to happen.
         """
         complete = []
         accepting = False

@@ -10,7 +10,7 @@ from typing import Any
 from offramp_base.errors import OfframpError
 
 Check = Callable[[Any], Any]
-"""Returns the value; raises ValueError with what was expected."""
+"""Returns a value that it has checked; raises ValueError, whose text is what was expected."""
 
 
 def parse_object(raw: bytes, what: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def check_object(found: Mapping[str, Any], fields: Mapping[str, Check], what: st
     """Return the fields that are described, each checked; others are refused.
 
     Raises:
-        OfframpError: a field is missing, unknown or not what it should be; names it.
+        OfframpError: a field is missing, unknown or not what it should be; the error names it.
     """
     for name in found:
         if name not in fields:
@@ -58,7 +58,7 @@ def check_object(found: Mapping[str, Any], fields: Mapping[str, Check], what: st
 
 
 def integer(least: int, most: int) -> Check:
-    """A whole number from ``least`` to ``most``."""
+    """A check for a whole number from ``least`` to ``most``."""
 
     def check(value: Any) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -69,7 +69,7 @@ def integer(least: int, most: int) -> Check:
 
 
 def number(least: float, most: float) -> Check:
-    """A finite number from ``least`` to ``most``."""
+    """A check for a finite number from ``least`` to ``most``."""
 
     def check(value: Any) -> float:
         if type(value) not in (int, float) or not least <= value <= most:
@@ -80,7 +80,7 @@ def number(least: float, most: float) -> Check:
 
 
 def text(most: int) -> Check:
-    """A string of at most ``most`` characters, all printable."""
+    """A check for a string of at most ``most`` characters, all printable."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str) or len(value) > most or not value.isprintable():
@@ -91,7 +91,7 @@ def text(most: int) -> Check:
 
 
 def choice(*values: str) -> Check:
-    """One of some strings."""
+    """A check for one of the ``values``."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str) or value not in values:
@@ -102,7 +102,7 @@ def choice(*values: str) -> Check:
 
 
 def array(item: Check, most: int) -> Check:
-    """A list of at most ``most`` items."""
+    """A check for a list of at most ``most`` items, each of which ``item`` checks."""
 
     def check(value: Any) -> list[Any]:
         if not isinstance(value, list) or len(value) > most:
@@ -113,7 +113,7 @@ def array(item: Check, most: int) -> Check:
 
 
 def optional(inner: Check) -> Check:
-    """What ``inner`` describes, or nothing."""
+    """A check that accepts null (None), or else what ``inner`` accepts."""
 
     def check(value: Any) -> Any:
         return None if value is None else inner(value)

@@ -172,7 +172,7 @@ class Expressions:
         return i64(value), "int"
 
     def _constant(self, e: ast.expr) -> Typed:
-        """What Python makes of an expression without variables."""
+        """The value of an expression without variables, as Python evaluates it."""
         return self._literal(eval(compile(ast.Expression(e), "<constant>", "eval"), self.globals))  # noqa: S307
 
     def _on_attribute(self, e: ast.Attribute) -> Typed:

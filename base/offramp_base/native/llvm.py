@@ -31,7 +31,7 @@ def i64(value: int) -> Value:
 
 
 class AliasTags:
-    """Which accesses can overlap: TBAA metadata for kinds of memory that never do."""
+    """TBAA metadata that tells LLVM which accesses never overlap: those to different kinds of memory."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

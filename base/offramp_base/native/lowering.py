@@ -25,7 +25,7 @@ class Library:
     """The run-time system in one module: functions are translated when they are first asked for.
 
     Args:
-        module: where the functions go.
+        module: the LLVM module that the functions are added to.
         fields: offset and bytes of each :class:`subset.Field`, by name.
         supplied: functions of the compiled program, by name; or marked functions that take their place.
     """

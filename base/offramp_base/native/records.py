@@ -41,7 +41,7 @@ Within = Annotated[_T, _WITHIN]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a field is.
+    """The place of a field in its record.
 
     Attributes:
         offset: words from the beginning of the record.
@@ -143,6 +143,6 @@ def _place(hint: Any, offset: int) -> Place:
 
 
 def offset(field: object) -> int:
-    """The index of a field's first word: ``offset(Context.out)``. An index stays what it is."""
+    """The index of a field's first word: ``offset(Context.out)``; an index is returned as it is."""
     assert isinstance(field, int), field
     return int(field)

@@ -66,7 +66,7 @@ def entry_bytes(length: int) -> int:
 
 @native
 def reserve(end: RingEnd, length: int) -> int:
-    """Where the entry of a message of ``length`` bytes goes, as an offset of bytes; NOTHING if there is no room."""
+    """Byte offset of the entry for a message of ``length`` bytes; NOTHING if there is no room."""
     size = end.size
     head = end.position
     used = head - observe(end.tail)

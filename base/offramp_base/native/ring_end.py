@@ -53,12 +53,12 @@ class End:
 
     @property
     def waiting(self) -> int:
-        """Bytes that a consumer has not seen, by what the other side says, which may be anything."""
+        """Bytes that a consumer has not seen, according to the other side, which may write any number."""
         return int(self.head[0]) - self.position
 
     @property
     def fault(self) -> str:
-        """How the other side has violated the protocol; empty if it has not."""
+        """The other side's violation of the protocol; empty if there is none."""
         number = self._words[ring.RingEnd.fault]
         return ring.FAULTS[number] if number else ""
 
@@ -67,7 +67,7 @@ def ring_words(size: int) -> int:
     """Words of a ring in shared memory with ``size`` bytes of entries.
 
     Raises:
-        OfframpError: no size that a ring may have.
+        OfframpError: a ring cannot have this size.
     """
     if not LEAST_RING <= size <= MOST_RING or size & (size - 1):
         raise OfframpError(f"ring of {size} bytes: expected a power of two from {LEAST_RING} to {MOST_RING}")

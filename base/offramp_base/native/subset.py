@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the run-time system is written in: a small part of Python that has one meaning in machine code.
+"""The language of the run-time system: a small part of Python that has one meaning in machine code.
 
 Functions marked :func:`native` are never run by Python; :mod:`offramp_base.native.lowering` translates them.
 

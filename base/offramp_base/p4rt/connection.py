@@ -27,7 +27,7 @@ class Stream(Protocol):
 
 
 class Connection(Protocol):
-    """How a session reaches a P4Runtime server; every call may raise :class:`RpcError`."""
+    """A session's connection to a P4Runtime server; every call may raise :class:`RpcError`."""
 
     name: str
 

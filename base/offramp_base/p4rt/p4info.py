@@ -24,14 +24,14 @@ KINDS = {
     "registers": "register",
     "digests": "digest",
 }
-"""P4Info field to the word for one of its objects."""
+"""Words for objects, by the field of P4Info that lists them."""
 
 
 def parse(data: bytes | str) -> Any:
     """A P4Info message from its binary or text form (``str``, or bytes that hold text).
 
     Raises:
-        OfframpError: neither.
+        OfframpError: it is neither.
     """
     from google.protobuf import message
 

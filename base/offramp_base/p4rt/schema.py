@@ -33,7 +33,7 @@ ANY = any_pb2.DESCRIPTOR.name
 """The file that a package imports for ``google.protobuf.Any``."""
 ANY_MESSAGE = "google.protobuf.Any"
 _OTHER_PACKAGES = ("google.", "p4.", "gnmi_ext.")
-"""How the full name of a type begins; other names are of the package itself."""
+"""Prefixes of full names of types; names without one are of the package itself."""
 _TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
 
 

@@ -39,9 +39,9 @@ class Session:
         target: ``host:port``, ``unix:PATH``, or a connection of another kind.
         device_id: P4Runtime device.
         election_id: the highest one is primary.
-        timeout_s: how long any call may take.
+        timeout_s: seconds that any call may take.
         role: role name; empty is full access.
-        role_config: what the role may do, a ``stratum.P4RoleConfig``; None: everything.
+        role_config: rights of the role, a ``stratum.P4RoleConfig``; None: all.
         tls: certificates, where ``target`` is an address.
 
     Every method raises :class:`OfframpError` when the switch does not answer, refuses, or a name is unknown.
@@ -89,7 +89,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Leave the switch; what was written stays."""
+        """Leave the switch; everything that was written stays."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None

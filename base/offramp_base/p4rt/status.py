@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong in a P4Runtime call: canonical codes and the errors of a batch (section 10)."""
+"""Errors of P4Runtime calls: canonical codes, and one error for each update of a batch (section 10)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RpcError(MultilineError):
 
     Attributes:
         code: canonical code of the call.
-        message: what the server said.
+        message: the server's message.
         errors: for a batch, one ``p4.v1.Error`` for each update or entity, else empty.
     """
 

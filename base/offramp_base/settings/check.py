@@ -47,7 +47,7 @@ def check_value(each: Declared, value: Any) -> None:
 
 
 def expect_choice(field: str, value: str, choices: Iterable[str], *, besides: bool = False) -> None:
-    """Refuse what is none of ``choices``, unless it is good ``besides``.
+    """Refuse a value that is not one of ``choices``, unless it is good ``besides``.
 
     Raises:
         SettingsError: lists the choices.

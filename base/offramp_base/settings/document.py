@@ -24,7 +24,7 @@ class Given(NamedTuple):
 
 
 def read_settings(path: Path, classes: Sequence[type]) -> dict[str, Given]:
-    """What a file says, by attribute; fields of any of the ``classes``.
+    """The values of a file of settings by attribute; its keys are fields of any of the ``classes``.
 
     Raises:
         OfframpError: it cannot be read, has an unknown key, or a value that its field does not take; names file, line

@@ -16,8 +16,8 @@ class SettingsError(OfframpError):
 
     Args:
         field: attribute of the settings.
-        problem: what was expected; ``{other}`` in it stands for the field ``other``.
-        value: that was refused; None where the field alone says it.
+        problem: the problem, as what was expected; ``{other}`` in it stands for the field ``other``.
+        value: the value that was refused; None where the field alone says it.
     """
 
     def __init__(self, field: str, problem: str, value: object = None) -> None:

@@ -28,12 +28,12 @@ class Field:
         besides: whether a text that is no choice is good all the same.
         parse: makes the value from text; a ValueError says what was expected.
         item: makes each value of a repeated option from text, or key and value where the field is a mapping.
-        metavar: what help writes for the value.
+        metavar: the placeholder of the value in the help.
         group: heading in help, of this field and those after it.
         short: a flag of one letter.
         aliases: older names, which work and are not shown.
         position: it is an argument of the command, not an option.
-        shown_default: what help says in the default's place; empty for nothing.
+        shown_default: text that the help shows in place of the default; empty for nothing.
         hidden: help does not show it.
         written: the file is written at the end: the adapter checks before the work that it can be.
         filled: the same of a folder that is made where there is none.

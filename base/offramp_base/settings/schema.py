@@ -13,7 +13,7 @@ _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 
 
 def json_schema(title: str, classes: Sequence[type]) -> dict[str, Any]:
-    """What a file of the fields of all ``classes`` may hold."""
+    """The JSON Schema of a file of settings whose keys are the fields of all ``classes``."""
     fields = [each for one in classes for each in declared(one)]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -24,11 +24,11 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: its data, and where each part of it stands.
+    """One file: its data, and the line of each part of it.
 
     Attributes:
-        name: of the file, as errors name it.
-        data: plain Python.
+        name: of the file, for errors.
+        data: its content as plain Python objects.
         lines: line of each node, by place.
     """
 
@@ -43,16 +43,16 @@ class Source:
         return self.lines.get(place, 1)
 
     def error(self, place: Place, problem: str) -> OfframpError:
-        """One line: file, line, field, and what is wrong with it."""
+        """An error in one line: file, line, field, and what is wrong with it."""
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in place).lstrip(".")
         return OfframpError(f"{self.name}:{self.line(place)}: {where + ': ' if where else ''}{problem}")
 
 
 def read_source(path: Path) -> Source:
-    """A file of YAML; of TOML, with the lines of its topmost keys, where its name ends in ``.toml``.
+    """Read a YAML file, or a TOML file (``.toml``), of which only the lines of top-level keys are known.
 
     Raises:
-        OfframpError: it cannot be read, is no such document, or has two nodes of one name.
+        OfframpError: the file cannot be read, is malformed, or has two nodes of one name.
     """
     try:
         text = read_text(path)
@@ -86,10 +86,10 @@ def _is_toml(text: str) -> bool:
 
 
 def parse_source(text: str, name: str) -> Source:
-    """The text of a YAML file.
+    """Parse the text of a YAML file called ``name``.
 
     Raises:
-        OfframpError: it is not YAML, or has two nodes of one name.
+        OfframpError: the text is too long, is not YAML, or has two nodes of one name.
     """
     lines: dict[Place, int] = {}
     if len(text) > MOST_BYTES:

@@ -23,7 +23,7 @@ class Unit:
         example: of a text, for errors.
         least: smallest value.
         symbol: behind a default that help shows.
-        bare: what a number without prefix and symbol is multiplied by.
+        bare: factor of a number without prefix and symbol.
     """
 
     name: str

@@ -29,7 +29,7 @@ _ETH_P_ALL: Final = 3
 
 
 class AfPacketSocket:
-    """A promiscuous packet socket on one interface that hears what arrives, not what it sends.
+    """A promiscuous packet socket on one interface that receives arriving frames, not those that it sends itself.
 
     What is sent passes the interface's queueing discipline, as from any other program: ``tc`` can shape and delay it.
     Frames arrive in a ring of ``ring_bytes`` (more for jumbo frames) shared with the kernel, where each takes a slot of
@@ -63,7 +63,7 @@ class AfPacketSocket:
         return self.socket.fileno()
 
     def receive(self) -> PacketBatch:
-        """What has arrived, without waiting; valid until the next call, unpadded.
+        """Frames that have arrived, without waiting; valid until the next call, unpadded.
 
         Raises:
             OSError: ENETDOWN when the interface is down or gone.

@@ -92,7 +92,7 @@ class FrameSocket(Protocol):
         """The descriptor to poll."""
 
     def receive(self) -> PacketBatch:
-        """What has arrived, without waiting; valid until the next call, unpadded.
+        """Frames that have arrived, without waiting; valid until the next call, unpadded.
 
         Raises:
             OSError: nothing is left, and the link is gone.

@@ -28,7 +28,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import ETHER_TYPE_IPV4
 
 ETHER_TYPE: Final = 0x88B6
-"""For experiments (IEEE 802)."""
+"""EtherType for experiments (IEEE 802)."""
 _HEAD: Final = b"\xff" * 6 + b"\x02\0\0\0\0\0" + ETHER_TYPE.to_bytes(2, "big")
 _HEAD_BYTES: Final = len(_HEAD) + 2
 _LENGTH_AT: Final = len(_HEAD)

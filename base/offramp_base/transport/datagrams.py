@@ -81,13 +81,13 @@ class Datagrams:
         return int(counts[: send_many(sock, headers)].sum())
 
     def _together(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """How many frames of each length one message may carry."""
+        """Frames of each length that one message may carry."""
         most = np.minimum(MOST_SEGMENTS, LONGEST // np.maximum(lengths, 1))
         return np.where((lengths > 0) & (lengths <= self._longest_run), np.maximum(most, 1), 1)
 
 
 def run_starts(lengths: npt.NDArray[np.int64], most: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Where messages begin that carry frames of one length each, at most as many as ``most`` says for the length."""
+    """Indices at which messages begin, each of frames of one length, at most ``most`` of that length."""
     at = np.arange(len(lengths))
     begins = np.concatenate(([True], lengths[1:] != lengths[:-1]))
     place = at - np.maximum.accumulate(np.where(begins, at, 0))

@@ -34,7 +34,7 @@ class Message(NamedTuple):
     Attributes:
         head: how many frames, and their lengths.
         payload: their bytes; the batch's own memory where its frames lie there without gaps.
-        frames: how many.
+        frames: number of frames.
     """
 
     head: bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a network interface is: number, flags, largest frame (netdevice(7))."""
+"""Properties of a network interface: index, flags, largest frame (netdevice(7))."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Transport:
     """A way for frames.
 
     Attributes:
-        where: what a link's name says after the colon.
+        where: the part of a link's name after the colon.
         needs: capabilities that a process must have (capabilities(7)).
         lossless: whether a slow reader holds the sender back instead of losing frames.
     """
@@ -32,7 +32,7 @@ class Transport:
 
     @property
     def when_slow(self) -> str:
-        """What happens to frames that arrive faster than they are read."""
+        """Behaviour when frames arrive faster than they are read, as a phrase for people."""
         return "holds the sender back" if self.lossless else "loses frames, counted"
 
     @property
@@ -129,7 +129,7 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
 def interface_opener(
     link: LinkName, ring_bytes: int | None = None, *, host: bool = False
 ) -> Callable[[LinkStats | None], FrameSocket]:
-    """What opens the interface of a link as a socket that goes on with given counts; may be called again.
+    """A function that opens a link's interface as a socket, which goes on with the counts given to it; callable again.
 
     ``ring_bytes`` is the memory for what arrives, where the transport lets one choose; ``host`` says which end it is.
     """

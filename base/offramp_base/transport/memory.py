@@ -57,7 +57,7 @@ class MemoryIO:
             return batch
 
     def close(self) -> None:
-        """Release the link; the other end can still receive what was sent."""
+        """Release the link; the other end can still receive the frames that were sent."""
         with self._link.changed:
             self._link.open = False
             self._link.changed.notify_all()

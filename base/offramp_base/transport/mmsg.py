@@ -74,7 +74,7 @@ class Message:
 def frame_vectors(
     batch: PacketBatch, rows: npt.NDArray[np.intp] | None
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.void]]:
-    """Where each frame (``rows`` of the batch, or all) lies: the memory that must stay, and ``(n,)`` struct iovec."""
+    """Scatter list of the frames (``rows`` of the batch, or all): memory to keep alive, and ``(n,)`` struct iovec."""
     data = batch.data if batch.data.strides[1] == 1 else np.ascontiguousarray(batch.data)
     bases, lengths = addresses(data), batch.lengths
     if rows is not None:

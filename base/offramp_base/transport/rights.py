@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this process may do with network interfaces (capabilities(7))."""
+"""The rights of this process to use network interfaces (capabilities(7))."""
 
 from __future__ import annotations
 

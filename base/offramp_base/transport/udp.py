@@ -152,7 +152,7 @@ class UdpSocket:
         return self.socket.fileno()
 
     def receive(self) -> PacketBatch:
-        """What has arrived, without waiting; valid until the next call, unpadded.
+        """Frames that have arrived, without waiting; valid until the next call, unpadded.
 
         Frames that are longer than a link carries count as malformed.
 

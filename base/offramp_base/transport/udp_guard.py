@@ -38,7 +38,7 @@ _COOKIE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a datagram.
+    """The guard's decision on a datagram.
 
     Attributes:
         frame: it is one, of the peer.
@@ -69,7 +69,7 @@ class Guard(Protocol):
     proved: bool
 
     def hear(self, sender: bytes, datagram: bytes, peer: bytes | None) -> Verdict:
-        """What becomes of a datagram of ``sender``, a struct sockaddr, while ``peer`` is the peer."""
+        """The decision on a datagram from ``sender``, a struct sockaddr; ``peer`` is the peer, if there is one."""
 
 
 def is_join(datagram: bytes) -> bool:

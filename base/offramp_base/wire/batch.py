@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch of packets with their ports: what every packet path of Offramp takes and returns."""
+"""A batch of packets with their ports: the type that every packet path of Offramp takes and returns."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def sendable(cls: C) -> C:
 
 
 class _MalformedError(Exception):
-    """Part of a message is not what its type says."""
+    """A part of a message does not have the declared type."""
 
 
 class _Codec(NamedTuple):

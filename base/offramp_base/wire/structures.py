@@ -11,7 +11,7 @@ from typing import Final
 from offramp_base.errors import OfframpError
 
 CODES: Final = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i64": "q", "f64": "d", "byte": "s"}
-"""What :mod:`struct` calls each type of a member; ``byte[6]`` are six bytes, ``u32[4]`` four numbers."""
+"""Format characters of :mod:`struct` by type of member; ``byte[6]`` is six bytes, ``u32[4]`` is four integers."""
 _TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device's tables are: ``bf-rt.json`` of a program, and of the fixed parts of the chip, by name."""
+"""The tables of a device, by name: those in a program's ``bf-rt.json``, and those of the chip's fixed parts."""
 
 from __future__ import annotations
 

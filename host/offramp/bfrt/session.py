@@ -49,7 +49,7 @@ class BfrtSession:
         self.close()
 
     def close(self) -> None:
-        """Leave the device; what was written stays."""
+        """Leave the device; everything that was written stays."""
         self._connection.close()
 
     def push(self, info: bytes, context: bytes, binary: bytes, pipes: Sequence[int] = (0,)) -> None:

@@ -50,7 +50,7 @@ def _exact(unit: Unit, value: int) -> str | int:
 
 
 def _fields(each: Host | Switch | Agent | Card | Dimension) -> dict[str, Any]:
-    """What differs from the defaults, by key."""
+    """The fields of an object that differ from their defaults, by key."""
     found: dict[str, Any] = {}
     for one in declared(type(each)):
         value = getattr(each, one.attribute)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How feature vectors are written into messages between workers."""
+"""Codecs, which encode feature vectors in messages between workers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AdaQP (Wan, Zhao, Wu 2023) on halo features: 2, 4 or 8 bits, by what rounding does to sums."""
+"""AdaQP (Wan, Zhao, Wu 2023) on halo features: 2, 4 or 8 bits, chosen by the effect of rounding on sums."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What feature codecs have in common, and where they are found by name."""
+"""The interface of feature codecs, and the registry that finds them by name."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class SampledCodec(Coding):
         self._inner.decode(payload, part, key, out, add=add)
 
     def set_bits(self, bits: int) -> None:
-        """Width of what is drawn."""
+        """Set the bits of the rows that are drawn."""
         self._inner.set_bits(bits)
 
     def _drawn(self, message: Message, key: Key, user: int) -> npt.NDArray[np.bool_]:

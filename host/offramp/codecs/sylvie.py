@@ -142,5 +142,5 @@ def _pools(plan: HaloPlan, messages: Sequence[Message]) -> list[tuple[Message, D
 
 
 def label_of(key: Key, src: int, dst: int) -> Label:
-    """What a message of a key says about itself."""
+    """The label of a message: step, layer, direction, sender and receiver."""
     return Label(key.step, key.layer, BACKWARD if key.backward else FORWARD, src, dst)

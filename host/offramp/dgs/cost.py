@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fetching every neighbour would cost: the thesis's model (equations 3.3 and 3.4)."""
+"""The cost of fetching every neighbour: the thesis's model (equations 3.3 and 3.4)."""
 
 from __future__ import annotations
 

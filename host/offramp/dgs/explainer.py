@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What a loss is made of beside the prediction.
+    """Coefficients of the regularisation terms that an explanation's loss has beside the prediction.
 
     The thesis names none. Without entropy and with so much size masks rank planted importance best (docs/dgs.md).
 
@@ -35,7 +35,7 @@ class Coefficients:
 
 
 PUBLIC: Final = Coefficients(size=0.005, entropy=1.0, mean=False)
-"""Those of GNNExplainer as DGL and PyG have it."""
+"""The coefficients of GNNExplainer in DGL and PyG."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class MaskedFeatures:
         return self._features @ (self._mask.unsqueeze(1) * weight)
 
     def head(self, count: int) -> MaskedFeatures:
-        """Those of the first ``count`` vertices."""
+        """The masked features of the first ``count`` vertices."""
         features = self._features
         return MaskedFeatures(
             features[:count] if isinstance(features, torch.Tensor) else features.head(count), self._mask

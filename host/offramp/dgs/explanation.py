@@ -68,7 +68,7 @@ class ExplanationGraph(View):
         return self._heard(x)
 
     def sum(self, y: torch.Tensor) -> torch.Tensor:
-        """The vertex itself and the mean of what it hears."""
+        """The vertex itself plus the mean of its neighbours."""
         return y + self._heard(y)
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:

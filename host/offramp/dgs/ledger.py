@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, astuple, dataclass
 
 KINDS = ("requests", "structure", "features", "masks", "explanation", "synchronisation", "headers")
-"""What sampling sends; gradients are the one thing more."""
+"""Kinds of bytes that sampling sends; gradients are counted besides."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Ledger:
         return Ledger(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: Ledger) -> Ledger:
-        """What has come since ``other``."""
+        """The bytes sent since ``other`` was recorded."""
         return Ledger(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def copy(self) -> Ledger:

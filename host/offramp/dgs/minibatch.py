@@ -91,7 +91,7 @@ class SampledView(View):
 
 @dataclass(frozen=True, eq=False)
 class MiniBatch:
-    """What one step computes over.
+    """The seeds of one step and the sampled graph below them.
 
     Attributes:
         seeds: ``(b,)`` vertices whose loss is taken.

@@ -44,7 +44,7 @@ def _below(words: Words, bounds: Words) -> IntArray:
 def uniform(
     indptr: IntArray, indices: IntArray, rows: IntArray, ids: IntArray, fanout: int, stream: int
 ) -> tuple[IntArray, IntArray]:
-    """How many neighbours each row gives, and which, row by row."""
+    """Number of neighbours that each row draws, and the neighbours, row by row."""
     degree = np.diff(indptr)[rows]
     many = np.flatnonzero(degree > fanout)
     counts = np.minimum(degree, fanout)

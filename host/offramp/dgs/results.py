@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of mini-batch training yields."""
+"""Results of a run of mini-batch training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Progress(EpochRecord):
-    """What workers report of an epoch; seconds are those of the slowest worker, counts of all together.
+    """An epoch as the workers report it; seconds are those of the slowest worker, counts are of all workers together.
 
     Attributes:
         ledger: bytes of all workers.
@@ -53,7 +53,7 @@ class DgsEpoch(ScoredEpoch):
     reported: Progress
 
     def progress(self) -> list[str]:
-        """What sampling took and sent, after the rest."""
+        """The parts of an epoch's line: those of every trainer, then the seconds and bytes of sampling."""
         of = self.reported
         masks = [f"masks {of.version}"] if of.version else []
         return [*super().progress(), f"sampling {of.sampling_s:.3f} s", f"sent {si(of.ledger.total, 'B')}", *masks]

@@ -85,7 +85,7 @@ class Rule:
         return stream_of(self.settings.seed, requester, batch, layer)
 
     def weights(self, neighbours: IntArray) -> npt.NDArray[np.float64] | None:  # noqa: ARG002
-        """What drawn neighbours count for relative to each other; None: all the same."""
+        """Relative weights of drawn neighbours in the aggregation; None: all are equal."""
         return None
 
 

@@ -101,7 +101,7 @@ def uniform(graph: LocalAdjacency, rows: IntArray, ids: IntArray, fanout: int, s
 
 
 def places(indptr: IntArray, rows: IntArray, ids: IntArray, fanout: int, stream: int) -> SampledNeighbours:
-    """Where in the indices :func:`uniform` finds its neighbours: for what lies beside them."""
+    """Positions in the indices of the neighbours that :func:`uniform` draws, for values that lie beside them."""
     if fanout == ALL:
         entries, counts = entries_of(indptr, rows)
         return SampledNeighbours(counts, entries)

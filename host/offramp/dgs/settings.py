@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that decides a run of mini-batch training; a run can be repeated from these alone."""
+"""The settings of a run of mini-batch training, which determine it completely: it can be repeated from them."""
 
 from __future__ import annotations
 
@@ -79,27 +79,27 @@ def parse_lag(text: str) -> int:
 @sendable
 @dataclass(frozen=True)
 class DgsSettings(GraphSettings):
-    """Settings of a run; defaults are the thesis's (section 3.4), the fan-out aside.
+    """Settings of a run; defaults are the thesis's (section 3.4), except for the fan-out.
 
-    ``fanout`` has a number for each hop from the batch's vertices, so as many as there are layers, or one for all;
-    :data:`~offramp.dgs.sampling.ALL` takes all neighbours.
+    ``fanout`` has one number for each hop from the batch's vertices, that is for each layer, or one number for all
+    hops; :data:`~offramp.dgs.sampling.ALL` takes all neighbours.
 
-    ``sampler`` dgs samples by masks, once they are there; without ``node_mask`` its nodes stay random. ``epsilon``
-    moves this share of the fan-out from local to remote neighbours, back where negative; -1 takes local ones first.
-    ``columns`` is how many features of remote vertices travel: up to 1 a share of them, above 1 a number; 0 is the
-    default, 0.85 under dgs and all under the others. Under dgs they are those of greatest mask, else random ones, drawn
-    anew every ``period`` batches (+RF).
+    With ``sampler`` dgs, neighbours are sampled by masks as soon as there are any; without ``node_mask`` they stay
+    random. ``epsilon`` moves this share of the fan-out from local to remote neighbours, or back if it is negative; -1
+    takes local ones first. ``columns`` is the part of the features of remote vertices that travels: up to 1 a share of
+    them, above 1 a number; 0 is the default, 0.85 under dgs and all under other samplers. Under dgs they are those with
+    the greatest mask, else random ones, drawn anew every ``period`` batches (+RF).
 
-    Every ``period`` batches masks are explained in ``explain_epochs`` steps at most, with learning rate ``explain_lr``,
-    or until the divergence from the model's prediction is at most ``threshold``. They take effect ``lag`` batches
-    later (by default at once inline, after a third of the period beside), and training waits for them then; with
-    :data:`FREE` whenever they are ready. ``explain`` says whether a process beside the trainer makes them.
-    ``explain_features`` are those that were received, or all that are missing are fetched. ``explain_scope`` pools all
-    local vertices into one, or those of each class. ``signal`` puts another mask in
-    the explanation's place, made from it.
+    Every ``period`` batches an explanation trains masks for at most ``explain_epochs`` steps with learning rate
+    ``explain_lr``, or until the divergence from the model's prediction is at most ``threshold``. Masks take effect
+    ``lag`` batches later (by default at once if they are made inline, after a third of the period if beside), and
+    training waits for them then; with :data:`FREE` they take effect when they are ready. ``explain`` says whether the
+    trainer makes them inline, or a process beside it. ``explain_features`` says whether an explanation uses the
+    features that were received, or fetches all that are missing. ``explain_scope`` pools all local vertices into one,
+    or into one for each class. ``signal`` replaces the explanation's mask by another one, made from it.
 
-    With ``topology`` owned a worker has the edges of its own vertices and asks others for theirs; replicated, all have
-    all. ``masks`` is a file of masks to begin with.
+    With ``topology`` owned a worker has the edges of its own vertices and asks others for theirs; with replicated every
+    worker has all edges. ``masks`` is a file of masks to begin with.
     """
 
     sampler: Annotated[str, Field("Sampler", choices=SAMPLERS.names, group=_SAMPLING)] = "dgs"
@@ -201,7 +201,7 @@ class DgsSettings(GraphSettings):
             raise SettingsError("sampler", f"weighs neighbours, so not with {{model}} {self.model}", self.sampler)
 
     def chosen_columns(self, features: int) -> int:
-        """How many of ``features`` columns travel: ``max(1, round(share * features))`` (specification section 7.2).
+        """Number of ``features`` columns that travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
             SettingsError: more than there are.
@@ -213,12 +213,12 @@ class DgsSettings(GraphSettings):
 
     @property
     def rule(self) -> type[Rule]:
-        """How the sampler draws neighbours."""
+        """The rule by which the sampler draws neighbours."""
         return SAMPLERS.get(self.sampler)
 
     @property
     def aggregator(self) -> str:
-        """How gcn sums neighbours: with symmetric normalisation."""
+        """The aggregator of gcn: symmetric normalisation."""
         return "gcn"
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker holds of the graph for mini-batch training."""
+"""One worker's part of the graph for mini-batch training."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Shard:
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return len(self.train_counts)
 
     def batch_sizes(self, step: int) -> IntArray:

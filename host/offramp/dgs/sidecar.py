@@ -104,7 +104,7 @@ class Inline(Explanations):
         self.count += 1
 
     def take(self, *, wait: bool) -> Masks | None:  # noqa: ARG002
-        """What :meth:`start` has made."""
+        """The masks that the last :meth:`start` made; None before the first."""
         return self._masks
 
 

@@ -29,7 +29,7 @@ class Machine:
     address: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Check rates, resources and speeds.
 
         Raises:
             OfframpError: names the machine and the field.
@@ -52,7 +52,7 @@ class Cluster:
     machines: tuple[Machine, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Check that there is a machine, and that no two have one name.
 
         Raises:
             OfframpError: no machine, or two of one name.

@@ -37,7 +37,7 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """How to walk.
+    """Parameters of a random walk over placements.
 
     Attributes:
         steps: I, transitions.

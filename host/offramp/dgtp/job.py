@@ -19,7 +19,7 @@ KINDS: Final = ("store", "sampler", "worker", "ps", "ring")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Tasks of a kind: seconds for an iteration on a machine of speed 1, and what each takes of a machine."""
+    """Tasks of a kind: seconds for an iteration on a machine of speed 1, and the resources that each takes."""
 
     seconds: float = 0
     demand: Mapping[str, float] = field(default_factory=dict)
@@ -30,8 +30,8 @@ class Job:
     """A job.
 
     Attributes:
-        workers: how many.
-        samplers: of each worker; one number for all, or one for each.
+        workers: number of workers.
+        samplers: number of samplers of each worker; one number for all, or one for each.
         sync: ``ps`` or ``ring``.
         servers: parameter servers, each with an equal share of the model.
         iterations: N, until training has converged.
@@ -39,7 +39,7 @@ class Job:
         gathered: bytes that a sampler gathers per iteration from all stores together.
         subgraph: bytes of its part of a mini-batch, for the worker.
         model_bytes: gradients, and parameters, of the whole model.
-        shares: of what is gathered, by store; equal by default.
+        shares: shares of the gathered bytes, by store; equal by default.
         ring_order: workers along the ring; by index by default.
         pipelined: whether stores and samplers work ahead of the workers; DistDGL does not (section II-B).
     """
@@ -62,7 +62,7 @@ class Job:
     pipelined: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Check the job.
 
         Raises:
             OfframpError: names the field.
@@ -90,7 +90,7 @@ class Job:
 
     @property
     def samplers_of_workers(self) -> tuple[int, ...]:
-        """How many samplers each worker has."""
+        """Number of samplers of each worker."""
         return (self.samplers,) * self.workers if isinstance(self.samplers, int) else tuple(self.samplers)
 
     def graph(self, machines: int) -> TaskGraph:
@@ -171,6 +171,6 @@ class _Builder:
 
 
 def _part(whole: Volume, share: float, total: float) -> Volume:
-    """What one store sends of ``whole``."""
+    """The volume that one store sends: ``share / total`` of ``whole``."""
     samples = tuple(s * share / total for s in whole.samples)
     return Volume(whole.mean * share / total, whole.spread, samples)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many tasks of each kind go where: a feasible start by dynamic programming (section V-A, algorithm 2).
+"""A feasible start by dynamic programming: the number of tasks of each kind on each machine (algorithm 2).
 
-Tasks of one demand are interchangeable here. The table of the dynamic program is an array over how many of each are
-placed, one step for each machine; where that would be too large, the same question goes to an integer program.
+Tasks of one demand are interchangeable here (section V-A). The table of the dynamic program is an array over the
+numbers of tasks placed of each class, one step for each machine; if it would be too large, an integer program is used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Classes:
 
     @property
     def sizes(self) -> Counts:
-        """How many tasks there are of each."""
+        """Number of tasks of each class."""
         return tuple(map(len, self.members))
 
 
@@ -61,20 +61,20 @@ def classes(problem: Problem) -> Classes:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What is worth having on one machine: ``each`` tasks of class ``members`` for one of class ``leaders``."""
+    """Classes worth placing together: up to ``each`` tasks of class ``members`` for one of class ``leaders``."""
 
     members: int
     leaders: int
     each: float
 
     def worth(self, counts: Counts) -> float:
-        """How many members have a leader beside them."""
+        """Number of members on a machine with these counts that have a leader beside them."""
         return min(counts[self.members], self.each * counts[self.leaders])
 
 
 @contextmanager
 def program_within(seconds: float) -> Iterator[None]:
-    """Let integer programs of starts take at most so long, where that is less than ten seconds."""
+    """Within the context, integer programs of starts take at most ``seconds``, and never more than ten."""
     token = _most_s.set(min(_PROGRAM_S, max(seconds, 0.1)))
     try:
         yield
@@ -86,12 +86,12 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
     """Tasks of each class (columns) on each machine (rows), within all capacities.
 
     Args:
-        problem: what to place.
+        problem: the problem whose tasks are placed.
         order: machines in the order in which they are filled.
-        groups: what to keep together as often as can be. Without, any feasible counts do.
+        groups: classes to keep together as often as possible; None: any feasible counts do.
 
     Raises:
-        OfframpError: no placement is feasible; says what is short.
+        OfframpError: no placement is feasible; the message names the resource that is short.
     """
     of = classes(problem)
     _check_totals(problem, of)
@@ -106,7 +106,7 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
 
 
 def identities(problem: Problem, counts: npt.NDArray[np.int64], order: list[int]) -> IntArray:
-    """Tasks of each class in index order onto machines in that order, as ``counts`` has it."""
+    """Assign the tasks of each class, in index order, to machines in ``order``, as many as ``counts`` says."""
     of = classes(problem)
     where: dict[int, int] = {}
     for k, members in enumerate(of.members):
@@ -136,7 +136,7 @@ def _check_totals(problem: Problem, of: Classes) -> None:
 
 
 def _most(problem: Problem, of: Classes, machine: int) -> IntArray:
-    """How many of each class fit a machine if it has nothing else."""
+    """Most tasks of each class that fit a machine with nothing else on it."""
     free = problem.free[machine] * (1 + 1e-9)
     most = []
     for size, demand in zip(of.sizes, of.demand, strict=True):

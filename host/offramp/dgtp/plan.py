@@ -49,7 +49,7 @@ class Plan:
     numbers: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """What :func:`read_plan` reads."""
+        """The plan as a value for JSON, which :func:`read_plan` reads."""
         return {"format": FORMAT, "ranks": [asdict(role) for role in self.roles], "numbers": dict(self.numbers)}
 
 

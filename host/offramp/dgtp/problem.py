@@ -105,7 +105,7 @@ class Problem:
         return machine
 
     def usage(self, machine: IntArray) -> FloatArray:
-        """What each machine has to give of each resource."""
+        """``(machines, resources)`` sums of the demands of the tasks on each machine."""
         used = np.zeros_like(self.capacity)
         np.add.at(used, machine, self.demand)
         return used

@@ -108,7 +108,7 @@ def moved(problem: Problem, before: IntArray, machine: IntArray) -> IntArray:
 
 
 def moves_of(problem: Problem, before: IntArray, known: IntArray, machine: IntArray) -> Moves:
-    """What a placement changes; tasks that are bound to their machines do not count."""
+    """The moves that a placement needs; tasks that are bound to their machines do not count."""
     mine = problem.movable
     leaving = moved(problem, before, machine)
     size = np.zeros(len(machine))

@@ -42,7 +42,7 @@ _WALK_S: Final = 3.0
 _RELIEVE_S: Final = 3.0
 _REFINE_S: Final = 5.0
 _LONG_S: Final = 0.1
-"""Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
+"""Seconds of one simulation above which searches are shorter and begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
 _WALKED, _RELIEVED = 0.35, 0.6
 """Shares of a walk's time at which the walk itself, and the relief of network cards, have ended."""
@@ -50,13 +50,13 @@ _ENDLESS: Final = 1 << 40
 
 
 def methods() -> dict[str, str]:
-    """All ways to place, and what each is."""
+    """All placement methods with a description of each."""
     return {**METHODS, **dict.fromkeys(PLACEMENTS.names(), "no search")}
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How to search.
+    """Parameters of a search.
 
     Attributes:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
@@ -175,12 +175,12 @@ def search_all(
 
 
 def _at_a_time(processes: int | None, dask: str | None) -> int | None:
-    """How many walks run beside each other; None: as many as there are."""
+    """Number of walks that run at the same time; None: all of them."""
     return None if dask is not None else processes or available_cores()
 
 
 def _walk_count(problem: Problem, how: Search) -> int:
-    """How many walks a search will take."""
+    """Number of walks of a search."""
     if how.method != "portfolio":
         return 1
     if how.walks is not None:
@@ -195,7 +195,7 @@ def _simulation_s(problem: Problem, iterations: int) -> float:
 
 
 def default_iterations(problem: Problem) -> int:
-    """20, as in the paper, or what keeps a simulation of a large job near half a second."""
+    """Iterations of a simulation: 20, as in the paper, or fewer so that a large job's takes about half a second."""
     return max(3, min(20, _FULL_FLOWS // max(1, len(problem.graph.edges))))
 
 
@@ -206,7 +206,7 @@ def _starts(problem: Problem) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Effort:
-    """How far each part of a walk goes, unless its time is over before."""
+    """Most steps of each part of a walk, which its time may end before."""
 
     steps: int
     simulations: int
@@ -215,7 +215,7 @@ class _Effort:
 
 
 def _effort(problem: Problem, flows: int, simulation_s: float, how: Search) -> _Effort:
-    """The effort that the settings ask for; else what takes some seconds, or what fits into the time limit."""
+    """The effort that the settings ask for; by default one of some seconds, or one that fits the time limit."""
     share = 0.5 if simulation_s > _LONG_S else 1.0
     if how.within is None:
         load_s = 60e-6 + 40e-9 * len(problem.graph.edges)

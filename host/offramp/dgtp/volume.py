@@ -26,7 +26,7 @@ class Volume:
     samples: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Check that mean, spread and samples are finite and not negative.
 
         Raises:
             OfframpError: a negative number of bytes.
@@ -37,7 +37,7 @@ class Volume:
 
     @classmethod
     def measured(cls, samples: Sequence[float]) -> Volume:
-        """What profiling has seen.
+        """The volume that profiling has measured: the mean of the samples, and the samples.
 
         Raises:
             OfframpError: no sample.

@@ -55,14 +55,14 @@ class Board(NamedTuple):
 
 
 _SLOW: Final = ("--no-tmdriv", "--router", "router2")
-"""The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
+"""Options for the ULX3S, whose clock is far below what the design reaches: timing-driven placement is of no use."""
 
 
 _FULL: Final = ("--router", "router1", "--placer-heap-timingweight", "30", "--placer-heap-critexp", "3")
 """A chip more than half full: router2's last conflicts grow again there."""
 
 _COLORLIGHT: Final = {"FLOAT32S": 0, "RX_DELAY": 80}
-"""Adders of float32 fill their chip; their PHYs delay what they get, not what they give."""
+"""Parameters of Colorlight boards: adders of float32 would fill their chip; their PHYs delay only received frames."""
 
 _OVERLAY: Final = {
     "kvs_lookup": {"WIDTH": 128, "FLIGHT": 16},
@@ -164,7 +164,7 @@ def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None
 
 
 def board_sources(board: Board) -> tuple[Path, ...]:
-    """What a board with an ECP5 has beside ``fpga/rtl``: its own top, and what such boards share."""
+    """Sources of an ECP5 board outside ``fpga/rtl``: its own top module, and those that such boards share."""
     home = fpga_root() / "boards"
     return *sorted((home / board.name).glob("*.sv")), *sorted((home / "ecp5").glob("*.sv"))
 
@@ -232,7 +232,7 @@ def _vivado(board: Board, folder: Path) -> Built:
 
 
 _PREAMBLE: Final = b"\xff\xff\xbd\xb3"
-"""What an ECP5's configuration begins with, behind comments (FPGA-TN-02039)."""
+"""The first bytes of an ECP5 bitstream, after its comments (FPGA-TN-02039)."""
 
 _COMMENTS: Final = 4096
 _FLASHERS: Final = {

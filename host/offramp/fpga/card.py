@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SCHEME: Final = "fpga:udp="
-"""What the name of such a card begins with."""
+"""Prefix of the name of a card that is reached over UDP."""
 _MAGIC: Final = 0x4F46_5250
 _ENTRIES: Final = 1 << 31
 """Bit of a place that selects an engine's entries; the bit below chooses between two tables."""
@@ -110,7 +110,7 @@ class CardRegisters:
         return value
 
     def write(self, offset: int, value: int) -> None:
-        """Set what is at a byte offset.
+        """Write a register at a byte offset.
 
         Raises:
             OfframpError: as :meth:`read`.

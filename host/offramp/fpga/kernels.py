@@ -15,7 +15,7 @@ SHELL: Final = "kernel_shell"
 PACKETS: Final = "m_axi_packets"
 """The shell's own memory port, for packets and answers."""
 CONTROL: Final = "s_axi_control"
-"""What Vitis calls the AXI-Lite port of a kernel (UG1393, Kernel Interface Requirements)."""
+"""Vitis's name for the AXI-Lite port of a kernel (UG1393, Kernel Interface Requirements)."""
 HBM: Final = "HBM[0:31]"
 REGIONS: Final = {"quantpack": "SLR1"}
 """Kernels that are not beside the U50's memory, whose region is SLR0: those with one port and the most logic."""
@@ -88,7 +88,7 @@ def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
 
 
 def _from_ways(engine: Interface, inside: list[Port]) -> list[str]:
-    """What each way says, and which of them the shell hears."""
+    """Wires for the signals of each of the engine's stream pairs, and multiplexers that select the shell's."""
     count = len(ways(engine))
     lines = []
     for port in inside:
@@ -121,7 +121,7 @@ _REGISTERS: Final = {
 
 
 def _engine_wire(port: Port, pairs: list[Bus]) -> str:
-    """What an engine's port is joined to inside of its kernel."""
+    """The signal inside the kernel to which a port of the engine is connected."""
     bus, _, signal = port.name.rpartition("_")
     if port.name in ("clk", "rst"):
         return {"clk": "ap_clk", "rst": "rst"}[port.name]

@@ -11,7 +11,7 @@ from offramp.fpga.udp import MOST_PACKET, Control
 
 BEAT: Final = 16
 HEADER: Final = struct.Struct("<8sQ")
-"""What is asked, and a number that the answer has as well."""
+"""Header of a packet: the request in eight bytes, and a number that its answer repeats."""
 LINE: Final = 64
 """Bytes of a line of a table."""
 LINES: Final = (MOST_PACKET - BEAT) // LINE

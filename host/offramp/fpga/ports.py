@@ -46,7 +46,7 @@ class Interface(NamedTuple):
         return [licence, f"module {name} #(", ",\n".join(parameters), ") (", _lines(ports), ");"]
 
     def instance(self, module: str, name: str, wire: Callable[[Port], str]) -> list[str]:
-        """An instance in such a module, each port joined to what ``wire`` says."""
+        """Lines that instantiate the module, with each port connected to the signal that ``wire`` names."""
         given = ", ".join(f".{key}({key})" for key in self.parameters)
         joined = [f"  .{port.name}({wire(port)})" for port in self.ports]
         return [f"  {module} #({given}) {name} (", _lines(joined), "  );"]

@@ -17,7 +17,7 @@ from offramp.fpga.udp import HEADER, MAGIC, Kind, Reply, Target
 LEAST_RTO_S: Final = 0.002
 FIRST_RTO_S: Final = 0.1
 ALIVE_S: Final = 1.0
-"""How often a silent host says that it is there: a card gives a session up after five seconds."""
+"""Seconds after which a silent host sends a sign of life: a card ends a session after five seconds."""
 
 Answered = Callable[[int, bytes], None]
 """Called with the card's cycles and an answer packet."""
@@ -126,7 +126,7 @@ class Session:
         return [self._message(Kind.CLOSE, 0, 0, b"")]
 
     def wakes_at(self) -> float:
-        """When :meth:`due` has to be asked again, at the latest."""
+        """The latest time for the next call of :meth:`due`."""
         if self._closing:
             return self._closed_at + self._wait()
         if not self.opened:

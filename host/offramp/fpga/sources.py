@@ -47,7 +47,7 @@ def register_maps() -> dict[str, Path]:
 
 
 def closure(top: str, extra: Iterable[Path] = ()) -> tuple[list[Path], list[str]]:
-    """What ``top`` is made of: its files, those it instantiates or takes constants from first, and register blocks.
+    """All sources of ``top``: files, in order of what they instantiate or take constants from, and register blocks.
 
     Args:
         top: a module.

@@ -18,7 +18,7 @@ from offramp.fpga.tools import run_tool, wasm_tool
 from offramp_base.errors import OfframpError
 
 VU35P: Final = {"LUT": 871_680, "FF": 1_743_360, "BRAM": 1_344, "URAM": 640}
-"""What the thesis's chip has (AMD DS890); BRAM in blocks of 36 Kbit. The U50 card's is the same die."""
+"""Resources of the thesis's chip (AMD DS890); BRAM in blocks of 36 Kbit. The U50 card has the same die."""
 
 _CELLS: Final = (
     (re.compile(r"LUT[1-6]|INV"), "functions", 1.0),
@@ -35,7 +35,7 @@ _CELLS: Final = (
 
 
 class Target(NamedTuple):
-    """How ``fpga/synth.toml`` asks for a module."""
+    """A module in ``fpga/synth.toml``, with its parameters and the thesis's numbers."""
 
     module: str
     flatten: bool
@@ -103,7 +103,7 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
 def ultrascale(
     top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
 ) -> Synthesis:
-    """What ``top`` takes of UltraScale+, and how deep its logic is.
+    """The UltraScale+ resources that ``top`` takes, and the depth of its logic.
 
     Modules are optimised by themselves, or together where ``flatten`` says so.
 

@@ -19,7 +19,7 @@ _BUCKET: Final = 9
 
 
 class Cycles(NamedTuple):
-    """When beats were taken, and beats of answers given."""
+    """Cycles in which beats of requests were taken, and in which beats of answers were given."""
 
     taken: list[int]
     given: list[int]
@@ -47,13 +47,13 @@ class Read(NamedTuple):
 
 
 class _Stage:
-    """When items leave a stage, as the stages behind it see it; before the first item nothing left."""
+    """Cycles in which items leave a stage, as later stages see it; before the first item nothing has left."""
 
     def __init__(self) -> None:
         self.at: list[int] = []
 
     def back(self, number: int) -> int:
-        """When the item that many before the next one left."""
+        """Cycle in which the item that many before the next one left."""
         return self.at[-number] if len(self.at) >= number else _NEVER
 
     def leave(self, *constraints: int) -> int:
@@ -70,7 +70,7 @@ class _Port:
         self._came, self._used = _Stage(), _Stage()
 
     def line(self, asked: int) -> int:
-        """When the line of a read whose address is on the bus in cycle ``asked`` can be used."""
+        """Cycle from which the line can be used of a read whose address is on the bus in cycle ``asked``."""
         return self._came.leave(asked + self._latency, self._used.back(2) + 1) + 1
 
     def use(self, cycle: int) -> None:

@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 
 
 def run_tool(command: Sequence[str | Path], folder: Path, log: str, timeout_s: float = 3600) -> str:
-    """What ``command`` printed, which is also in the file ``log``.
+    """Run a tool in a folder; its output, standard error included, which is also written to the file ``log``.
 
     Raises:
         OfframpError: it is not there, took too long, or failed; with its first error.

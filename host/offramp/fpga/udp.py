@@ -41,7 +41,7 @@ MOST_PACKET: Final = 1440
 
 
 class Kind(IntEnum):
-    """What a datagram asks for; its answer has the same."""
+    """The kind of a datagram: a request and its answer have the same."""
 
     OPEN = 1
     CLOSE = 2
@@ -49,7 +49,7 @@ class Kind(IntEnum):
 
 
 class Target(IntEnum):
-    """Where a request's packet goes."""
+    """The destination of a request's packet on the card."""
 
     KVS = 0
     REDUCE = 1
@@ -81,7 +81,7 @@ class Control(IntEnum):
 
 
 class Counter(IntEnum):
-    """What a card counts, in the order in which it reports it, modulo 2^32."""
+    """The card's counters, in the order in which it reports them, modulo 2^32."""
 
     ACCEPTED = 0
     """Frames that were for the card and whole."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Gradients:
-    """Gradients of what a stage prepared for the next layer, of own vertices only; None where there is none."""
+    """Gradients of the tensors that a stage prepared for the next layer, of own vertices only; None: there is none."""
 
     message: torch.Tensor | None = None
     own: torch.Tensor | None = None
@@ -239,7 +239,7 @@ class HaloEngine:
         return whole
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
-        """What others prepared for layer ``layer + 1``, into ``messages``; for the first it is there already."""
+        """Arrivals of the messages for layer ``layer + 1``, decoded into ``messages``, which has layer 1's already."""
         expected = self._plan.receives if layer else []
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
 

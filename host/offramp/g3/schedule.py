@@ -11,7 +11,7 @@ from offramp_base.settings.error import SettingsError
 
 @dataclass(frozen=True)
 class Schedule:
-    """How computation and communication of an epoch follow each other.
+    """The order of computation and communication in an epoch.
 
     Attributes:
         eager: a bin starts as soon as its own rows are there; otherwise a layer waits for all of its rows.

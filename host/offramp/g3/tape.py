@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bin's computation keeps for the way back."""
+"""The autograd graph of a bin's computation, kept for the backward pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Outputs(NamedTuple):
-    """What comes out for the targets, or its gradients: the state, and what the next layer prepares."""
+    """Outputs of a bin's stage, or their gradients: the targets' state, and message and own part for the next layer."""
 
     state: torch.Tensor | None
     message: torch.Tensor | None

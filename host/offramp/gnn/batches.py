@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loaders of mini-batches have in common: order, fields of vertices, batches that a thread makes ahead."""
+"""The common base of mini-batch loaders: order, fields of vertices, batches that a thread makes ahead of time."""
 
 from __future__ import annotations
 

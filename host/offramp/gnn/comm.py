@@ -39,7 +39,7 @@ class Comm(ProcessGroup):
         return travels, self._group
 
     def introduce(self, row: bytes) -> list[bytes]:
-        """What every rank says, in rank order."""
+        """All-gather of small messages of any length: those of all ranks, in rank order."""
         return messages.introduce(row, self._group)
 
     def broadcast(self, values: torch.Tensor) -> torch.Tensor:

@@ -53,7 +53,7 @@ class GnnEpoch:
     seconds: float
 
     def numbers(self, metric: str) -> dict[str, float]:
-        """What loggers are told, by name; the three scores are a group of curves."""
+        """The values for loggers, by name; the three scores form a group of curves."""
         scores = {f"{metric}/{name}": getattr(self, name) for name in ("train", "val", "test")}
         return {"loss": self.loss, **scores, "lr": self.lr, "seconds": self.seconds}
 
@@ -125,7 +125,7 @@ def _train(
 
 
 def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
-    """What :func:`~offramp.gnn.weights.make_model` needs: the same on all ranks.
+    """The arguments of :func:`~offramp.gnn.weights.make_model`, equal on all ranks.
 
     Raises:
         OfframpError: the store has several types, or no features, labels, or one of the fields of edges.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Halo:
-    """Which rows travel between one rank and the others; ``n`` own rows, ``h`` rows of others.
+    """The rows that one rank and the others exchange; ``n`` own rows, ``h`` rows of others.
 
     Attributes:
         comm: the ranks.
@@ -73,7 +73,7 @@ class Halo:
 
 
 class ExchangeKey(NamedTuple):
-    """Which exchange of which pass: the step of the training, and the exchange's number in the forward pass."""
+    """The key of an exchange: the step of the training, and the exchange's number in the forward pass."""
 
     step: int
     number: int

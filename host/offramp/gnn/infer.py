@@ -66,7 +66,7 @@ def _use(group: Group, settings: UseSettings, report: Callable[[Any], None], *, 
 
 @contextmanager
 def _watched(module: nn.Module, layer: str) -> Iterator[dict[str, torch.Tensor]]:
-    """What a layer gives, or what the last layer with parameters is given, under ``rows``.
+    """Captures, as ``rows``, the output of a layer, or by default the input of the last layer with parameters.
 
     Raises:
         OfframpError: the model has no such layer.

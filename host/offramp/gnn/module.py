@@ -166,7 +166,7 @@ class DistributedModule(nn.Module):
 
 
 def _tag_input(part: Partition, name: str, value: Any, key: Any = None) -> None:
-    """Say what the rows of an argument are: by what it is, its name, its shape."""
+    """Tag the rows of an argument of a model by its kind, its name and its shape."""
     if isinstance(value, dict):
         for each, inner in value.items():
             _tag_input(part, name, inner, each)
@@ -212,7 +212,7 @@ def _guess(part: Partition, name: str, value: torch.Tensor, key: Any) -> Tag | N
 
 
 def _give_whole_rows(layer: nn.Module) -> None:
-    """Let a layer see own rows and halo while a distributed pass runs, and keep its own rows of what it gives."""
+    """Let a layer see own rows and halo while a distributed pass runs, and keep only the own rows of its output."""
     forward = layer.forward
 
     @functools.wraps(forward)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of PyTorch do where their rows are vertices or edges of a distributed graph."""
+"""Rules for functions of PyTorch whose rows are vertices or edges of a distributed graph."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class GraphSAINTRandomWalkSampler(GraphSAINTSampler):
 
 
 class _Norms:
-    """How often vertices and edges were sampled, counted where they are owned.
+    """Counts of the samples that vertices and edges were in, kept by their owners.
 
     Attributes:
         steps: samples that were counted, those from :data:`COUNTING` on.

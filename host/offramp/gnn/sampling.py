@@ -157,7 +157,7 @@ class Sampler:
 
 
 def find(known: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Where ``wanted`` are among ascending values, and which of them are there."""
+    """Positions of ``wanted`` among ascending values, and a flag for each that is there."""
     at: IntArray = np.searchsorted(known, wanted)
     inside = at < len(known)
     inside[inside] = known[at[inside]] == wanted[inside]

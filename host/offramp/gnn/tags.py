@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a tensor are while a model runs: vertices, edges, or numbers of one or the other."""
+"""Tags that tell what a tensor's rows stand for while a model runs: vertices, edges, or indices of either."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CannotDistributeError(OfframpError):
 
 
 class Tag(NamedTuple):
-    """What rows are, of which vertices or edges, and the dimension in which they lie."""
+    """The role of a tensor's rows, the set of vertices or edges that they belong to, and the rows' dimension."""
 
     role: str
     of: VertexSet | EdgeSet
@@ -56,7 +56,7 @@ def unmark(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def tag_of(value: Any) -> Tag | None:
-    """What the rows of a value are, if it is a tensor and that is known."""
+    """The tag of a value; None if it is no tensor or has no tag."""
     tag: Tag | None = getattr(value, _ATTRIBUTE, None) if isinstance(value, torch.Tensor) else None
     return tag
 

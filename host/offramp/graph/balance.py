@@ -24,7 +24,7 @@ MAX_PIECES = 4096
 """Beyond this many, pieces are larger: to choose among them takes time quadratic in their number."""
 
 STRENGTHS = (0.1, 0.25, 0.5, 1.0)
-"""What a packet more for the busiest worker counts, in edges that a block then cuts; the best one is kept."""
+"""Weights of the busiest worker's packets against cut edges, which are tried in turn; the best result is kept."""
 
 
 def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float = GROWTH) -> list[Block]:

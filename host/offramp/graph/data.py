@@ -28,7 +28,7 @@ class Graph:
     """An undirected simple graph of ``n`` vertices.
 
     Attributes:
-        name: what reports call it.
+        name: name in reports.
         indptr: ``(n+1,)`` int64.
         indices: ``(2·edges,)`` int64, both directions of every edge, sorted inside each row.
         features: ``(n, F)`` float32, an array or (large and sparse) a ``scipy.sparse.csr_array``.

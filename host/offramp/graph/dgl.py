@@ -37,7 +37,7 @@ _DEEPEST: Final = 8
 """Dimensions of an array."""
 
 NAMES: Final = {"feat": "x", "features": "x", "label": "y", "labels": "y"}
-"""What DGL's data sets call features and labels, and what PyG does."""
+"""PyG's names of features and labels by the names that DGL's data sets give them."""
 
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ class DglGraph:
     """A graph of one type of vertices and edges.
 
     Attributes:
-        vertices: how many.
+        vertices: number of vertices.
         sources, targets: ``(E,)`` ends of edges, by number of the edge.
         vertex_data, edge_data: arrays with one row for each vertex, or edge.
     """
@@ -78,7 +78,7 @@ class DglTypes:
 
 
 class _Malformed(Exception):
-    """What is wrong with the bytes."""
+    """Malformed bytes; the text says what is wrong with them."""
 
 
 class _Reader:
@@ -160,7 +160,7 @@ def read_types(path: Path) -> DglTypes:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """What ``dgl.data.save_tensors`` wrote.
+    """The tensors in a file that ``dgl.data.save_tensors`` wrote, by name.
 
     Raises:
         OfframpError: a malformed file.
@@ -248,7 +248,7 @@ def _types(reader: _Reader) -> DglTypes:
 
 
 def _meta_graph(reader: _Reader) -> tuple[int, int, Array, Array]:
-    """Which types of vertices the types of edges join: ``(types, types, from, to)``."""
+    """The graph of types: numbers of types, and the types of vertices that each type of edges joins."""
     reader.mark(_TYPES, "the graph of types")
     rows, columns, sources, targets = _csr(reader)
     if any(len(each) and not 0 <= each.min() <= each.max() < min(rows, columns) for each in (sources, targets)):

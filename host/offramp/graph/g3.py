@@ -12,11 +12,11 @@ from offramp_base.errors import OfframpError
 from offramp_base.extras import fall_back
 
 SCALE = 1 << 20
-"""What the weights of all vertices come to where one weight stands for both constraints."""
+"""Sum of the weights of all vertices where one weight stands for both constraints."""
 
 
 def first_stage(graph: Adjacency, workers: int, seed: int = 0) -> IntArray:
-    """``(n,)`` part of each vertex of a symmetric graph, by what is installed.
+    """``(n,)`` part of each vertex of a symmetric graph; the method depends on the installed packages.
 
     METIS with two weights (1, d_v) for each vertex; where its library cannot be called directly, with one weight
     1/n + d_v/Σd; without METIS, a breadth-first order cut into pieces of equal weight. A part may be empty.

@@ -49,8 +49,8 @@ class HaloPlan:
         degree: ``(n + h,)`` their neighbours there.
         adjacency: ``(n, n + h)`` CSR of ones, closed neighbourhoods of the own vertices.
         bins: own rows of each bin, each row in one.
-        sends: what leaves, by bin and receiver, the next worker first, so that not all send to the same one.
-        receives: what comes, by sender and its bin, in the same order of workers.
+        sends: outgoing messages, by bin and receiver, the next worker first, so that not all send to the same one.
+        receives: incoming messages, by sender and its bin, in the same order of workers.
     """
 
     ids: npt.NDArray[np.int64]

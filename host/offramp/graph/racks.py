@@ -45,7 +45,7 @@ def cross_rack(graph: Adjacency, owner: npt.NDArray[np.int32], workers: int, rac
 
 
 def hierarchical(graph: Adjacency, workers: int, racks: int, owners: Owners) -> npt.NDArray[np.int32]:
-    """Cut into racks, and what each rack holds into its workers.
+    """Partition the graph into racks, then the vertices of each rack among its workers.
 
     Raises:
         OfframpError: a rack with fewer vertices than workers, or racks of different sizes, which parts of one size do

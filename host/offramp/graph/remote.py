@@ -26,7 +26,7 @@ class RemoteNeighbours:
     Args:
         graph: rows hold the in-neighbours of each vertex; of an undirected graph, its neighbours.
         owner: ``(n,)`` worker of each vertex.
-        workers: how many there are.
+        workers: number of workers.
 
     Raises:
         OfframpError: an owner that does not fit, self-loops, parallel edges or rows that are not sorted.

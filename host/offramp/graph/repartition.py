@@ -28,7 +28,7 @@ STOPS: Final = ("gap", "delta")
 
 @dataclass(frozen=True)
 class Repartition:
-    """How vertices are swapped.
+    """Parameters of swapping vertices.
 
     Attributes:
         mode: ``guarded``; ``best``: the literal algorithm, of whose states the best is kept; ``literal``: its last one.
@@ -165,7 +165,7 @@ class _Search:
         return False
 
     def _near(self, members: IntArray, flag: npt.NDArray[np.bool_]) -> IntArray:
-        """How many neighbours of each member have the flag."""
+        """Number of each member's neighbours that have the flag."""
         entries, counts = entries_of(self._graph.indptr, members)
         before = np.concatenate([[0], np.cumsum(flag[self._graph.indices[entries]])])
         ends = np.cumsum(counts)

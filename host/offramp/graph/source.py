@@ -24,12 +24,12 @@ class GraphSource:
     """A graph that is read piece by piece.
 
     Attributes:
-        name: what reports call it.
-        vertices, edges: how many.
+        name: name in reports.
+        vertices, edges: number of each.
         chunks: reads sources and targets from the first edge on.
         vertex_fields: arrays with one row for each vertex; ``x``, ``y`` and masks by PyG's names.
         edge_fields: arrays with one row for each edge, in the edges' order.
-        notes: what reading did, for the manifest.
+        notes: notes on reading, for the manifest.
         owner: ``(vertices,)`` int32 part of each vertex, where the graph was cut already.
     """
 

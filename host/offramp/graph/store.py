@@ -48,11 +48,11 @@ class Manifest:
     Attributes:
         format: of the store.
         name: of the graph.
-        vertices, edges, parts: how many.
-        method: by which it was cut.
+        vertices, edges, parts: number of each.
+        method: method of partitioning.
         cut_edges: edges whose ends have different owners.
         halo: rows of others that the parts need, together.
-        notes: what reading the graph did.
+        notes: notes on reading the graph.
         files: CRC-32 of each file, by its path.
         vertex_types: vertices of each type; empty where there is one.
         edge_types: types of sources, names, types of targets, and how many edges; empty where there is one.
@@ -104,7 +104,7 @@ def write_store(
     Args:
         source: the graph.
         owner: ``(vertices,)`` part of each vertex; of several types those of one after those of the other.
-        parts: how many.
+        parts: number of parts.
         folder: empty, or not there yet.
         method: for the manifest.
 
@@ -264,7 +264,7 @@ def checksum(path: Path) -> int:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a store holds.
+    """The manifest of a graph store.
 
     Raises:
         OfframpError: no store, or of another version.
@@ -342,7 +342,7 @@ def read_part(folder: Path, part: int, parts: int, *, verify: bool = True) -> St
     Args:
         folder: of the store.
         part: which.
-        parts: that whoever reads expects.
+        parts: number of parts that the reader expects.
         verify: compare the checksums of everything that is opened; features are read once for that.
 
     Raises:

@@ -27,7 +27,7 @@ class Relation:
     """Edges of a type, read piece by piece; vertices by their numbers within their types.
 
     Attributes:
-        edges: how many.
+        edges: number of edges.
         chunks: reads sources and targets from the first edge on.
         fields: arrays with one row for each edge, in the edges' order.
     """
@@ -42,11 +42,11 @@ class TypedSource:
     """A graph of several types.
 
     Attributes:
-        name: what reports call it.
+        name: name in reports.
         counts: vertices of each type.
         vertex_fields: arrays with one row for each vertex, by type.
         relations: edges by type.
-        notes: what reading did, for the manifest.
+        notes: notes on reading, for the manifest.
     """
 
     name: str

@@ -100,7 +100,7 @@ class _Builder:
                     self.rings_of.setdefault(int(worker), []).append(r)
         self.gathers: list[int] = []
         self.turned: dict[int, tuple[Flows, Flows]] = {}
-        """The other way round, by the flows' identity; what is the same object is routed once."""
+        """Reversed flows, by the identity of the flows; the same object is routed only once."""
 
     def iteration(self, it: int) -> None:
         """Add all workers' programs of one iteration."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Hermod needs of a cluster file: GPUs, the rate of a NIC, NICs under a leaf."""
+"""The parameters of Hermod's network from a cluster file: GPUs, the rate of a NIC, NICs under a leaf."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def dscp_of(code: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Which coflows share a code; bounds included."""
+    """The coflows that share a code; bounds are included."""
 
     mids: tuple[int, int]
     ctypes: tuple[CType, ...]
@@ -71,7 +71,7 @@ class Codec:
         return self._interleaved(factors, layer) if self.interleaved else self._one_f_one_b(factors, layer)
 
     def dscp(self, factors: Factors) -> int:
-        """What the packets of a coflow carry."""
+        """The DSCP of the packets of a coflow."""
         return dscp_of(self.code(factors))
 
     def _one_f_one_b(self, f: Factors, layer: int) -> int:
@@ -109,7 +109,7 @@ class Codec:
 
     @cached_property
     def meanings(self) -> dict[int, Meaning]:
-        """What each code in use stands for."""
+        """The coflows behind each code in use."""
         sharing: dict[int, list[Factors]] = {}
         for factors in self.every():
             sharing.setdefault(self.code(factors), []).append(factors)

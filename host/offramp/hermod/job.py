@@ -138,11 +138,11 @@ class Job:
         return model.attention_flops(self.tokens, self.sequence) / speed, model.ffn_flops(self.tokens) / speed
 
     def pp_bytes(self) -> float:
-        """What a GPU sends over a stage boundary for a microbatch."""
+        """Bytes that a GPU sends over a stage boundary for a microbatch."""
         return self.tokens * self.model.hidden * 2 / self.tp
 
     def ep_bytes(self) -> float:
-        """What a GPU sends in an AllToAll, with what stays."""
+        """Bytes that a GPU puts into an all-to-all, with those that it keeps for itself."""
         return self.tokens * self.model.top_k * self.model.hidden * 2 / self.tp if self.model.experts else 0.0
 
     def dense_parameters(self) -> float:

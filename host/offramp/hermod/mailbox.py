@@ -109,7 +109,7 @@ class CoflowMailbox(Mailbox):
         return self._waiting
 
     def close(self) -> None:
-        """Send what is posted, and wait for the others' last messages."""
+        """Send all posted messages, and wait for the others' last messages."""
         try:
             self.flush()
             for end in [self._announce(peer, [END] * WORDS) for peer in self._peers]:
@@ -122,7 +122,7 @@ class CoflowMailbox(Mailbox):
             self._endpoint.close()
 
     def _run(self) -> None:
-        """The thread that reacts to what has moved."""
+        """The thread that reacts to transfers that have ended."""
         try:
             while (react := self._events.get()) is not None:
                 react()

@@ -56,7 +56,7 @@ class Model:
 
     @property
     def active_ffn_parameters(self) -> int:
-        """What a token visits in a layer besides attention."""
+        """Parameters that a token uses in a layer besides those of attention."""
         return self.top_k * self._mlp(self.ffn) + self._mlp(self.shared_ffn) if self.experts else self._mlp(self.ffn)
 
     @property

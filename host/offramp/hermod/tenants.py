@@ -76,7 +76,7 @@ def switch_document(tenants: Sequence[Tenant], plans: Sequence[QueuePlan], queue
 
 
 def document_of(tenant: Tenant, plan: QueuePlan, queues: int) -> Document:
-    """What the hosts of a job are told."""
+    """The document for the hosts of a job: its own queue plan, under the name of its tenant."""
     return plan_document({"tenant": tenant.name}, tenant.codec, queues, plan)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the coflows of a job carry, worker by worker (specification section 9)."""
+"""The sizes of a job's coflows, worker by worker (specification section 9)."""
 
 from __future__ import annotations
 

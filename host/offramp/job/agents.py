@@ -49,7 +49,7 @@ class AgentThere:
         """There is nothing to take away: ranks' queues end with them."""
 
     def holds(self) -> str:
-        """Why it cannot be used; else empty."""
+        """The reason why the agent cannot be used; else empty."""
         from offramp.nic.connection import Connection
 
         try:

@@ -36,7 +36,7 @@ def _by_plan(content: Mapping[str, Any]) -> str:
 
 
 def _sent(content: Mapping[str, Any], first: str, second: str) -> str:
-    """What hosts sent by two ways, as a further sentence; nothing where it was not counted."""
+    """A sentence on the bytes that hosts sent by each of two ways; empty where they were not counted."""
     sums = []
     for way in (first, second):
         links = content["measured"][way]["bytes_by_link"]

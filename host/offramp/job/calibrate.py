@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank of a calibration runs: ``python -m offramp.job.calibrate BYTES BYTES WAY…``.
+"""The program of every rank of a calibration: ``python -m offramp.job.calibrate BYTES BYTES WAY…``.
 
 The bytes are those of an all-reduce and of an all-to-all; 0: there is none. Each way has a group of its own, of the
 description ``calibrate-WAY``; gloo is the group without an offload. They take turns, so that what else a machine does

@@ -131,7 +131,7 @@ class GnnNetwork:
 
     @property
     def links(self) -> list[str]:
-        """What each worker opens, with the switch's port where it is the only one."""
+        """The link that each worker opens, with the switch's port in front where there is only one switch."""
         found = []
         for host in self.hosts:
             far = self.cluster.links_of[host.name][0].far(host.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of job is: its ways, what each costs, what it needs of switches, and what its ranks run.
+"""The interface of a kind of job: its ways, the cost of each, its needs of switches, and the program of its ranks.
 
 The planner and the runner know kinds by :data:`KINDS` only, where each module of :mod:`offramp.job.kinds` registers one
 under the name of the job file's field that it is about.
@@ -175,7 +175,7 @@ class Kind(ABC):
         timeout_s: float,
         once: Once,
     ) -> Measured:
-        """What :data:`Measure` gives: by default the program itself for a few steps by each way, as far as time allows.
+        """Measure the ways as :data:`Measure` does: by default a few steps of the program by each way, as time allows.
 
         Raises:
             OfframpError: nothing could be measured.
@@ -194,7 +194,7 @@ class Kind(ABC):
         """Seconds of a step on average, of a run whose ranks wrote into ``folder``; None where they did not."""
 
     def deployment(self, placed: Placed, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
-        """What has to be put where; everything that can be known is checked.
+        """All that has to be installed for a run, and where; whatever can be known beforehand is checked.
 
         Args:
             placed: the job on its cluster.
@@ -216,7 +216,7 @@ KINDS: Registry[type[Kind]] = Registry("kind of job", "offramp.jobs", "offramp.j
 
 
 def kind_of(job: JobSettings) -> Kind:
-    """What kind a job is of.
+    """The kind of a job.
 
     Raises:
         OfframpError: a package that brings it cannot be imported.

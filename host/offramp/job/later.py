@@ -30,7 +30,7 @@ def undo_later(cluster: Cluster) -> None:
 
 
 def main() -> None:
-    """Wait for the job's process to end, then release what it has left."""
+    """Wait for the job's process to end, then release the state that it has left on switches."""
     cluster = parse_cluster(sys.stdin.read())
     deadline = time.monotonic() + _LONGEST_S
     while is_process(sys.argv[1]) and time.monotonic() < deadline:

@@ -73,7 +73,7 @@ class Ledger:
 
     @property
     def before(self) -> Snapshot | None:
-        """What the switch held before the first job; None where no job brought a program."""
+        """The state of the switch before the first job; None where no job brought a program."""
         path = self.folder / _BEFORE
         return Snapshot.load(path) if path.is_file() else None
 

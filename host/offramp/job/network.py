@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 
 class Way(StrEnum):
-    """Who carries out a job's all-reduces."""
+    """The network that carries out a job's all-reduces."""
 
     GLOO = "gloo"
     SWITCH = "allreduce"
@@ -78,7 +78,7 @@ def check_links(cluster: Cluster, hosts: Sequence[Host]) -> None:
 
 
 def _link(cluster: Cluster, hosts: Sequence[Host], folder: Path) -> str:
-    """What a rank opens to reach its switch; ``{rank}`` stands for its number."""
+    """The link that a rank opens to reach its switch; ``{rank}`` stands for its number."""
     if hosts[0].reach != "local":
         return link_on_interface(cluster, hosts[0])
     for rank, path in enumerate(_sockets(cluster, hosts)):
@@ -114,7 +114,7 @@ def socket_of_port(cluster: Cluster, host: Host) -> str:
 
 
 def link_on_interface(cluster: Cluster, host: Host) -> str:
-    """What a process on a host opens to reach the switch at its first interface."""
+    """The link that a process on a host opens to reach the switch at the host's first interface."""
     switch = cluster.by_name[cluster.links_of[host.name][0].far(host.name).node]
     return f"{switch.transport if isinstance(switch, Switch) else 'af_packet'}:{interface(cluster, host)}"
 

@@ -44,7 +44,7 @@ class JobPlan:
 
     @property
     def taken(self) -> Choice:
-        """What the job uses."""
+        """The choice that the job uses."""
         return next(each for each in self.choices if each.taken)
 
     @property

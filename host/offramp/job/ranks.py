@@ -102,7 +102,7 @@ class Ranks:
         return time.monotonic() - begun
 
     def stop(self) -> None:
-        """End what still runs."""
+        """End the ranks that still run."""
         for each in self.processes:
             if each.poll() is None:
                 each.send_signal(signal.SIGTERM)

@@ -31,7 +31,7 @@ from offramp_base.listening.token import Token
 Note = Callable[[str, str], None]
 _LOOK_S: Final = 10.0
 _BACK_S: Final = 60.0
-"""How long a switch or agent that has died may stay away."""
+"""Seconds that a switch or agent that has died may stay away."""
 _POLL_S: Final = 0.1
 
 

@@ -90,12 +90,12 @@ class JobSettings:
 
     @property
     def kind(self) -> str:
-        """The field that says what runs."""
+        """The field of the file that names the job's program."""
         return next((name for name in _FILES if getattr(self, name) is not None), "command")
 
     @property
     def file(self) -> Path | None:
-        """What it names, where that is a file."""
+        """The path in the field :attr:`kind`; None for a job with a command."""
         if self.kind == "command":
             return None
         path: Path = getattr(self, self.kind)

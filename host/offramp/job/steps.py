@@ -47,7 +47,7 @@ def tell_paths(requests: Mapping[str, int]) -> None:
 
 
 def read_paths(folder: Path) -> dict[int, dict[str, int]]:
-    """What each rank has told last, by rank; what is no such file is left out."""
+    """The latest counts of requests by path that each rank wrote (:func:`tell_paths`); malformed files are left out."""
     found: dict[int, dict[str, int]] = {}
     for path in sorted(folder.glob("paths-*.json")):
         rank = path.stem.removeprefix("paths-")
@@ -59,7 +59,7 @@ def read_paths(folder: Path) -> dict[int, dict[str, int]]:
 
 
 def read_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """What each rank wrote, by rank; lines that are not whole yet are left out."""
+    """The timings that each rank wrote (:func:`step`); incomplete lines are left out."""
     found: dict[int, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("steps-*.jsonl")):
         rank = path.stem.removeprefix("steps-")

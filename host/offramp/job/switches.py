@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps on switches: a program, and what a job has in it."""
+"""Steps on switches: installing a program, and a job's state in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pages_of(switch: Switch, segments: int) -> int:
 
 @dataclass
 class ProgramOnSwitch(ABC):
-    """A program where it is not there yet, and what a job has in it.
+    """Installs a program where it is not installed yet, and a job's state in it.
 
     The first job that brings a program keeps what was there. A switch that was started anew meanwhile has lost both;
     whoever comes next brings the program again.
@@ -82,7 +82,7 @@ class ProgramOnSwitch(ABC):
 
     @abstractmethod
     def admit(self, session: Session) -> None:
-        """Put into the running program what the job has there.
+        """Write the job's state into the running program.
 
         Raises:
             OfframpError: no room, or the switch refuses; nothing of the job is left where others stay.
@@ -123,7 +123,7 @@ class ProgramOnSwitch(ABC):
             raise
 
     def undo(self) -> None:
-        """Take the job out; the last one puts back what the switch held before the first.
+        """Remove the job; the last one restores the state of the switch before the first.
 
         Raises:
             OfframpError: the switch does not answer.
@@ -253,7 +253,7 @@ def answers(switch: Switch) -> bool:
 
 
 def release_ended(switch: Switch) -> list[int]:
-    """Take away what jobs have left that were killed; their numbers.
+    """Remove the state of jobs that were killed; returns their numbers.
 
     Raises:
         OfframpError: the switch does not answer.

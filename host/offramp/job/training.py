@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds of jobs share whose ranks are workers of an ``offramp train`` command with a file of settings."""
+"""The common base of kinds whose ranks are workers of an ``offramp train`` command with a file of settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Training(Kind):
         return {} if rounds is None else {"epochs": rounds}
 
     def settings(self, placed: Placed, way: str) -> Any:
-        """What the job's file says, with what the way sets, for this many ranks.
+        """The settings in the job's file, with the options of the way, for this many ranks.
 
         Raises:
             OfframpError: names file, line and field; or fields that do not go with the way.
@@ -101,7 +101,7 @@ class Training(Kind):
 
 
 def result_of(folder: Path) -> dict[str, Any]:
-    """What rank 0 wrote; nothing where it did not."""
+    """The results that rank 0 wrote; empty if there are none."""
     path = folder / RESULT
     return dict(parse_json(read_text(path, _MOST_BYTES))) if path.is_file() else {}
 

@@ -15,7 +15,7 @@ class Step(Protocol):
 
     @property
     def name(self) -> str:
-        """What is done where, for people: ``program of leaf1``."""
+        """The step's action and place, for people: ``program of leaf1``."""
 
     def apply(self) -> None:
         """Apply the step."""

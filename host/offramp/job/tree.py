@@ -13,7 +13,7 @@ from offramp_base.errors import OfframpError
 
 
 def roles(cluster: Cluster, hosts: Sequence[Host]) -> dict[str, SwitchRole]:
-    """What each switch does for a job with one rank on each host: one switch, or leaves below one spine.
+    """The role of each switch in a job with one rank on each host: one switch, or leaves below one spine.
 
     Raises:
         OfframpError: hosts with several ranks, switches that take no such program, or no two levels that join all; with

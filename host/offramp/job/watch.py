@@ -141,7 +141,7 @@ class Look:
 
 
 def look(cluster: Cluster, folder: Path | None) -> Look:
-    """Look at everything; what does not answer is left out, or marked so.
+    """Look at everything; parts that do not answer are left out, or marked so.
 
     Args:
         cluster: whom.
@@ -178,7 +178,7 @@ def _ranks(folder: Path) -> dict[int, RankLook]:
 
 
 def _plan(folder: Path) -> dict[str, WayLook]:
-    """What the command wrote before it deployed; measured is what the ranks of each way's folder say so far."""
+    """The plan that the command wrote before it deployed, with what the ranks of each way have measured so far."""
     path = next((each / PLAN for each in (folder, folder.parent) if (each / PLAN).is_file()), None)
     if path is None:
         return {}
@@ -251,7 +251,7 @@ def _switch(switch: Switch) -> SwitchLook:
 
 
 def _switch_queues(session: Session) -> dict[str, dict[str, int]]:
-    """What Hermod's program counts; nothing of other programs."""
+    """Non-zero counters of Hermod's program, by port and queue; empty for other programs."""
     found: dict[str, dict[str, int]] = {}
     for what in _QUEUE_COUNTERS:
         try:

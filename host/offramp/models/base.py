@@ -22,7 +22,7 @@ Features = torch.Tensor | FeatureMatrix
 
 
 class Prepared(NamedTuple):
-    """What a layer computes from each vertex's state before it looks at neighbours.
+    """The tensors that a layer computes from each vertex's state before it looks at neighbours.
 
     Attributes:
         message: ``(s, w)`` what neighbours need of the vertex, and what is sent between workers.
@@ -106,7 +106,7 @@ class Model(nn.Module, ABC):
         """``(s, w)`` messages that neighbours need."""
 
     def _kept(self, number: int, h: Features) -> torch.Tensor | None:  # noqa: ARG002
-        """What the vertices need themselves in addition, if anything."""
+        """The vertices' own tensor that a layer needs in addition to the messages, if any."""
         return None
 
     @abstractmethod

@@ -65,7 +65,7 @@ def vertex_entries(plans: Sequence[Plan], places: int) -> Entries:
 
 
 def hashed(block: IntArray, vertex: IntArray, places: int) -> IntArray:
-    """Where look-ups of blocks' vertices begin, among a power of two of places; owners' begin at the complement."""
+    """First place of a look-up of a block's vertex, among a power of two of places; an owner's is the complement."""
     bits = places.bit_length() - 1
     turned = sum((block >> bit & 1) << (bits - 1 - bit) for bit in range(bits))
     found: IntArray = (vertex ^ vertex >> bits ^ turned) & (places - 1)

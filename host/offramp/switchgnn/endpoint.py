@@ -39,7 +39,7 @@ _KNOWN = np.isin(np.arange(8), list(Kind))
 
 
 class Endpoint:
-    """The protocol of one worker: takes what arrived, returns what is to be sent.
+    """The protocol of one worker: takes packets that have arrived and returns packets to send.
 
     Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
     block. GO of a round that ends an exchange may be awaited by the next exchange; until then the worker must be

@@ -49,10 +49,10 @@ _NOBODY: Final = 0xFFFF_FFFF
 
 
 class Features(Record):
-    """What a worker uploads in one round; ``k`` vertices of a block, ``n`` rows of ``features`` int32.
+    """The uploads of a worker in one round; ``k`` vertices of a block, ``n`` rows of ``features`` int32.
 
     Vertices, rows and fan-outs are ``(k,)``; ``heads`` are frames up to their payload, of one segment, of two and so
-    on, right but for vertex, count and chunk. A chunk has ``lanes`` features, a frame ``stride`` bytes at most.
+    on, complete except for vertex, count and chunk. A chunk has ``lanes`` features, a frame at most ``stride`` bytes.
     """
 
     vertices: Words
@@ -67,7 +67,7 @@ class Features(Record):
 
 
 class Sums(Record):
-    """What a worker collects in one round; cells are (vertex, chunk), ``sums`` ``(n, features)`` int64."""
+    """The sums that a worker collects in one round; cells are (vertex, chunk), ``sums`` ``(n, features)`` int64."""
 
     vertices: Words
     rows: Words

@@ -106,7 +106,8 @@ class Planner:
 def fastest(options: Sequence[Option]) -> Option:
     """The option of least predicted time, the first among equals.
 
-    Where the hosts' own exchange is among them nothing with more bytes on the wire is taken, at no fewer bits.
+    If the hosts' own exchange is among them, an option with as many bits per value and more bytes on the wire comes
+    after all others.
     """
     p2p = [option.made for option in options if not option.made.through_switch]
 

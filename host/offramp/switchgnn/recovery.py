@@ -47,7 +47,7 @@ class RetryTimer:
 
     @property
     def due_s(self) -> float | None:
-        """When the earlier of them expires; None before the first look at the clock."""
+        """The time at which the earlier of the two time-outs expires; None before the first look at the clock."""
         soft, hard = self._soft.due_s, self._hard.due_s
         return None if soft is None or hard is None else min(soft, hard)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One exchange under a scheme: what goes through the switch, what hosts send each other, and the bytes of both."""
+"""One exchange under a scheme: the part through the switch, the part between hosts, and the bytes of both."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ def plan_scheme(
         seed: seed of random choices.
         first_block_id: Block_id of the first block.
         base: the plan of the same scheme without ``hybrid``, if it is known already.
-        cost: of the ways to share the copies out between switch and hosts that have no more wire bytes than p2p the
-            one of least cost is taken; None: the one of fewest bytes.
+        cost: cost of a plan. Of the divisions of the copies between switch and hosts that have no more wire bytes
+            than p2p, the one of least cost is taken; None: the one of fewest bytes.
         lanes: lanes of an aggregator.
 
     Raises:
@@ -212,7 +212,7 @@ def base_plan(
     *,
     lanes: int = LANES,
 ) -> Plan:
-    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets of ``lanes`` lanes a round."""
+    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets of ``lanes`` lanes."""
     if scheme.pairwise:
         return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id, lanes)
     cut = {"balanced": scheme.balanced, "binned": scheme.binned}

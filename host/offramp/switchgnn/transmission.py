@@ -47,7 +47,7 @@ class Transmission:
         return self._upload((self.block.order[:, np.newaxis] * self._chunks + np.arange(self._chunks)).reshape(-1))
 
     def silent_uploads(self) -> Uploads:
-        """Those uploads of which no neighbour has acknowledged anything, in upload order."""
+        """Uploads of which no neighbour has acknowledged anything, in upload order."""
         heard = np.zeros((len(self.block.vertices), self._chunks), np.bool_)
         np.logical_or.at(heard, self.block.readers.locals, self._acked)
         vertex, chunk = np.nonzero(~heard[self.block.order])

@@ -136,7 +136,7 @@ class Worker:
         return self._rate.pause_s(total_wire_bytes(batch.lengths), now)
 
     def _listen(self, seconds: float) -> None:
-        """Process what arrives within ``seconds``, and what is there already."""
+        """Process packets that arrive within ``seconds``, and those that are there already."""
         until = time.monotonic() + seconds
         self.endpoint.incoming(self._io.receive(0.0))
         while (left := until - time.monotonic()) > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives, and how the NPUs of a dimension are connected (paper section 2, table 1)."""
+"""Collectives, and the kinds of connection between the NPUs of a dimension (paper section 2, table 1)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Collective(StrEnum):
 
 
 class Kind(StrEnum):
-    """How the NPUs of a dimension are connected, which determines the algorithm (table 1)."""
+    """The connection between the NPUs of a dimension, which determines the algorithm (table 1)."""
 
     RING = "ring"
     FULLY_CONNECTED = "fully-connected"

@@ -82,7 +82,7 @@ class Plan:
         return self.timeline.orders()
 
     def as_json(self) -> dict[str, Any]:
-        """What NPUs have to agree on, as a value for JSON."""
+        """The parts of the plan on which all NPUs have to agree, as a value for JSON."""
         return {
             "scheduler": str(self.scheduler),
             "sizes": [d.size for d in self.network.dimensions],

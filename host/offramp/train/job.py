@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker needs to train its share; made once, where the whole graph is."""
+"""The job of one worker of full-graph training, made once by the process that has the whole graph."""
 
 from __future__ import annotations
 

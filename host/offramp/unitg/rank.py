@@ -128,7 +128,7 @@ class Rank:
             tuner.model.save(settings.save_encoder, settings.encoder)
 
     def record(self) -> StageRecord:
-        """Record of what was done so far."""
+        """A record of the work done so far."""
         lm = self._lm_mailbox
         return StageRecord(
             self._job.place,

@@ -50,7 +50,7 @@ class GlooMailbox(Mailbox):
         return self._waiting
 
     def close(self) -> None:
-        """Send what is posted, and wait for the others' last messages."""
+        """Send all posted messages, and wait for the others' last messages."""
         for peer in self._peers:
             header = torch.full((WORDS,), END, dtype=torch.int64)
             self._queue.put((peer, header, torch.empty(0, dtype=torch.uint8)))

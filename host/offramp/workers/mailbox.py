@@ -140,7 +140,7 @@ class Mailbox(ABC):
         return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Send what is posted and stop."""
+        """Send all posted messages and stop."""
 
     def _until(self, done: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + self._timeout_s

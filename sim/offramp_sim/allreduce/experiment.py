@@ -88,7 +88,7 @@ class SizeTiming:
 
 @dataclass(frozen=True, slots=True)
 class AllReduceTimings:
-    """What was measured; ``sent``, ``repeated`` and ``lost`` are frames of all ranks together."""
+    """Measured times of all-reduces; ``sent``, ``repeated`` and ``lost`` are frames of all ranks together."""
 
     timings: tuple[SizeTiming, ...]
     sent: int

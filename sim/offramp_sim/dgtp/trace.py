@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in a simulated run: when tasks ran, when flows travelled and how fast."""
+"""Trace of a simulated run: when tasks ran, when flows travelled and how fast."""
 
 from __future__ import annotations
 

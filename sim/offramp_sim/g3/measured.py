@@ -37,7 +37,7 @@ class Timed:
 
     @property
     def epoch_bytes(self) -> float:
-        """Mean of what all workers sent in an epoch."""
+        """Mean bytes that all workers sent in an epoch."""
         return self.payload_bytes / self.ran
 
     @property

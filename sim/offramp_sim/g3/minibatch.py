@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What one worker computes and sends in an epoch.
+    """The work of one worker in an epoch: features that it loads, vertices and edges that it computes.
 
     Attributes:
         rows: input features that it loads.

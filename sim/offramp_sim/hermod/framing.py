@@ -48,7 +48,7 @@ class End(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """What a host reads from a frame.
+    """The fields of a frame that a host reads.
 
     Attributes:
         pair: queue pair, one for each flow.

@@ -78,7 +78,7 @@ class Turn:
 
 
 class Books:
-    """What clients have learnt about each key: versions never fall behind what was known when a request was sent."""
+    """Clients' knowledge of each key: a version must not be older than the newest known when its request was sent."""
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts: which packet they send next, and at which rate (specification section 6)."""
+"""Hosts: the choice of the packet that each sends next, and the rate (specification section 6)."""
 
 from __future__ import annotations
 

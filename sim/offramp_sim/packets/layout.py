@@ -181,7 +181,7 @@ class Sample(Record):
 
 
 class Meeting(Record):
-    """What a partition tells the others at the end of a window; a cache line."""
+    """The state that a partition publishes to the others at the end of a window; a cache line."""
 
     window: int  # written last
     low: int  # earliest time of what it knows to be due

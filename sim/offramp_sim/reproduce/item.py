@@ -26,7 +26,7 @@ class Evidence(StrEnum):
     ASSUMED = "assumed"
     """An input of ours that the paper does not give, or gives elsewhere."""
     RESTATED = "restated"
-    """Arithmetic on what the paper gives."""
+    """Arithmetic on numbers that the paper gives."""
     CONTEXT = "context"
     """For orientation only: it reproduces nothing of the paper."""
 
@@ -121,7 +121,7 @@ class Reproduction:
         return comparison.evidence or self.evidence
 
     def source_of(self, comparison: Comparison) -> str:
-        """What our number is fitted to or taken from, if it is."""
+        """The source that our number is fitted to or taken from; empty: none."""
         return comparison.source or (self.source if comparison.evidence is None else "")
 
     def as_json(self, name: str) -> dict[str, Any]:

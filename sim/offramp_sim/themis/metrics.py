@@ -37,7 +37,7 @@ def utilisation(network: Network, stages: Sequence[Sequence[Stage]], pending_ps:
 
 
 def utilisation_by_dimension(network: Network, stages: Sequence[Sequence[Stage]], pending_ps: int) -> list[float]:
-    """Each dimension's share of what it could send in ``pending_ps``."""
+    """Each dimension's share of the bytes that it could send in ``pending_ps``."""
     sent = sent_bytes(network, stages)
     return [n * 8e12 / (pending_ps * d.bandwidth_bps) for n, d in zip(sent, network.dimensions, strict=True)]
 

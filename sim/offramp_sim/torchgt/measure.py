@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was measured.
+    """Measured cost of one attention, forward and backward.
 
     Attributes:
         forward_s, backward_s: seconds of processor time.

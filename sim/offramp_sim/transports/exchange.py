@@ -30,7 +30,7 @@ _START_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRate:
-    """What was measured: ``exchanges`` of all workers in ``seconds``, with ``frames`` on all links, both ways.
+    """A measurement: ``exchanges`` of all workers in ``seconds``, with ``frames`` on all links, both ways.
 
     ``lost`` frames are those that the workers' ends of the links noticed; ``median_s`` is the time of one exchange.
     """

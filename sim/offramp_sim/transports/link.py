@@ -33,7 +33,7 @@ _HOST, _FAR = "192.0.2.1", "192.0.2.2"  # for documentation, RFC 5737: nobody's
 
 @dataclass(frozen=True, slots=True)
 class LinkRate:
-    """What was measured: ``frames`` of ``size`` bytes crossed in ``seconds``; ``lost`` were sent and did not arrive."""
+    """A measurement: ``frames`` of ``size`` bytes crossed in ``seconds``; ``lost`` were sent and did not arrive."""
 
     transport: str
     size: int

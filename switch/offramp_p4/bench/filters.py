@@ -33,7 +33,7 @@ Keys = tuple[Match, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How often addresses, ports and protocols of entries have which form.
+    """Weights of the forms that addresses, ports and protocols of entries have.
 
     Attributes:
         source, destination: weights by length of the prefix.

@@ -133,7 +133,7 @@ def _sender(ifname: str) -> socket.socket:
 
 
 def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, timeout_s: float) -> str:
-    """Send a batch and compare what comes back; in what it differs."""
+    """Send a batch and compare the answers; returns a description of the difference, or nothing."""
     ears = {port: open_io(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
     host.send(sent, pace)
@@ -203,7 +203,7 @@ def _trials(host: Host, script: Script, seconds: float) -> Iterator[Trial]:
 
 
 class Script:
-    """What :func:`save` wrote; ``first`` are the answers to its first batch."""
+    """The batches and expected answers in a file of :func:`save`; ``first`` are the answers to the first batch."""
 
     def __init__(self, path: str) -> None:
         with np.load(path) as arrays:

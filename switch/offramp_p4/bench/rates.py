@@ -19,13 +19,13 @@ _WITH_SET_UP: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What was measured.
+    """A measured rate of a switch under a workload.
 
     Attributes:
         switch: ``native``, ``python`` or ``bmv2``.
         links: ``memory``, or ``veth`` for packets through interfaces.
         packets, passes: packets in, times that ingress ran (recirculation and resubmission count).
-        seconds: that it took.
+        seconds: seconds that the packets took.
         load_s: to compile the program; None where that is not known.
     """
 
@@ -53,7 +53,7 @@ class Rate:
         return 1e9 * self.seconds / self.passes
 
     def to_json(self) -> dict[str, float | str | None]:
-        """The fields and what follows from them."""
+        """The fields, and the rates that follow from them."""
         made: dict[str, float | str | None] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("packets_per_s", "passes_per_s", "ns_per_pass"):
             made[name] = getattr(self, name)
@@ -102,7 +102,7 @@ def _shares(workload: Workload) -> list[list[PacketBatch]]:
 
 
 def fresh(switch: AnySwitch, workload: Workload) -> None:
-    """Bring a switch to where the workload begins; what changes of tables cost is over afterwards."""
+    """Reset a switch to the start of the workload; the costs of changing tables are paid before this returns."""
     switch.reset()
     workload.prepare(switch)
     switch.process(PacketBatch.empty())

@@ -65,7 +65,7 @@ def measure_veth(workload: Workload, switch: str, seconds: float, limit_s: float
 
 
 class _Time(NamedTuple):
-    """How long packets are sent, and how much longer all may take."""
+    """Seconds for which packets are sent, and seconds that all may take beyond them."""
 
     seconds: float
     limit_s: float

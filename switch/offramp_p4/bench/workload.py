@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement runs: a program, how to set up a switch for it, and packets."""
+"""Workloads of measurements: a program, how to set up a switch for it, and packets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Workload:
     Attributes:
         source, include, defines: of the program.
         prepare: writes tables and brings registers to where the packets need them, in a fresh switch.
-        batches: what arrives, in order; the packets of one batch may overtake each other.
+        batches: packets that arrive, in order; those of one batch may overtake each other.
         repeatable: whether packets do the same each time they are run, in any order.
     """
 

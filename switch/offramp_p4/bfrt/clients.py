@@ -29,7 +29,7 @@ class Clients:
     """All subscribed clients by id.
 
     Attributes:
-        most: how many there may be.
+        most: most clients at a time.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ TTL: Final = Field(FieldId.ENTRY_TTL, "$ENTRY_TTL", "uint32", default=0)
 _BYTES: Final = Field(FieldId.COUNTER_BYTES, "$COUNTER_SPEC_BYTES", "uint64", default=0)
 _PACKETS: Final = Field(FieldId.COUNTER_PKTS, "$COUNTER_SPEC_PKTS", "uint64", default=0)
 COUNTS: Final = {"packets": (_PACKETS,), "bytes": (_BYTES,), "packets_and_bytes": (_BYTES, _PACKETS)}
-"""Fields of a counter by what it counts."""
+"""Fields of a counter, by the unit that it counts."""
 RATES: Final = {
     "bytes": tuple(
         Field(number, f"$METER_SPEC_{name}", "uint64", default=_MOST)

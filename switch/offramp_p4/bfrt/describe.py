@@ -24,7 +24,7 @@ _SCHEMA: Final = "1.0.0"
 _CHANNELS: Final = 288
 """Ports of a Tofino, over all pipes, that may have metadata."""
 _PORT_METADATA_BITS: Final = (64, 192)
-"""What a Tofino, and a Tofino 2, keeps for each port."""
+"""Bits of metadata that a Tofino, and a Tofino 2, keeps for each port."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BF-RT calls a table, and how ``bf-rt.json`` writes it, in the order of p4c's Tofino back end."""
+"""BF-RT's description of a table, and its form in ``bf-rt.json``, in the order of p4c's Tofino back end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Field:
         kind: ``bytes``, ``string``, ``container``, or a key of :data:`WIDTHS`.
         width: in bits; 0 for text and containers.
         repeated: the value is a list.
-        default: what an entry that does not give it has; None: 0, false, empty.
+        default: value in an entry that does not give the field; None: 0, false, empty.
         choices: the texts that a string may be; empty: any.
         match: of a key: Exact, Ternary, LPM, Range or Optional.
         oneof: data fields next to each other with the same mark exclude each other.
@@ -115,7 +115,7 @@ class TableSpec:
 
     Attributes:
         kind: ``table_type``.
-        data: what entries have beside the parameters of their action.
+        data: fields that entries have beside the parameters of their action.
         actions: None for a table without actions.
         const_default: None where the description does not say.
         bare: p4c writes no ``annotations`` for some kinds.

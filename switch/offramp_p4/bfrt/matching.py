@@ -23,7 +23,7 @@ _SLICE: Final = re.compile(r"\[\d+:\d+\]")
 _INDEX: Final = re.compile(r"\[(\d+)\]")
 _NOTE: Final = re.compile(r"(@[\w.$]+)(?:\((.*)\))?", re.DOTALL)
 _ADT_OFFSET: Final = 0xDEADBEEF
-"""What p4c writes for what only the chip knows."""
+"""The value that p4c writes in place of one that only the chip knows."""
 
 
 def match_tables(program: ir.Program, info: Any) -> list[TableSpec]:

@@ -53,7 +53,7 @@ class Notices:
             self._waiting.append(digest)
 
     def next_ns(self, pipeline: Pipeline) -> int | None:
-        """When :meth:`send` has something to do; None: never."""
+        """Time at which :meth:`send` has something to do, in nanoseconds; None: never."""
         if self._waiting:
             return 0
         tables = self._tables_of(pipeline)

@@ -279,7 +279,7 @@ class BfrtService:
 
 
 def _each(reader: Reader, request: Any, errors: list[OfframpError | None]) -> Iterator[Any]:
-    """What answers each entity of a request; what was wrong with each goes to ``errors``."""
+    """The answers to all entities of a request; the error of each, or None, goes to ``errors``."""
     for entity in request.entities:
         try:
             yield from reader.read(entity, request.target)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tables:
-    """What BF-RT clients see while one program runs.
+    """The tables that BF-RT clients see while one program runs.
 
     Attributes:
         name: of the program, that of its file.
@@ -47,7 +47,7 @@ class Tables:
 
     @property
     def pipes(self) -> int:
-        """How many there are."""
+        """The number of pipes."""
         return len(self.pipe_names)
 
     def store(self, identifier: int) -> Store:
@@ -73,7 +73,7 @@ class Tables:
 
 
 def program_name(program: ir.Program) -> str:
-    """What BF-RT calls a program: its file without folder and ending."""
+    """BF-RT's name of a program: its file name without folder and extension."""
     return PurePath(program.file).stem
 
 

@@ -22,7 +22,7 @@ Key = tuple[KeyPart, ...]
 
 @dataclass(frozen=True)
 class Data:
-    """What an entry has, by names of fields; registers have a list, with a value for each pipe."""
+    """The data of an entry, by names of fields; a register has a list with a value for each pipe."""
 
     action: ActionSpec | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def _encode_match(one: Any, known: Field, part: Match) -> None:
 
 
 def decode_data(spec: TableSpec, message: Any) -> Data:
-    """What an entry is to have.
+    """The data that a message gives an entry.
 
     Raises:
         RpcError: the action or a field is unknown, double, read-only, of another type, or does not fit.

@@ -132,7 +132,7 @@ class Writer:
     # --- undoing
 
     def _opposite(self, update: Any) -> Undo:
-        """What undoes an update that is about to be done."""
+        """A function that undoes an update that is about to be made."""
         if update.entity.WhichOneof("entity") != "table_entry":
             return lambda: None
         entry = update.entity.table_entry

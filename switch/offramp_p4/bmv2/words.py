@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in bmv2's JSON of things that P4 calls otherwise."""
+"""Names that bmv2's JSON gives to things with other names in P4."""
 
 from __future__ import annotations
 

@@ -37,14 +37,14 @@ _Watches = tuple[Watch | None, list[str | Watch]]
 
 @dataclass(slots=True)
 class Breakpoint:
-    """What a client asked for; a line of a file, or a name.
+    """A breakpoint that a client asked for: at a line of a file, or at a name.
 
     Attributes:
-        number: by which the client knows it.
-        line: where it is asked for; ``actual`` is where it stands, 0: nowhere.
-        hits: how often a packet has come by with its condition true.
-        message: written instead of holding; ``{expression}`` in it is replaced.
-        fault: why it does not hold.
+        number: the client's number of it.
+        line: the line that was asked for; ``actual`` is the line at which it stands (0: none).
+        hits: number of times that a packet has reached it with its condition true.
+        message: written instead of holding the packet; ``{expression}`` in it is replaced.
+        fault: why it cannot be set; empty if it is.
     """
 
     number: int
@@ -80,7 +80,7 @@ class Breakpoint:
         return locations
 
     def holds(self, code: Code, number: int, m: Memory) -> bool:
-        """Whether a packet that comes by is held, or its message written."""
+        """Whether a packet that reaches it is held, or its message written; counts the hit."""
         found = self._watches.get(code, {}).get(number)
         if found is None:
             return False
@@ -139,7 +139,7 @@ def same_file(known: str, asked: str) -> bool:
 
 @lru_cache(maxsize=256)
 def resolved(file: str) -> str:
-    """The path of a file, absolute and without links where it can be had."""
+    """The absolute path of a file without symbolic links; ``file`` itself if it cannot be resolved."""
     try:
         return str(Path(file).resolve())
     except (OSError, ValueError, RuntimeError):

@@ -32,7 +32,7 @@ Dropped = Callable[["ir.ControlInstance", "Memory"], str | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """What an entry of the call stack stands for: ``name`` is that of the control plane, states have their parser's."""
+    """An entry of the call stack; ``name`` is the control plane's, and for a state the parser's name comes first."""
 
     kind: Kind
     name: str
@@ -91,7 +91,7 @@ class Code:
         self._observer = observer
 
     def at(self, m: Memory, number: int) -> int:
-        """What the generated code calls before each statement; returns ``number``, which is true."""
+        """Called by the generated code before each statement; returns ``number``, which is true."""
         if number in self.armed or self._observer.stepping:
             self._observer.reached(self, number, m, sys._getframe(1))
         return number
@@ -151,6 +151,6 @@ def left_stack(code: Code, fault: ParserFault) -> list[tuple[Location, Memory]]:
 
 
 def frame_bytes(m: Memory) -> bytes:
-    """What the parser reads."""
+    """The bytes of the frame that the parser reads."""
     data: bytes = m[FRAME]
     return data[: m[LENGTH]]

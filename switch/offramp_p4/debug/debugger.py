@@ -196,7 +196,7 @@ class Debugger:
 
     @property
     def breakpoints(self) -> Sequence[Breakpoint]:
-        """Those that are set."""
+        """The breakpoints that are set."""
         return tuple(self._breakpoints)
 
     @property

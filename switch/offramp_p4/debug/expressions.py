@@ -57,7 +57,7 @@ class Expressions:
         return Watch(self._code.program, expr, self._reader(expr))
 
     def value(self, location: Location, text: str, m: Memory) -> Value:
-        """What an expression is; where it is a place, the value can be set.
+        """The value of an expression; if it is an l-value, the value can be set.
 
         Raises:
             OfframpError: as :meth:`watch`, or it has no value here (``stack.last`` of an empty stack).
@@ -156,7 +156,7 @@ class Watch:
         self._program, self._expr, self._read = program, expr, read
 
     def true(self, m: Memory) -> bool:
-        """Whether it holds; what has no value does not."""
+        """Whether the expression is true; one without a value is not."""
         try:
             return bool(self._read(m))
         except OfframpError:

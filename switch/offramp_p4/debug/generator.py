@@ -23,7 +23,7 @@ class DebugGenerator(Generator):
     """Generates code that tells an observer where it is.
 
     Attributes:
-        code: what it generates, with its locations.
+        code: the code that it generates, with its locations.
     """
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target, *, observer: Observer) -> None:

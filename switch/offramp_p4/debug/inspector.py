@@ -78,7 +78,7 @@ class Inspector:
         return {"variables": [self._row(row) for row in node.rows(start, min(count or MOST_ROWS, MOST_ROWS))]}
 
     def set_variable(self, asked: Asked) -> Mapping[str, Any]:
-        """Set what a row shows; answers with what it shows then."""
+        """Set the value that a row shows; answers with the new one."""
         node, name = self._node(asked), asked.text("name")
         _put(rows.find(node, name), asked.text("value"))
         return self._value(rows.find(node, name), "value")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program and packets for it, run for one client: what ``launch`` asks for."""
+"""The request ``launch``: a program and packets for it, run for one client."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Work = Callable[[], list[tuple[int, bytes]]]
 
 @dataclass(frozen=True)
 class Launch:
-    """What is run.
+    """The program and packets that the debugger runs.
 
     Attributes:
         program: P4-16 source.
         entries, stf: STF files; the table commands of the first, then everything of the second.
         capture: a pcap file whose packets come in at ``port``.
-        packets: (port, bytes) that come last.
+        packets: (port, bytes) pairs that are sent last.
     """
 
     program: str = ""
@@ -51,7 +51,7 @@ class Launch:
     seed: int = 0
 
     def asked(self, asked: Asked) -> Launch:
-        """What a client asks for; this is what it leaves out.
+        """The arguments of a client's request; those that it leaves out are taken from this object.
 
         Raises:
             OfframpError: an argument is not what it should be.
@@ -73,7 +73,7 @@ class Launch:
 
 
 class Launcher(Starter):
-    """Runs what is launched in a thread of its own."""
+    """Runs the launched program in a thread of its own."""
 
     def __init__(self, debugger: Debugger, given: Launch) -> None:
         self.debugger, self._launch = debugger, given
@@ -82,7 +82,11 @@ class Launcher(Starter):
         self._ending = False
 
     def launch(self, asked: Asked) -> None:
-        """Load the program; its packets wait for :meth:`configured`."""
+        """Load the program; its packets wait for :meth:`configured`.
+
+        Raises:
+            OfframpError: there is no program, or it or a file cannot be read.
+        """
         wanted = self._launch.asked(asked)
         if not wanted.program:
             raise OfframpError("launch needs a program")
@@ -120,7 +124,7 @@ class Launcher(Starter):
 
 
 def _work(switch: Switch, wanted: Launch) -> Iterator[Work]:
-    """Everything that is done, in order; files are read now.
+    """The steps of a launch, in order; files are read now.
 
     Raises:
         OfframpError: a file cannot be read, or is not what it should be.

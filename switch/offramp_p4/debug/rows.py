@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an editor shows as variables: rows, and nodes that have more of them, read when they are asked for."""
+"""Variables as an editor shows them: rows, and nodes that have more rows, which are read on demand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_ROWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line: ``node`` has those below it, ``put`` sets what it shows, ``path`` is an expression for the same."""
+    """A line: ``node`` has the lines below it, ``put`` sets its value, ``path`` is an expression for the value."""
 
     name: str
     text: str
@@ -96,7 +96,7 @@ def find(node: Node, name: str) -> Row:
 
 @dataclass(frozen=True)
 class View:
-    """A frame of a packet that is held: what expressions are evaluated in."""
+    """A frame of a packet that is held, in which expressions are evaluated."""
 
     code: Code
     location: Location
@@ -113,7 +113,7 @@ class View:
         self.code.expressions.assign(self.location, place, text, self.m)
 
     def variables(self) -> dict[str, Value]:
-        """What is in scope, innermost last, without what has no value."""
+        """The variables in scope, innermost last, without those that have no value."""
         layout = self.code.layout
         found = {}
         for var in self.location.variables:

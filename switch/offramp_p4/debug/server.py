@@ -28,7 +28,7 @@ GREETING_S: Final = 10.0
 """Until a client has launched or attached; then it may be silent."""
 _SEND_S: Final = 5
 MakeStarter = Callable[[], Starter]
-"""What a connection can start; a new one for each."""
+"""Makes the starter of a connection, a new one for each."""
 
 
 class Attacher(Starter):
@@ -50,7 +50,7 @@ class DebugServer:
     """Accepts clients until :meth:`close`.
 
     Attributes:
-        address: where it listens.
+        address: the address at which it listens.
 
     Raises:
         OfframpError: other machines reach the address, or it cannot be had.

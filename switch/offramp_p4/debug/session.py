@@ -48,7 +48,7 @@ _BEFORE: Final = frozenset({"initialize", "launch", "attach", "threads", "discon
 
 
 class Starter:
-    """What ``launch`` and ``attach`` do; the base refuses both."""
+    """Carries out ``launch`` and ``attach``; this base class refuses both."""
 
     debugger: Debugger
 
@@ -65,7 +65,7 @@ class Starter:
         """Breakpoints are set: begin."""
 
     def end(self) -> None:
-        """Stop what was launched."""
+        """Stop the launched program."""
 
 
 class Session:
@@ -73,7 +73,7 @@ class Session:
 
     Args:
         debugger: of the switch.
-        starter: what launch and attach mean here.
+        starter: carries out launch and attach.
         reader, writer: the client's stream.
         on_start: called when the client has launched or attached.
     """

@@ -43,13 +43,13 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a packet that goes on is held again.
+    """The place at which a released packet is held again.
 
     Attributes:
         depth: frames at the place that it leaves.
         run: number of the block run there, counted while stepping: another one is always new ground.
         packet: its number.
-        reason: what the client is told then.
+        reason: the reason that the client is told then.
     """
 
     how: How

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DRIVER: Final = "p4c"
 _ARCHITECTURES: Final = {"p4c-bm2-psa": "psa", "p4c-bm2-pna": "pna"}
-"""What the programs of a back end are for."""
+"""The architectures of the back ends' programs."""
 _KNOWN: Final[dict[str, Takes]] = {
     "-o": "value",
     "-I": "value",

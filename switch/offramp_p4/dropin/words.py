@@ -46,7 +46,7 @@ class Words:
         return int(text)
 
     def name_unknown(self, program: str) -> None:
-        """Say once, on standard error, what was accepted and means nothing."""
+        """Name once, on standard error, the options that were accepted without effect."""
         if self.unknown:
             names = ", ".join(dict.fromkeys(self.unknown))
             sys.stderr.write(f"{program}: accepted without effect: {names}\n")

@@ -31,7 +31,7 @@ Colours = tuple[int, int, int]
 
 
 class ArraysTarget(Protocol):
-    """What counters and meters need of a target.
+    """A target as counters and meters need it.
 
     Attributes:
         clock: virtual time in microseconds.

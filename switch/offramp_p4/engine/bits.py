@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Kind = Bits | Varbit | None
-"""What one field is; None for the validity of a header or the count of a stack, which have no bits."""
+"""The type of one field; None for the validity of a header or the count of a stack, which have no bits."""
 
 
 def scalar_bits(t: Type) -> Bits:

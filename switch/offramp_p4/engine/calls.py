@@ -15,7 +15,7 @@ from offramp_p4.types import VOID, Type
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """What an ``out`` or ``inout`` argument receives when the call ends."""
+    """The copy to an ``out`` or ``inout`` argument at the end of a call."""
 
     target: lvalues.LValue
     whole: Type | None

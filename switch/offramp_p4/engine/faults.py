@@ -30,7 +30,7 @@ class StepsExhausted(Exception):
 
 
 class Steps:
-    """What the packet that is being run may still do."""
+    """The steps that the packet being run may still take."""
 
     __slots__ = ("_left", "_most")
 

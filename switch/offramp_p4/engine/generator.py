@@ -38,7 +38,7 @@ Generators = Callable[["ir.Program", "Layout", "Target"], "Generator"]
 Place = (
     ir.State | ir.SelectCase | ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance
 )  # fmt: skip
-"""What is reached when nothing of it has been executed yet; a select case, when it has been chosen."""
+"""A part of a program that a packet reaches: before anything in it is executed; a select case, when it is chosen."""
 Run = Callable[["Memory"], object]
 """Runs a block on a packet's memory. Raises ParserFault in a parser, CheckFailed for a failed ``assert``."""
 
@@ -71,7 +71,7 @@ def is_scalar(t: Type) -> bool:
 
 
 class Target(Protocol):
-    """What an architecture supplies: its externs, and what happens at its tables."""
+    """An architecture as the generator needs it: its externs, and its actions at tables."""
 
     externs: Mapping[tuple[str, str], Builder]
     """Builders by (extern type or "", method or function name)."""
@@ -101,7 +101,7 @@ class Generator:
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
         exiting: tables of which an action may meet ``exit``.
-        work: how many steps what stands in a loop takes.
+        work: number of steps that the statements in a loop take.
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
 
@@ -188,10 +188,10 @@ class Generator:
         return f"{name}(m)"
 
     def reached(self, node: Place, values: Sequence[str] = ()) -> None:
-        """Where a packet reaches ``node``; ``values`` are the names of a select's. A generator that traces notes it."""
+        """Called where a packet reaches ``node``; ``values`` name those of a select. A tracing generator notes it."""
 
     def entry(self, block: walk.Block, run: Run) -> Run:
-        """What the architecture calls to run ``block``. A generator that debugs hears of errors here."""
+        """The function with which the architecture runs ``block``; a debugging generator's also hears of errors."""
         del block
         return run
 
@@ -238,7 +238,7 @@ class Generator:
         self._lines, self._indent, self.loops, self.returns_code = outer
 
     def inline(self, write: Callable[[], str]) -> str:
-        """What ``write`` returns, as an expression: the lines it writes go into a function of their own."""
+        """The text that ``write`` returns, as an expression: the lines it writes go into a function of their own."""
         outer = self._lines
         name = self.name("call")
         with self.function(name):

@@ -34,11 +34,11 @@ class Placement(ABC):
 
     @abstractmethod
     def base(self, var: ir.Var) -> int:
-        """Where ``var`` begins."""
+        """The first cell or byte of ``var``."""
 
     @abstractmethod
     def static(self, expr: ir.Expr) -> int | None:
-        """Where a place begins that is known before run time, else None."""
+        """The offset of an l-value, if it is known before run time; else None."""
 
     @abstractmethod
     def span(self, expr: ir.Expr) -> Span | None:

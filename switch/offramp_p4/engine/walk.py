@@ -20,17 +20,17 @@ _DECLARATIONS = (ir.Table, ir.Action, ir.Function)
 
 
 class _Kind(NamedTuple):
-    """What a walk does with the values of one type; looked up, since programs have a hundred thousand of them."""
+    """How a walk treats the values of one type; looked up, since programs have a hundred thousand of them."""
 
     contained: Callable[[Any], tuple[Any, ...]]
-    """From a value to what it may contain, last first."""
+    """Maps a value to its possible contents, last first."""
     is_node: bool
     is_referred: bool
     is_declaration: bool
 
 
 def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
-    """``root`` and every node it contains; with ``into_declarations`` also what it calls (once each)."""
+    """``root`` and every node in it; with ``into_declarations`` also the declarations that it calls (once each)."""
     seen: set[int] = set()
     todo = [root]
     while todo:
@@ -49,7 +49,7 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
 
 
 def contained(node: object) -> tuple[Any, ...]:
-    """What a node, a sequence or a mapping may contain, last first; nothing for anything else."""
+    """The possible contents of a node, a sequence or a mapping, last first; of anything else nothing."""
     return (_KINDS.get(type(node)) or _learn(type(node))).contained(node)
 
 

@@ -11,7 +11,7 @@ from offramp_p4.engine.walk import contained
 from offramp_p4.types import Stack, Tuple, Type, strip
 
 PASS_STEPS: Final = 64
-"""What a pass through ingress, and a copy, count as."""
+"""Steps that a pass through ingress, and a copy, count as."""
 _CEILING: Final = 1 << 62
 _KNOWN_STEPS: Final = 1 << 12
 """A loop that certainly takes no more than this many steps is not counted as it runs."""
@@ -70,7 +70,7 @@ class Work:
 
 
 class _Role(Enum):
-    """What a node counts as."""
+    """How a node counts."""
 
     OTHER = auto()
     STATEMENT = auto()

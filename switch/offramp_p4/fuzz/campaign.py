@@ -30,7 +30,7 @@ WRITERS: Final[dict[str, Callable[[int], RandomProgram] | None]] = {
     "psa": random_psa_program,
     "pna": random_pna_program,
 }
-"""What writes the program of a seed, by architecture (None: as the engine takes them)."""
+"""Writers of a seed's program, by architecture (None: the writer for v1model, which suits the tested engine)."""
 TRIAL_S: Final = 60.0
 """How long a comparison may take: far more than any does."""
 
@@ -133,7 +133,7 @@ class Campaign:
         return against_bmv2(text, case) if self.engine is None else compare(self.engine, text, case)
 
     def _outcome(self, text: str, case: Case) -> FuzzVerdict:
-        """What comes of a program on both engines."""
+        """The verdict on a program that both engines run."""
         ended = isolated(partial(self._compare, text, case), TRIAL_S)
         return FuzzVerdict("death", ended.death) if ended.value is None else ended.value
 

@@ -34,7 +34,7 @@ class PnaWriter(Writer):
         super().__init__(rng, size, portable)
 
     def make_externs(self) -> PortableExterns:
-        """What writes uses of the architecture's externs."""
+        """The writer of uses of the architecture's externs."""
         return PortableExterns(("TOEPLITZ",))
 
     def program(self) -> RandomProgram:
@@ -86,7 +86,7 @@ class PnaWriter(Writer):
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
     def _asks(self, scope: Scope) -> list[Callable[[], str]]:
-        """What the main control may ask of the card."""
+        """Writers of requests that the main control may make of the card."""
         rng = self.rng
         ports = ("0xfffffffd", "0xfffffffa", "70000")
         made: list[Callable[[], str]] = [

@@ -30,7 +30,7 @@ CHANGE_EVERY: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a run consists of, beside the program."""
+    """The input of a run, beside the program."""
 
     packets: tuple[Packet, ...]
     seed: int
@@ -92,7 +92,7 @@ def compare(engine: Make, text: str, case: Case) -> FuzzVerdict:
 
 
 def difference(oracle: Any, tested: Any, case: Case) -> str | None:
-    """Run ``case`` on two fresh switches; what differs, or None."""
+    """Run ``case`` on two fresh switches; returns a description of the difference, or None."""
     digests: tuple[list[Any], list[Any]] = [], []
     controls = [RandomControl(switch, case.seed) for switch in (oracle, tested)]
     for control, told in zip(controls, digests, strict=True):

@@ -92,7 +92,7 @@ class Externs:
         return f"direct_counter(CounterType.packets_and_bytes) {name};"
 
     def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
-        """What an action does to the direct objects of its table."""
+        """An action's statements on the direct objects of its table."""
         del scope, counter, register
         return []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the fuzzer has counted and found."""
+"""Counts and findings of a run of the fuzzer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offramp_base.ending.files import written
 
 @dataclass(slots=True)
 class Counts:
-    """What has been tried.
+    """Counts of trials.
 
     Attributes:
         programs: random programs that ran on both engines, with ``packets`` packets.

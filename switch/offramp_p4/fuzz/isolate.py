@@ -41,7 +41,7 @@ class _Child(Generic[_T]):
         return max(0.0, self._deadline - time.monotonic())
 
     def end(self) -> Ended[_T]:
-        """What came of it, at its end or at its limit; waits for that."""
+        """The outcome, at the child's end or at its limit; waits for that."""
         try:
             if not self.receiver.poll(self.left_s):
                 return Ended(None, f"no end in {self._limit_s:g} s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smaller programs and fewer packets that still show what was found."""
+"""Smaller programs and fewer packets that still show a finding."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class PsaWriter(Writer):
     """Writes one program for PSA."""
 
     def make_externs(self) -> PortableExterns:
-        """What writes uses of the architecture's externs."""
+        """The writer of uses of the architecture's externs."""
         return PortableExterns()
 
     def program(self) -> RandomProgram:
@@ -117,7 +117,7 @@ class PsaWriter(Writer):
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
     def _asks(self, scope: Scope, half: str) -> list[Callable[[], str]]:
-        """What a control may ask of the architecture."""
+        """Writers of requests that a control may make of the architecture."""
         clone = "ostd.clone = true; ostd.clone_session_id = (CloneSessionId_t)16w{};"
         made: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),

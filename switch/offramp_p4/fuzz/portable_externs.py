@@ -144,7 +144,7 @@ class PortableExterns(Externs):
         return f"DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS_AND_BYTES) {name};"
 
     def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
-        """What an action does to the direct counter of its table."""
+        """An action's statements on the direct counter of its table."""
         del register
         if not counter or not scope.chance(0.8):
             return []

@@ -44,7 +44,7 @@ class Writer:
         self.shapes = Shapes(rng, portable=portable)
 
     def make_externs(self) -> Externs:
-        """What writes uses of the architecture's externs."""
+        """The writer of uses of the architecture's externs."""
         return Externs()
 
     def program(self) -> RandomProgram:
@@ -135,7 +135,7 @@ class Writer:
         return lines
 
     def _requests(self, scope: Scope, block: str) -> list[Callable[[], str]]:
-        """What a block may ask of the architecture."""
+        """Writers of requests that a block may make of the architecture."""
 
         def clone() -> str:
             return f"clone_preserving_field_list(CloneType.{clone_type}, 32w{self.rng.randint(1, 3)}, 8w1);"

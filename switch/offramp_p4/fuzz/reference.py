@@ -20,7 +20,7 @@ GAP_US: Final = 20_000
 
 
 def against_bmv2(text: str, case: Case) -> FuzzVerdict:
-    """What leaves both; ``unsupported`` where p4c or bmv2 refuses the program, which says nothing about ours.
+    """Compare the packets that leave both; ``unsupported`` where p4c or bmv2 refuses the program, which proves nothing.
 
     The control plane acts before the first packet only; order among the packets of one port is not compared.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a random program may name at some point, and random choices."""
+"""Names that a random program may use at some point, and random choices."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scope:
         arrays: (extern, name, element type, size) of registers, counters and meters.
         controls: statements that apply a nested control.
         portable: keep to what p4c's back end for bmv2 takes too.
-        in_action, in_loop, in_parser: where the statement stands.
+        in_action, in_loop, in_parser: place of the statement.
     """
 
     rng: Random

@@ -97,7 +97,7 @@ class Shapes:
         yield "hdr.items", self.stack_size, "item_t"
 
     def emitted(self) -> list[str]:
-        """What the deparser emits, in order."""
+        """The headers that the deparser emits, in order."""
         if self.rng.random() < 0.5:
             return ["hdr"]
         parts = ["hdr.h0", "hdr.h1", "hdr.items", "hdr.h2"]

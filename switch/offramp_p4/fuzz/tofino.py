@@ -53,7 +53,7 @@ class TofinoWriter(Writer):
     """Writes one program for TNA."""
 
     def make_externs(self) -> TofinoExterns:
-        """What writes uses of the architecture's externs."""
+        """The writer of uses of the architecture's externs."""
         return TofinoExterns()
 
     def program(self) -> RandomProgram:
@@ -111,7 +111,7 @@ class TofinoWriter(Writer):
         return [*lines, *self.statements.block(scope, self.size), "} }"]
 
     def _asks(self, scope: Scope, gress: str) -> list[Callable[[], str]]:
-        """What a control may ask of the architecture."""
+        """Writers of requests that a control may make of the architecture."""
         made: list[Callable[[], str]] = [
             lambda: self.externs.hash(scope),
             lambda: f"dprsr.mirror_type = {self.rng.randint(1, 3)};",

@@ -160,7 +160,7 @@ class TofinoExterns(Externs):
                 f"void apply(inout {t} value, out bit<16> rv) {{", *self._body(inner, Bits(16)), "} };"]  # fmt: skip
 
     def in_action(self, scope: Scope, counter: str, register: str) -> Lines:
-        """What an action does to the direct objects of its table."""
+        """An action's statements on the direct objects of its table."""
         lines = [f"{counter}.count();"] if counter and scope.chance(0.8) else []
         places = scope.of_type(lambda t: t == Bits(16), writable=True)
         if register and places and scope.chance(0.8):

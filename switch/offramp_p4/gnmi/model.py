@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a port: the leaves of OpenConfig's interface, and where each value comes from.
+"""The model of a port: the leaves of OpenConfig's interface, and the source of each value.
 
 Sources: openconfig-interfaces.yang and openconfig-p4rt.yang. A leaf without value does not exist for that port.
 """
@@ -126,7 +126,7 @@ def _gated(panel: FrontPanel, number: int, way: str) -> int:
 
 
 _ID: Final[tuple[Form, Source]] = (Form.NUMBER, lambda _, number: number or None)
-"""What P4Runtime calls the port; the model has no 0."""
+"""P4Runtime's number of the port; the model has no 0."""
 LEAVES: Final = (
     Leaf(("name",), Kind.CONFIG, *_BOTH["name"]),
     *(Leaf(("config", name), Kind.CONFIG, *of) for name, of in _BOTH.items()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests of all kinds have in common."""
+"""Checks that requests of all kinds share."""
 
 from __future__ import annotations
 

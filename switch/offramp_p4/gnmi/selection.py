@@ -57,7 +57,7 @@ class Pattern:
         return next((e.key for e in self.elements if e.key is not None), None)
 
     def depth(self, full: tuple[str, ...]) -> int | None:
-        """How many names of a leaf the path covers: it names the leaf itself, or what holds it; None: neither."""
+        """Number of a leaf's names that the path covers, if it names the leaf or a container of it; else None."""
         reached = self._skipped({0})
         for at in range(len(full) + 1):
             if len(self.elements) in reached:
@@ -77,7 +77,7 @@ class Pattern:
         return out
 
     def _step(self, i: int, full: tuple[str, ...], at: int) -> Iterable[int]:
-        """Where one may be behind element ``i`` once it has taken the name at ``at``."""
+        """Elements that may come next after element ``i`` has taken the name at ``at``."""
         if i == len(self.elements):
             return ()
         element = self.elements[i]
@@ -148,7 +148,7 @@ class Selector:
         ]
 
     def select(self, wanted: Pattern) -> list[Selected]:
-        """What a path names, by port; nothing where it names a port that is not there.
+        """The leaves that a path names, port by port; none if it names a port that does not exist.
 
         Raises:
             RpcError: UNIMPLEMENTED, no interface has what it names.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Set asks of the ports (gNMI specification, section 3.4): worked out first, then done at once or not at all."""
+"""A Set request on the ports (gNMI specification, section 3.4): evaluated first, then applied whole or not at all."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Setting:
         self.results.append(_RESULT(path=path, op=operation))
 
     def _delete(self, path: Pattern) -> None:
-        """What is configured goes back to its default; what is not there is deleted already."""
+        """Configured leaves return to their defaults; those that do not exist are deleted already."""
         selected = self._selector.select(path)
         if path.exact and path.names in BY_NAMES and BY_NAMES[path.names].kind is not Kind.CONFIG:
             raise _read_only(path.text)

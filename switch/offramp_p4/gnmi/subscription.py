@@ -87,7 +87,7 @@ class GnmiSubscription:
             self._changed.notify()
 
     def exhausted(self) -> None:
-        """The client says no more: it does not poll any more, but hears what a STREAM tells."""
+        """The client has closed its side: it polls no more, but still receives the updates of a STREAM."""
         with self._changed:
             self._exhausted = True
             self._changed.notify()

@@ -23,7 +23,7 @@ _LIST: Final = len(ROOT) - 1
 
 
 class Reply:
-    """What all notifications that answer one request have in common."""
+    """The common part of all notifications that answer one request."""
 
     def __init__(self, panel: FrontPanel, prefix: Any, encoding: int) -> None:
         self._panel, self._encoding = panel, encoding
@@ -86,7 +86,7 @@ class Reply:
 
 
 def _node(selected: Selected) -> tuple[tuple[str, ...], int]:
-    """What a path names: names from the root on, and the port, or -1 above the ports."""
+    """The node that a path names: names from the root on, and the port, or -1 above the ports."""
     names = selected.leaf.full[: selected.depth]
     return names, selected.port if selected.depth > _LIST else -1
 

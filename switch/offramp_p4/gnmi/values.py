@@ -76,7 +76,7 @@ def _plain(leaf: Leaf, value: Scalar, encoding: int) -> Scalar:
 
 
 def given(value: Any) -> Any:
-    """What a ``gnmi.TypedValue`` of a Set says: a scalar, or what its JSON has.
+    """The value of a ``gnmi.TypedValue`` of a Set: a scalar, or parsed JSON.
 
     Raises:
         RpcError: INVALID_ARGUMENT, it is not a value; UNIMPLEMENTED, it has another encoding.

@@ -62,7 +62,7 @@ class Watch:
 
     @property
     def next_ns(self) -> int:
-        """When it has something to do without anything happening."""
+        """Time at which it has something to do even if nothing changes."""
         return min(self._next_ns, self._next_beat_ns)
 
     def begin(self, reply: Reply) -> Iterator[Known]:
@@ -94,7 +94,7 @@ def _after(at_ns: int, interval_ns: int, now_ns: int) -> int:
 
 
 def watches(subscription: Any, selected: Sequence[Selected], now_ns: int) -> Iterator[Watch]:
-    """What one ``gnmi.Subscription`` of a STREAM asks for.
+    """The watches that one ``gnmi.Subscription`` of a STREAM asks for.
 
     Raises:
         RpcError: INVALID_ARGUMENT, an interval is too short, or is given where the switch chooses.

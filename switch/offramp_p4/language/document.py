@@ -27,12 +27,12 @@ _CLOSES: Final = {"(": ")", "[": "]", "{": "}"}
 _LEFT_OUT: Final = 3
 """Lines with faults that a completion may leave out of a program."""
 _ENDINGS: Final = (";", "", "()", "();", " x;", ": exact;", ";}", ") {}")
-"""What may be missing behind the cursor; the first that makes a program is taken."""
+"""Text that may be missing behind the cursor; the first that makes a program is taken."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What a program is read from.
+    """The sources of a program.
 
     Attributes:
         include: folders for ``#include``.
@@ -80,7 +80,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a program.
+    """The result of analysing a program.
 
     Attributes:
         resolver: its names; None where it could not be parsed.
@@ -93,7 +93,7 @@ class Analysis:
     whole: bool
 
     def symbol(self, file: str, line: int, column: int) -> tuple[Symbol, Pos] | None:
-        """What the name around a place means, and where that name begins; lines and columns count from 1."""
+        """The symbol whose name is around a place, and the start of that name; lines and columns count from 1."""
         if self.resolver is None:
             return None
         for begin in range(column, 0, -1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands behind a dot: fields, methods, members and P4's built-in ones, by the type in front of it."""
+"""Members behind a dot: fields, methods and P4's built-in ones, by the type in front of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEPTH: Final = 64
 
 
 def meant(kept: Kept | None, depth: int = 0) -> tuple[Symbol | None, Kept | None]:
-    """What a type is once ``typedef`` and type parameters are followed: its symbol, where it has one."""
+    """A type after ``typedef`` and type parameters have been followed: its symbol, if it has one, and itself."""
     if kept is None or depth > _DEPTH or not isinstance(kept.type, ast.NamedType):
         return None, kept
     if kept.type.name in kept.given:
@@ -60,12 +60,12 @@ def members(kept: Kept | None) -> dict[str, Symbol]:
 
 
 def applied() -> dict[str, Symbol]:
-    """What the result of a table's ``apply`` has."""
+    """The members of the result of a table's ``apply``."""
     return {name: _built_in(name, text) for name, text in _APPLIED.items()}
 
 
 def applicable() -> dict[str, Symbol]:
-    """What a table, a parser and a control have."""
+    """The members of a table, a parser or a control."""
     return {name: _built_in(name, text) for name, text in _APPLY.items()}
 
 
@@ -81,7 +81,7 @@ def element(kept: Kept | None) -> Kept | None:
 
 
 def given(symbol: Symbol, kept: Kept) -> dict[str, Kept]:
-    """What the type parameters of ``symbol`` stand for where ``kept`` names it with arguments."""
+    """The arguments of ``symbol``'s type parameters where ``kept`` names it."""
     arguments = kept.type.args if isinstance(kept.type, ast.NamedType) else []
     names = [each.name for several in (symbol.inside.own.values() if symbol.inside else ()) for each in several]
     parameters = [name for name in names if symbol.inside and symbol.inside.own[name][0].kind == "type parameter"]

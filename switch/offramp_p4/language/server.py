@@ -79,7 +79,7 @@ class P4Server(LanguageServer):
 
     @property
     def sources(self) -> Sources:
-        """What programs are read from now."""
+        """The present sources of programs."""
         opened = {str(_path(uri).resolve()): doc.source for uri, doc in self.workspace.text_documents.items()}
         return Sources(self.include, self.defines, opened)
 
@@ -184,7 +184,7 @@ class P4Server(LanguageServer):
         return Pos(file, position.line + 1, column + 1)
 
     def symbol(self, params: _AtPosition) -> tuple[Symbol, Pos] | None:
-        """What the name under the cursor means."""
+        """The symbol under the cursor."""
         at = self.place(params.text_document.uri, params.position)
         return self.analysis(params.text_document.uri).symbol(at.file, at.line, at.column)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names mean: symbols with the places that use them."""
+"""The meaning of names: symbols, and the places that use them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Symbol:
 
     Attributes:
         kind: ``header``, ``struct``, ``field``, ``table``, ``action`` …, as people call it.
-        pos: where the name stands in its declaration.
+        pos: position of the name in its declaration.
         shown: the declaration's head in one line.
         kept: the type of what it names; None for types, actions and other names without one.
         inside: names that a dot or the block's own scope leads to.
-        uses: where it is used, its declaration not among them.
+        uses: positions of its uses, without its declaration.
         within: the block or type that declares it.
     """
 

@@ -234,7 +234,7 @@ class Uses:
             self.wanted = {symbol.name: symbol for symbol in scope.visible() if symbol.name != self.marked}
 
     def offer(self, name: str, found: dict[str, Symbol]) -> None:
-        """Say what may stand where ``name`` does, should it be the mark."""
+        """Offer symbols for completion, if ``name`` is the name at the cursor."""
         if self.marked and name == self.marked:
             self.wanted = found
 

@@ -50,7 +50,7 @@ class _Paths:
     returns: list[Assigned] = field(default_factory=list)
 
     def run(self, body: list[ir.Stmt], assigned: Assigned) -> Assigned | None:
-        """What is assigned behind a list of statements."""
+        """The variables assigned at the end of a list of statements; None if no path reaches it."""
         now: Assigned | None = assigned
         for stmt in body:
             if now is None:
@@ -84,7 +84,7 @@ class _Paths:
 
 
 def _written(node: object, now: Assigned) -> Assigned:
-    """What is assigned after the calls in ``node`` have given values."""
+    """The variables assigned after the calls in ``node``, those of their ``out`` and ``inout`` arguments included."""
     args = (n for n in walk.nodes(node) if isinstance(n, ir.Arg) and n.direction in {"out", "inout"})
     return now | {a.expr.var for a in args if isinstance(a.expr, ir.VarRef)}
 

@@ -14,7 +14,7 @@ from offramp_p4.source import Pos, render
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What is wrong at a place; ``str()`` shows the line with a caret."""
+    """A warning about a place; ``str()`` shows the line with a caret."""
 
     pos: Pos
     rule: str

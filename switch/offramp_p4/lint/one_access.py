@@ -27,7 +27,7 @@ class Access:
 
 
 Paths = dict[ir.ExternInstance, set[tuple[Access, ...]]]
-"""For each register the sequences of accesses that some path makes."""
+"""Sequences of accesses that some path makes, by register."""
 
 
 @RULES.register("one-access")
@@ -127,7 +127,7 @@ def _either(branches: list[Paths]) -> Paths:
 
 
 def _shape(node: object) -> object:
-    """What an expression is, without its place in the source."""
+    """An expression without its positions in the source, as a value that can be compared."""
     if isinstance(node, ir.Var | Type):
         return id(node)
     if isinstance(node, list):

@@ -101,5 +101,5 @@ class Actions:
 
 
 def choices(table: ir.Table) -> dict[str, ir.TableAction]:
-    """What a table runs for the name of each of its actions."""
+    """The choices of a table by the names of their actions, the default action's included."""
     return {choice.action.name: choice for choice in [table.default.action, *table.actions]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an architecture is to the native engine. A new one is added to :data:`_MODULES`.
+"""The interface of an architecture to the native engine. A new architecture is added to :data:`_MODULES`.
 
 An architecture is a module of this package with an ``ARCHITECTURE``:
 
@@ -67,7 +67,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What a switch has beside its program.
+    """Properties of a switch that do not come from its program.
 
     Attributes:
         seed: of everything that is random.
@@ -107,7 +107,7 @@ _MODULES: Final = {
 }
 """The modules of this package by the package that a program's ``main`` is of."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[Way, Module]]] = WeakKeyDictionary()
-"""What programs have been translated to: a network of switches runs few programs."""
+"""Modules by the program that they are translated from: a network of switches runs few programs."""
 
 
 def architecture(program: ir.Program) -> Architecture:

@@ -29,7 +29,7 @@ _METER_BYTES: Final = 8 * Meter.WORDS
 
 
 class ArraysTarget(Protocol):
-    """What counters and meters need of a target.
+    """A target as counters and meters need it.
 
     Attributes:
         colours: of its meters.
@@ -49,7 +49,7 @@ class ArraysTarget(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """Where their memory is."""
+        """The plan of the context, which has the memory of counters and meters."""
 
     def cell(self, owner: object) -> int:
         """The offset of a word that belongs to an extern instance or a table."""
@@ -66,7 +66,7 @@ def builders(target: ArraysTarget) -> dict[tuple[str, str], Builder]:
 
 
 def inside(g: Emitter, fits: Value | None) -> AbstractContextManager[None]:
-    """What follows runs only if an index is in range (None: it certainly is)."""
+    """Code within the context runs only if an index is in range (None: it certainly is)."""
     return nullcontext() if fits is None else g.when(fits, likely=True)
 
 

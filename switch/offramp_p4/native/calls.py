@@ -59,7 +59,7 @@ def ends(g: Emitter, node: object) -> Ends:
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """What an ``out`` or ``inout`` argument receives when the call ends."""
+    """The copy to an ``out`` or ``inout`` argument at the end of a call."""
 
     target: lvalues.MemoryLValue
     param: ir.Var

@@ -114,7 +114,7 @@ def _advance_stack(g: Emitter, place: ir.Expr) -> None:
 
 
 def _looked_at(g: Emitter, e: ir.ExternCall) -> tuple[Value, list[codec.Leaf], int]:
-    """The address of what is looked at, its fields, and its bits."""
+    """The address of the bytes that a lookahead reads, its fields, and its bits."""
     fields = list(codec.leaves(e.type_args[0]))
     if any(isinstance(f.type, Varbit) for f in fields):
         raise Unsupported(e.pos, f"lookahead of {e.type_args[0]}, which has a varbit")
@@ -222,4 +222,4 @@ AGGREGATES: Final[dict[tuple[str, str], AggregateBuilder]] = {("packet_in", "loo
 FAULTS: Final = frozenset(
     {("packet_in", "extract"), ("packet_in", "lookahead"), ("packet_in", "advance"), ("", "verify")}
 )
-"""Those that may end the parser with an error."""
+"""Externs that may end the parser with an error."""

@@ -99,14 +99,14 @@ class Cores:
                 context.hold(word, np.zeros_like(counter.rows))
 
     def show(self) -> None:
-        """Show all cores what the switch's context has; no packet runs."""
+        """Give all cores the state in the switch's context; no packet runs meanwhile."""
         for context in self.contexts[1:]:
             context.words[self._shared] = self.contexts[0].words[self._shared]
             for table in self._tables:
                 table.count_in(context)
 
     def collect(self) -> None:
-        """Add what the other cores have counted to the switch's counts; no packet runs."""
+        """Add the other cores' counts to the switch's; no packet runs meanwhile."""
         first = self.contexts[0]
         for context in self.contexts[1:]:
             first.words[self._sums] += context.words[self._sums]

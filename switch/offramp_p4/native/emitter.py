@@ -60,7 +60,7 @@ def statement(*kinds: type) -> Callable[[_Rule], _Rule]:
 
 
 class Target(Protocol):
-    """What an architecture supplies: its externs, and where the context has its tables."""
+    """An architecture as the emitter needs it: its externs, and where the context has its tables."""
 
     externs: Mapping[tuple[str, str], Builder]
     """Builders by (extern type or "", method or function name)."""
@@ -91,7 +91,7 @@ class Target(Protocol):
 
 @dataclass(slots=True)
 class _Function:
-    """What is particular to the LLVM function being written."""
+    """State of the LLVM function that is being written."""
 
     made: Value
     builder: Any
@@ -121,7 +121,7 @@ class Emitter:
         library: the run-time system.
         watched: headers, where somebody wants to know whether they are written.
         counted: tables that a packet which comes again looks up with keys one after the other.
-        work: how many steps what stands in a loop takes.
+        work: number of steps that the statements in a loop take.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Emitter:
 
     @contextmanager
     def when(self, condition: Value, *, likely: bool | None = None) -> Iterator[None]:
-        """What follows runs only if ``condition`` holds."""
+        """Code within the context runs only if ``condition`` holds."""
         then, end = self.block("then"), self.block("end")
         branch = self.b.cbranch(condition, then, end)
         if likely is not None:

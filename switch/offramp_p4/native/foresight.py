@@ -55,7 +55,7 @@ def fields_of(g: Emitter, parser: ir.ParserInstance) -> dict[int, _Field]:
 
 
 def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) -> int | None:
-    """Enter what a state extracts from ``bit`` on; the bit behind it, None where that is known at run time only."""
+    """Record the fields that a state extracts from ``bit`` on; returns the next bit, None if only known at run time."""
     for stmt in state.body:
         call = stmt.expr if isinstance(stmt, ir.Eval) else None
         if not isinstance(call, ir.ExternCall) or call.extern != "packet_in":
@@ -73,7 +73,7 @@ def _extracted(g: Emitter, state: ir.State, bit: int, found: dict[int, _Field]) 
 
 
 class Foresight:
-    """Which tables of a program look-ups are hinted of.
+    """Hints for the look-ups of a program's tables.
 
     Attributes:
         counted: those with keys of one word that end in something else than a field of a header: a packet that comes

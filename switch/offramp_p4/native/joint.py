@@ -114,7 +114,7 @@ class NativeJoint:
         return departures
 
     def _departures(self) -> list[Departure]:
-        """What is in the output buffers, which are empty then."""
+        """The contents of the output buffers, which are emptied."""
         context = self._context
         times = context.buffer(at.Context.times).view(np.int64).tolist()
         index = context.buffer(at.Context.index).view(np.int64).reshape(-1, 2).tolist()
@@ -148,7 +148,7 @@ class NativeJoint:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """What comes before and after machine code."""
+        """Machine code runs within the context; afterwards listeners hear what has happened."""
         switch = self._switch
         with switch._running():
             self.tm.start()

@@ -19,7 +19,7 @@ class KeyFormat:
     """The key of one table.
 
     Attributes:
-        search: which search finds an entry.
+        search: the kind of search that finds an entry.
         widths: bits of each key.
         order: the keys from the highest bits of the concatenation to the lowest.
         words: 64-bit words, lowest first.

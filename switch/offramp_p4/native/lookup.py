@@ -19,7 +19,7 @@ from offramp_p4.native.runtime.prefixes import find_longest
 
 @dataclass(frozen=True, slots=True)
 class MemberBits:
-    """Where machine code finds which members of a selector's groups take packets.
+    """Memory in which machine code finds the members of a selector's groups that take packets.
 
     Attributes:
         word: index in the context of the address of rows.
@@ -34,7 +34,7 @@ class MemberBits:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What machine code must know of a table or value set.
+    """The position and layout of a table or value set in the context, for machine code.
 
     Attributes:
         words: index in the context of its first word.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the context has each object of a program."""
+"""The positions of a program's objects in the context."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _INT_WIDTH: Final = 512  # of `int`, which is unbounded but seldom more than a c
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Bytes that a value takes, and what its address is a multiple of."""
+    """Bytes that a value takes, and the alignment of its address."""
 
     size: int
     align: int
@@ -80,7 +80,7 @@ def aligned(at: int, align: int) -> int:
 
 @cache
 def shape(t: Type) -> Shape:
-    """What a value of this type takes; nothing for types without values."""
+    """The size and alignment of a value of this type; size 0 for types without values."""
     t = strip(t)
     bits = bits_of(t)
     if bits is not None:
@@ -98,7 +98,7 @@ def shape(t: Type) -> Shape:
 
 
 def components(t: Structure | Tuple) -> list[Type]:
-    """The types of what it consists of."""
+    """The types of the components of a structure or tuple."""
     return [f.type for f in t.fields] if isinstance(t, Structure) else list(t.types)
 
 

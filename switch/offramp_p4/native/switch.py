@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A P4 switch whose program runs as machine code: the same face as :class:`offramp_p4.switch.Switch`."""
+"""A P4 switch whose program runs as machine code, with the interface of :class:`offramp_p4.switch.Switch`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class NativeSwitch:
         registers, counters, meters, profiles, value_sets: state by control-plane name.
         filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
-        generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
+        generator: a Tofino's packet generator; None without one. :meth:`process` makes its packets that are due.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
@@ -152,7 +152,7 @@ class NativeSwitch:
         return self._module.text
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order.
+        """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order.
 
         Raises:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
@@ -163,11 +163,11 @@ class NativeSwitch:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`process` has something to do without packets, microseconds; None: never."""
+        """Time in microseconds at which :meth:`process` has something to do without packets; None: never."""
         return next_us(self.generator)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
-        """Run a batch without what the packet generator makes."""
+        """Run a batch without packets of the packet generator."""
         data, lengths, ports = self._arrays(batch)
         with self._running():
             arrays = address(data), data.strides[0], address(lengths), address(ports)
@@ -204,20 +204,20 @@ class NativeSwitch:
         return cores
 
     def settle(self) -> None:
-        """Show other threads what has changed, and take over what they have counted and sent."""
+        """Give other threads the changed state, and take over their counts and sent packets."""
         with self._running():
             pass
         self._send_digests()
 
     def gather_cores(self) -> None:
-        """Other threads run no packets of this switch any more; what they have counted is taken over."""
+        """Take over the counts of other threads, which run no packets of this switch any more."""
         with self._lock:
             self._collect()
             self._cores = None
             self._lock.pause = self._lock.resume = nothing
 
     def reset(self) -> None:
-        """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        """Reset tables, registers, counters, meters, replication and counts to their state after loading."""
         with self._lock:
             self._collect()
             self._objects.reset()
@@ -253,14 +253,14 @@ class NativeSwitch:
         return self._tables
 
     def _settle(self) -> None:
-        """Bring what has been counted by packets that came one by one up to date."""
+        """Bring the counts of packets that came one by one up to date."""
         if self._unsettled or self._cores is not None:
             with self._lock:
                 self._collect()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """What comes before and after machine code; one thread at a time."""
+        """Machine code runs within the context, in one thread at a time; state is prepared before, collected after."""
         self._objects.changes.give_way()
         with self._lock:
             self._prepare()
@@ -268,7 +268,7 @@ class NativeSwitch:
             self._collect()
 
     def _prepare(self) -> None:
-        """Show machine code what has changed, and the time."""
+        """Give machine code the changed state, and the time."""
         words = self._context.words
         words[_NOW_US] = self.now_us
         words[_LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
@@ -305,7 +305,7 @@ class NativeSwitch:
             self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
     def _send_digests(self) -> None:
-        """Hand over what has been read, with no lock held."""
+        """Hand over the digests that have been read, with no lock held."""
         if self._unsent:
             digests, self._unsent = self._unsent, []
             for digest in digests:
@@ -313,7 +313,7 @@ class NativeSwitch:
                     self.on_digest(digest)
 
     def _collect(self) -> None:
-        """Counts, digests, log messages and failed checks of what has just run."""
+        """Collect counts, digests, log messages and failed checks of the packets that have just run."""
         self._unsettled = False
         contexts = [self._context]
         if self._cores is not None:

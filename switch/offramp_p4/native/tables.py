@@ -23,7 +23,7 @@ from offramp_p4.source import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What ``apply()`` gives: whether an entry matched, and the number of the action that ran (or none)."""
+    """The result of ``apply()``: whether an entry matched, and the number of the action that ran (or none)."""
 
     hit: Value
     ran: Value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the targets of all architectures do alike for the emitter."""
+"""The common base of the targets of all architectures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Target:
-    """Where a program's tables are found, and which of its externs are known.
+    """The common base of targets: tables' plans, and the builders of externs.
 
     Attributes:
-        plan: where everything is in the context.
+        plan: positions of everything in the context.
         actions: the numbers of the actions.
-        externs, aggregates: what emits the calls of externs, by extern and method.
+        externs, aggregates: emitters of calls of externs, by extern and method.
         faults: of these, the ones that may leave a block.
         clears_headers: whether a header that becomes valid has all fields 0, or those that were written before.
     """

@@ -31,7 +31,7 @@ _AUTO_DELETE: Final = "AUTO_DELETE"
 
 
 class FlowCache:
-    """What outlives a packet: flow ids and the timers of entries.
+    """State that outlives a packet: flow ids and the timers of entries.
 
     Attributes:
         expire_s: seconds by expire-time profile; entries of others never expire.
@@ -123,7 +123,7 @@ class FlowCache:
 
     @property
     def timers(self) -> int:
-        """How many times are kept."""
+        """The number of timers kept."""
         return len(self._due)
 
 

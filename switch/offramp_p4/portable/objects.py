@@ -45,7 +45,7 @@ class PortableObjects(Objects):
 
     Attributes:
         table_of: the table that a direct counter or meter belongs to.
-        flows: what PNA's data plane knows of the entries that it adds.
+        flows: state of the entries that PNA's data plane adds.
     """
 
     makers: ClassVar[dict[str, Maker]] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pipelines of PSA and PNA have in common: packets that wait for a pass, copies that wait for egress."""
+"""The common base of the pipelines of PSA and PNA: packets that wait for a pass, copies that wait for egress."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Arrival:
     Attributes:
         path: how it came there, a member of the architecture's enum.
         carried: metadata that a pass before has left for this one.
-        passes: how many passes it has made.
+        passes: number of passes that the packet has made.
         recirculated: whether it comes from behind the queues; else it never left ingress.
     """
 
@@ -117,7 +117,7 @@ class PortablePipeline(ABC):
         return thread
 
     def make_target(self, program: ir.Program, objects: PortableObjects, **options: Any) -> PortableTarget:
-        """What the generated code of a thread refers to."""
+        """The target to which the generated code of a thread refers."""
         return PortableTarget(program, objects, **options)
 
     @abstractmethod

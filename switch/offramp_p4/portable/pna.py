@@ -97,7 +97,7 @@ class PnaPipeline(PortablePipeline):
             self._send_copies([Copy(frame, "", port, m[self._cos])])
 
     def _tell(self, m: Memory, arrival: Arrival) -> None:
-        """What the parser and the controls know of the packet."""
+        """Write the packet's metadata for the parser and the controls."""
         values = {
             "input_port": arrival.port,
             "direction": self._directions[arrival.port in self._host_ports],

@@ -45,7 +45,7 @@ MADE: Final = {
     CLONE_I2E: ("ingress", "clone_i2e"),
     CLONE_E2E: ("egress", "new_clone_e2e"),
 }
-"""Where they have been filled in: half and role."""
+"""The half and the role in which a path's metadata have been filled in."""
 
 INGRESS: Final[dict[str, Signature]] = {
     "ip": ("", "headers", "user", "parser_in", "resubmit", "recirculate"),

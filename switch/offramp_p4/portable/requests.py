@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a PNA program asks of the card: where a packet goes, mirrors, another pass."""
+"""Requests of a PNA program to the card: where a packet goes, mirrors, another pass."""
 
 from __future__ import annotations
 

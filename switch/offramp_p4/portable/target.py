@@ -43,7 +43,7 @@ class PortableTarget:
         clock: virtual time in microseconds.
         steps: of the packet that is being run.
         digests: the cell of the digests of this pass, 0 or a tuple.
-        layout: where everything lives in the memory of a packet.
+        layout: the places of all variables in the memory of a packet.
         states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 

@@ -28,7 +28,7 @@ class Thread:
     """Blocks compiled together: a parser, controls, and a deparser.
 
     Attributes:
-        target: what the generated code refers to.
+        target: the target to which the generated code refers.
         source: the generated Python text.
     """
 
@@ -54,7 +54,7 @@ class Thread:
         self._template, self.source = compiled.template, compiled.source
 
     def wrap(self, wrapped: Callable[[str, Run], Run]) -> None:
-        """Run what ``wrapped`` makes of each block and its name."""
+        """Replace each block's function by the one that ``wrapped`` makes of it and of the block's name."""
         functions = [self._parse, *self._controls, self._deparse]
         made = [wrapped(name, run) for name, run in zip(self._names, functions, strict=True)]
         self._parse, *self._controls, self._deparse = made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the forwarding loop asks of a port."""
+"""The interface of a port towards the forwarding loop."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Port(Protocol):
         """File descriptors and poll(2) events that the port waits for."""
 
     def receive(self) -> PacketBatch:
-        """Some of what has arrived: a fair share, not all. Valid until the next call, and not padded."""
+        """Some of the frames that have arrived: a fair share, not all. Valid until the next call, and not padded."""
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send frames (these rows of the batch, or all), keeping what does not fit for :meth:`flush`."""
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send the frames that were kept."""
 
     def rest(self) -> None:
         """Called when nothing has arrived on any port and the loop is about to wait: notify a host now."""
@@ -44,7 +44,7 @@ class Port(Protocol):
 
     @property
     def up(self) -> bool:
-        """Whether what the port is attached to is there and has a carrier."""
+        """Whether the device behind the port exists and has a carrier."""
 
     def tick(self, now: float) -> None:
         """Called about once a second."""

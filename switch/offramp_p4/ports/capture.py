@@ -32,11 +32,11 @@ class CapturedPort:
         self.name, self.stats = port.name, port.stats
 
     def interest(self) -> list[tuple[int, int]]:
-        """What the port waits for."""
+        """Descriptors and events that the port waits for."""
         return self._port.interest()
 
     def receive(self) -> PacketBatch:
-        """What the port received."""
+        """Frames that the port received; they are also captured."""
         batch = self._port.receive()
         if len(batch):
             self._in.write(_now_us(), batch.frames())
@@ -48,7 +48,7 @@ class CapturedPort:
         self._port.send(batch, rows)
 
     def flush(self) -> None:
-        """Send what the port has kept."""
+        """Send the frames that the port has kept."""
         self._port.flush()
 
     def rest(self) -> None:

@@ -176,7 +176,7 @@ class Forwarder:
             self._device.send_notices()
 
     def _wait(self, poll: select.poll, timeout_s: float) -> list[tuple[int, int]]:
-        """What the descriptors have; the ports hear of it before the loop waits."""
+        """Descriptors with events; before the loop waits, all ports are told (:meth:`Port.rest`)."""
         there = poll.poll(0)
         if there or timeout_s <= 0:
             return there

@@ -48,7 +48,7 @@ class InterfacePort:
         return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
     def receive(self) -> PacketBatch:
-        """What has arrived, up to one share; valid until the next call."""
+        """Frames that have arrived, up to one share; valid until the next call."""
         if self._socket is None:
             return PacketBatch.empty()
         try:
@@ -66,7 +66,7 @@ class InterfacePort:
         self.flush()
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send the frames that were kept."""
         if self._socket is None:
             return
         try:
@@ -93,7 +93,7 @@ class InterfacePort:
         return self._socket is not None and has_carrier(self._ifname)
 
     def tick(self, now: float) -> None:  # noqa: ARG002
-        """Count what was missed; attach again to an interface that has returned."""
+        """Count the frames that were missed; attach again to an interface that has returned."""
         if self._socket is not None:
             self._socket.refresh()
         if self._socket is not None or not is_up(self._ifname):

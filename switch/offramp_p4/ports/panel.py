@@ -68,11 +68,11 @@ class GatedPort:
         self.received_bytes = 0
 
     def interest(self) -> list[tuple[int, int]]:
-        """What the port waits for; a disabled port still receives, so that dropped frames are counted."""
+        """Descriptors and events that the port waits for; a disabled port still receives, to count dropped frames."""
         return self._port.interest()
 
     def receive(self) -> PacketBatch:
-        """What the port received, if it is enabled."""
+        """Frames that the port received; none if it is disabled."""
         batch = self._port.receive()
         if not len(batch):
             return batch

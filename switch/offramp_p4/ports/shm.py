@@ -56,7 +56,7 @@ class ShmPort(UnixPort):
         return [((self._listener if self._host is None else self._host).fileno(), select.POLLIN)]
 
     def receive(self) -> PacketBatch:
-        """Some of what has arrived; accepts a host if there is none."""
+        """Some of the frames that have arrived; accepts a host if there is none."""
         if self._host is None and not self._accept():
             return PacketBatch.empty()
         parts: list[PacketBatch] = []
@@ -97,7 +97,7 @@ class ShmPort(UnixPort):
         self.flush()
 
     def flush(self) -> None:
-        """Send what was kept, as far as there is room."""
+        """Send the frames that were kept, as far as there is room."""
         try:
             while self._waiting and self._rings is not None:
                 batch, rows, size = self._waiting[0]
@@ -111,7 +111,7 @@ class ShmPort(UnixPort):
             self.rest()
 
     def rest(self) -> None:
-        """Wake the host for what it has not been told of."""
+        """Wake the host for frames that it has not been notified of."""
         if self._untold and self._host is not None:
             bell.ring(self._host)
         self._untold = 0

@@ -38,7 +38,7 @@ class UdpPort:
         return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
     def receive(self) -> PacketBatch:
-        """What has arrived, up to one share; valid until the next call."""
+        """Frames that have arrived, up to one share; valid until the next call."""
         try:
             return self._socket.receive()
         except OSError as error:
@@ -51,7 +51,7 @@ class UdpPort:
         self.flush()
 
     def flush(self) -> None:
-        """Send what was kept."""
+        """Send the frames that were kept."""
         try:
             self._kept.send(self._socket)
         except OSError as error:
@@ -76,7 +76,7 @@ class UdpPort:
         return True
 
     def tick(self, now: float) -> None:  # noqa: ARG002
-        """Count what was missed."""
+        """Count the frames that were missed."""
         self._socket.refresh()
 
     def close(self) -> None:

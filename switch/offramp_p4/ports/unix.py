@@ -68,7 +68,7 @@ class UnixPort:
         return [(self._host.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
     def receive(self) -> PacketBatch:
-        """Some of what has arrived; accepts a host if there is none."""
+        """Some of the frames that have arrived; accepts a host if there is none."""
         if self._host is None and not self._accept():
             return PacketBatch.empty()
         parts: list[PacketBatch] = []
@@ -102,7 +102,7 @@ class UnixPort:
         self.flush()
 
     def flush(self) -> None:
-        """Send what was kept, as far as the host takes it."""
+        """Send the frames that were kept, as far as the host takes them."""
         while self._kept and self._host is not None:
             message = self._kept[0]
             try:

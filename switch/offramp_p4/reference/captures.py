@@ -44,7 +44,7 @@ def run(
     limit_s: float = _LIMIT_S,
     expected: Iterable[bytes] | None = None,
 ) -> list[Departure]:
-    """Compile and run a program in bmv2 with the state of ``like``; what leaves, in order.
+    """Compile and run a program in bmv2 with the state of ``like``; returns the packets that leave, in order.
 
     Args:
         source: the program.

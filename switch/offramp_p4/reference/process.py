@@ -24,7 +24,7 @@ _START_S: Final = 20.0
 
 
 def missing() -> list[str]:
-    """What of p4c and bmv2 is not on PATH."""
+    """Programs of p4c and bmv2 that are not on PATH."""
     return [tool for tool in TOOLS if shutil.which(tool) is None or (tool == "simple_switch" and _is_ours(tool))]
 
 
@@ -45,7 +45,7 @@ class SimpleSwitch:
     Args:
         source: the program.
         like: a switch in the state that bmv2 is to be in.
-        interfaces: what each port is attached to.
+        interfaces: interface of each port.
         folder: for the compiled program and the log; bmv2 runs in it.
         options: more of them, before the program.
         target_options: those of simple_switch itself, such as ``--priority-queues``.

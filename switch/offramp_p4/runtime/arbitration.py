@@ -48,7 +48,7 @@ class _Seat:
 
 
 def _standing(role: str, number: int | None, *, becomes: bool) -> tuple[int, int]:
-    """What counts where there is room for some only: being primary, for everything first, then the election id."""
+    """Rank among controllers when there is not room for all: primary of all, primary of a role, then election id."""
     rank = 0 if number is None else 1 if not becomes else 2 if role else 3
     return rank, number or 0
 

@@ -39,7 +39,7 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class CompileBudget:
-    """What compiling one pushed program may take: seconds of the processor, and bytes of address space."""
+    """Limits of compiling one pushed program: seconds of processor time, and bytes of address space."""
 
     seconds: float = COMPILE_S
     memory: int = COMPILE_BYTES

@@ -16,9 +16,9 @@ from offramp_base.p4rt.status import Code, RpcError
 MAX_SILENT: Final = 256
 """Calls of which nothing has come yet: each holds a thread."""
 SILENT_S: Final = 5.0
-"""How long a call may say nothing."""
+"""Seconds that a call may take before its first message."""
 GRACE_S: Final = 0.25
-"""How long it may do so when others wait for its place."""
+"""The same in seconds when others wait for its place."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -56,7 +56,7 @@ class Silent:
 
     @contextmanager
     def waiting(self, context: Any) -> Iterator[None]:
-        """While the first message of a call is waited for, or what makes a stream a controller's."""
+        """Within the context, a call waits for its first message, or a stream to become a controller's."""
         with self._changed:
             while len(self._since) >= MAX_SILENT:
                 oldest, since = next(iter(self._since.items()))

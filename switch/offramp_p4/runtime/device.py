@@ -31,7 +31,7 @@ class Observer(Protocol):
         """The program has sent a digest."""
 
     def next_ns(self, pipeline: Pipeline) -> int | None:
-        """When :meth:`send` has something to do; None: never."""
+        """Time at which :meth:`send` has something to do, in nanoseconds; None: never."""
 
     def send(self, pipeline: Pipeline, now_ns: int) -> None:
         """Send pending notifications to listeners."""
@@ -55,7 +55,7 @@ class Device:
         to_controller, notify: set by the P4Runtime service; take each frame that left by the CPU port with its
             pipeline, and what the primaries are told about the object with an id in P4Info, as the field of
             StreamMessageResponse.
-        observers: what else hears of digests, time and links.
+        observers: other control protocols, which hear of digests, time and links.
         no_pipeline: frames dropped because no pipeline was loaded.
         start_ns: when the device was made, CLOCK_MONOTONIC.
         threads: whether threads that are not Python's run packets too; then requests of the control plane settle with

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``p4_device_config`` may be: the text of a P4 program, or bmv2's JSON, bare or in PI's ``P4DeviceConfig``."""
+"""Contents of ``p4_device_config``: the text of a P4 program, or bmv2's JSON, bare or in PI's ``P4DeviceConfig``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DeviceConfig:
 
 
 def device_config(given: Any) -> DeviceConfig:
-    """What a ForwardingPipelineConfig holds.
+    """The program in a ForwardingPipelineConfig.
 
     Raises:
         RpcError: INVALID_ARGUMENT, it is neither text nor a ``P4DeviceConfig``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pipeline knows of the device around it: the time, which links are up, how values are translated."""
+"""A pipeline's view of the device around it: the time, which links are up, how values are translated."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class Limits:
-    """What the calls of a server may take, whatever they speak."""
+    """Limits that the calls of a server share, whichever service they use."""
 
     def __init__(self, name: str, most_bytes: int) -> None:
         self.refusals = Refusals(name)
@@ -45,7 +45,7 @@ class _Receiver(Protocol):
 
 
 def handlers(service: Endpoint, limits: Limits) -> grpc.GenericRpcHandler:
-    """What gRPC calls for the methods of a service."""
+    """The gRPC handlers of a service's methods."""
     # Requests come as streams of one message, so that a handler knows of a call before its message has come;
     # they are parsed in the handlers, so that garbage ends in a status that says so.
     wire = service.wire
@@ -210,7 +210,7 @@ class _Failures:
 
 
 def _metadata(context: Any) -> Mapping[str, str]:
-    """What stands beside a request, text only."""
+    """The metadata of a request, values of text only."""
     return {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
 
 

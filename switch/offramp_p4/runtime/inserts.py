@@ -18,7 +18,7 @@ LPM: Final = 1  # kind of a key; else exact
 
 
 class Inserts(Record):
-    """What is read, and where it goes."""
+    """The message that is parsed, and the columns that its values are written to."""
 
     at: int  # byte to be read next
     wrong: int  # 1: this is something else

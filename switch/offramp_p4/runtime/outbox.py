@@ -52,7 +52,7 @@ class Outbox:
         self._queue.put(error or _END)
 
     def waiting(self) -> Iterator[Any]:
-        """What there is now."""
+        """The messages that are there now, without waiting for more."""
         while not self._queue.empty():
             message = self._next()
             if message is _END:

@@ -349,7 +349,7 @@ def argument(extern: ir.ExternInstance, name: str, position: int) -> int:
 
 
 def extern_unit(extern: ir.ExternInstance, position: int) -> str:
-    """What a counter or meter counts: packets, bytes or packets_and_bytes."""
+    """The unit of a counter or meter: packets, bytes or packets_and_bytes."""
     if "type" in extern.params:
         position = extern.params.index("type")
     value = extern.args[position]

@@ -39,10 +39,10 @@ SwitchFactory = Callable[..., "AnySwitch"]
 
 
 class Pipeline:
-    """What one forwarding pipeline configuration became.
+    """A forwarding pipeline configuration in use: the program, its switch and its entities.
 
     Attributes:
-        program, switch: what runs.
+        program, switch: the program, and the switch that runs it.
         config: the ForwardingPipelineConfig as the controller set it, P4Info filled in.
         packet_in, packet_out: the controller headers.
         tables, selectors: by control-plane name.

@@ -23,8 +23,8 @@ def build_pushed(device: Device, config: DeviceConfig, name: str, given: Any | N
     """The pipeline of a configuration; its program may include and quote nothing of this machine.
 
     Args:
-        device: whose budget and recipe for switches it is built with.
-        config: what was pushed.
+        device: the device, with the budget and the recipe for the switch.
+        config: the configuration that was pushed.
         name: of the file in messages.
         given: the P4Runtime message that the configuration came in.
 

@@ -43,7 +43,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
 
 
 def _entities(old: Pipeline) -> Iterator[Any]:
-    """What a controller has written, in an order in which it can be written again."""
+    """The entities that a controller has written, in an order in which they can be written again."""
     everything = v1.TableEntry(counter_data=v1.CounterData(), meter_config=v1.MeterConfig())
     for kind, wanted in (
         ("action_profile_member", v1.ActionProfileMember()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a role may do: role configurations of the type ``stratum.P4RoleConfig`` (P4Runtime specification, section 5.2).
+"""Rights of roles: configurations of the type ``stratum.P4RoleConfig`` (P4Runtime specification, section 5.2).
 
 The specification leaves the form of a configuration to an agreement; this one is Stratum's, which other clients also
 know. A role without configuration may do everything.
@@ -57,7 +57,7 @@ class Role:
             raise RpcError(Code.PERMISSION_DENIED, "the role may not write this object")
 
     def readable(self, entities: Iterable[Any]) -> Iterator[Any]:
-        """Those of some entities that the role may see."""
+        """Those of the ``entities`` that the role may read."""
         return (e for e in entities if self.ids is None or object_id(e) in self.ids)
 
     def hears_of(self, identifier: int) -> bool:

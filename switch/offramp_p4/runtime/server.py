@@ -44,14 +44,14 @@ class Server:
     ``ca`` clients must show a certificate. A Unix socket gets mode 0600.
 
     Args:
-        services: what is served, within the same limits.
+        services: services that are served, within the same limits.
         insecure: serve an address that other machines reach although clients show no certificate.
         max_message: bytes of a request; None: :data:`MAX_MESSAGE`, or :data:`MAX_KNOWN_MESSAGE` where clients show
             certificates.
 
     Attributes:
-        protocol: what it serves, for people.
-        refusals: what has been refused.
+        protocol: name of the protocol that is served, for people.
+        refusals: counts of refusals.
 
     Raises:
         OfframpError: the address is in use, cannot be bound or is open to strangers, or a certificate is none.

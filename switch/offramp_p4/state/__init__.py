@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the control plane sees and changes in a P4 switch: plain data, without any wire format.
+"""The state of a P4 switch that the control plane sees and changes: plain data, without any wire format.
 
 The P4Runtime server, the STF runner and tests all work on these objects, and the compiled program reads them
 while it runs. Match values, masks and action arguments are unsigned bit patterns, also for ``int<N>``.

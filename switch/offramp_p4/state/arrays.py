@@ -26,7 +26,7 @@ class RegisterState:
     """A register array. ``values`` stays the same list object: the compiled program works on it directly.
 
     Attributes:
-        initial: what every cell begins with.
+        initial: initial value of every cell.
     """
 
     name: str

@@ -82,7 +82,7 @@ def column(values: Sequence[int], width: int) -> Column:
 
 
 def numbers(values: Column) -> list[int]:
-    """What is in a column."""
+    """The values of a column as unsigned integers."""
     if values.ndim == 1:
         return [int(n) for n in as_unsigned(values).tolist()]
     return [int.from_bytes(row.tobytes(), "little") for row in as_unsigned(values)]

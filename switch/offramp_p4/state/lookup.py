@@ -36,7 +36,7 @@ class Finder(Protocol):
 
 
 def make_finder(entries: Iterable[TableEntry], kinds: Sequence[str], widths: Sequence[int]) -> Finder:
-    """What finds the winning entry of tables whose keys are not all exact."""
+    """The finder of the winning entry of tables whose keys are not all exact."""
     if not set(kinds) <= {"exact", "lpm"}:
         return _Scan(entries, widths)
     return _LongestPrefix(entries, kinds.index("lpm"), widths)

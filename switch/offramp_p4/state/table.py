@@ -64,7 +64,7 @@ class TableState:
     Attributes:
         lookup: from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
-        default: what a miss runs.
+        default: action that a miss runs.
         default_entry: metadata and direct counter of the default entry.
         notes_hits: each entry's ``last_hit_us`` is kept.
         needs_priority: entries are ordered by priority, the highest first (the first inserted among equals).
@@ -223,7 +223,7 @@ class TableState:
             self.lookup = self._finder.find
 
     def _modified(self, entry: TableEntry) -> None:
-        """What finds the entry stays as it is."""
+        """Nothing to do: the finder depends on keys and priorities only."""
 
     def _holds(self, identity: tuple[object, ...], keys: tuple[Match, ...]) -> bool:
         del keys

@@ -51,7 +51,7 @@ class Control:
         self._group_sessions: dict[int, int] = {}
 
     def execute(self, command: parse.Command) -> str | None:
-        """Run one command; returns what a check found wrong.
+        """Run one command; returns the failure of a check, or None.
 
         Raises:
             OfframpError: the command names or asks for something that is not there.

@@ -55,7 +55,7 @@ class Command:
         table: a table, counter, register or meter.
         numbers: the numeric arguments, in order.
         data: packet data as hexadecimal digits, ``*`` and ``$``.
-        label: what ``= ID`` names an entry.
+        label: name of the entry, given by ``= ID``.
         check: (what, relation, number) of ``check_counter``.
         rates: (units a microsecond, burst) pairs of a meter.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a traffic manager is told: queues, rates, limits."""
+"""Configuration of a traffic manager: queues, rates, limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class QueueConfig:
     """One queue; None means without limit, without marks, strict priority, nothing guaranteed.
 
     Attributes:
-        limit_bytes, limit_packets: what it holds; a frame that does not fit is dropped.
+        limit_bytes, limit_packets: capacity of the queue; a frame that does not fit is dropped.
         ecn_bytes: a frame that finds more bytes than these before it is marked.
         weight: share in deficit round robin among the weighted queues of the port.
         least_percent: of the line's bytes, that a strict queue is guaranteed while it holds something.

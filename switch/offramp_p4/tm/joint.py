@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What joins the ingress and the egress of a switch through a traffic manager, on either engine."""
+"""Joins the ingress and the egress of a switch through a traffic manager, on either engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Departure(NamedTuple):
 
 
 class Joint(Protocol):
-    """What joins the halves of a switch, on either engine.
+    """Ingress and egress of a switch, joined by a traffic manager; implemented by either engine.
 
     Attributes:
         tm: queues and their counts.

@@ -12,7 +12,7 @@ from offramp_p4.tm.config import ALL_PERCENT
 from offramp_p4.tm.queue import Queue
 
 QUANTUM_BYTES = wire_bytes(1514)
-"""What one unit of weight may send in a round: a full Ethernet frame as it stands on the line."""
+"""Bytes that one unit of weight may send in a round: a full Ethernet frame as it stands on the line."""
 
 
 class Scheduler:

@@ -49,5 +49,5 @@ class Stages(Protocol):
 
 
 def no_output(_: tuple[int, bytes]) -> None:
-    """Where ingress sends frames: nowhere."""
+    """The output of ingress, from which no frame leaves."""
     raise AssertionError("nothing leaves before egress")

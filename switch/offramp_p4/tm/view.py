@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a control plane sees of queues and may ask of lines, whichever engine has them."""
+"""Queues as a control plane sees them, and lines as it may change them, on either engine."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Gress:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """What runs in one pipe."""
+    """The program of one pipe."""
 
     name: str
     ingress: Gress

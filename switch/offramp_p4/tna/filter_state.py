@@ -139,7 +139,7 @@ def configure(
 
 
 def decay_of(constant_ns: int) -> int:
-    """What is left after a microsecond, in 2^-64; nothing for a constant of 0."""
+    """The decay in a microsecond, as a fraction of 2^64; 0 for a time constant of 0."""
     return 0 if constant_ns <= 0 else min(_WHOLE, int(math.exp(-1000 / constant_ns) * (1 << 64)))
 
 
@@ -149,7 +149,7 @@ def signed(word: int) -> int:
 
 
 def left_after(decay: int, time_us: int) -> int:
-    """What is left after a time, in 2^-64."""
+    """The decay in a time, as a fraction of 2^64."""
     left = _WHOLE
     while time_us > 0:
         if time_us & 1:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp_p4.tna.target import TnaTarget
 
 _Text = Callable[["TnaTarget", "Generator", ir.ExternCall, str, str], str]
-"""Text of what a filter makes of a value: of its cell, and of the value."""
+"""Makes the text of a filter's result from the texts of its cell and of the value."""
 
 
 def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
@@ -45,13 +45,13 @@ def _lpf(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
 
 
 def _filtered(target: TnaTarget, g: Generator, e: ir.ExternCall, cell: str, value: str) -> str:
-    """Text of what a low-pass filter makes of a value."""
+    """Text of a low-pass filter's output for a value."""
     mask = (1 << value_width(e)) - 1
     return f"({g.bind(filtered, 'filtered')}({cell}, {value}, {g.bind(target.clock, 'clock')}()) & {mask})"
 
 
 def value_width(e: ir.ExternCall) -> int:
-    """Bits of what a filter is given.
+    """Bits of a filter's input.
 
     Raises:
         Unsupported: the chip does not have filters of such numbers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packet generator makes, among the packets that come from outside."""
+"""Packets of the packet generator, merged with those that come from outside."""
 
 from __future__ import annotations
 

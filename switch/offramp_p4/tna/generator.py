@@ -27,7 +27,7 @@ _MASK24: Final = 0xFFFFFF
 
 
 class Trigger(Enum):
-    """What makes an application begin, by the name of its action in BF-RT."""
+    """The trigger of an application, by the name of its action in BF-RT."""
 
     ONE_SHOT = "trigger_timer_one_shot"
     PERIODIC = "trigger_timer_periodic"
@@ -37,12 +37,12 @@ class Trigger(Enum):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """What an application does, in every pipe.
+    """The configuration of an application, the same in every pipe.
 
     Attributes:
         timer_ns: from its being enabled to the first trigger, and between those of a periodic one.
         pattern, mask: of the first four bytes of a recirculated packet; bits that are 0 in the mask do not matter.
-        batches, packets: how many batches a trigger makes, and packets each has.
+        batches, packets: number of batches that a trigger makes, and of packets in each.
         batch_gap_ns, packet_gap_ns: at least so long from the start of one to that of the next.
         length, offset: of the part of the buffer that is behind the header.
         source_port: within the pipe, where the packets come in.
@@ -85,7 +85,7 @@ class App:
 
 @dataclass(slots=True)
 class Counts:
-    """What an application has done in one pipe."""
+    """Counts of an application in one pipe."""
 
     triggers: int = 0
     batches: int = 0
@@ -103,7 +103,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class _Burst:
-    """What a trigger still has to make; ``note`` is what its header has besides, in the bits of the batch."""
+    """Packets of a trigger that are still due; ``note`` stands in their header in place of the batch's number."""
 
     app: int
     pipe: int
@@ -116,7 +116,7 @@ class _Burst:
 
 @dataclass(slots=True)
 class _State:
-    """An application: what it does, whether it may, and how often that has changed."""
+    """An application: its configuration, whether it is enabled, and how often that has changed."""
 
     app: App
     counts: list[Counts]
@@ -140,7 +140,7 @@ class PacketGenerator:
     A port that goes down triggers once; :meth:`watch` has it trigger again. At first no port is watched.
 
     Attributes:
-        pipes: how many there are.
+        pipes: number of pipes.
         buffer: the bytes that packets are made of.
         generating: ports that let generated packets in, of port 68 of each pipe.
         matching: ports whose recirculated packets are compared with patterns.
@@ -168,7 +168,7 @@ class PacketGenerator:
     # --- configuration
 
     def configure(self, number: int, app: App) -> None:
-        """Say what an application does; what it was about to make is forgotten, and it is off.
+        """Configure an application; its due packets are discarded, and it is disabled.
 
         Raises:
             StateError: there is no such application, or the chip cannot do that.
@@ -179,7 +179,7 @@ class PacketGenerator:
         state.app = app
 
     def change(self, number: int, **changes: Any) -> None:
-        """Change some of what an application does, as :meth:`configure`."""
+        """Change some of the configuration of an application, as :meth:`configure`."""
         self.configure(number, replace(self._state(number).app, **changes))
 
     def enable(self, number: int, *, enabled: bool = True, now_ns: int) -> None:
@@ -196,7 +196,7 @@ class PacketGenerator:
                 self._at(now_ns + state.app.timer_ns, _Timer(number, pipe, state.run))
 
     def app(self, number: int) -> App:
-        """What an application does."""
+        """The configuration of an application."""
         return self._state(number).app
 
     def enabled(self, number: int) -> bool:
@@ -204,7 +204,7 @@ class PacketGenerator:
         return self._state(number).enabled
 
     def counts(self, number: int) -> list[Counts]:
-        """What an application has done in each pipe."""
+        """The counts of an application in each pipe."""
         return self._state(number).counts
 
     def fill(self, offset: int, data: bytes) -> None:
@@ -266,7 +266,7 @@ class PacketGenerator:
 
     @property
     def next_ns(self) -> int | None:
-        """When there is something to do; None: never."""
+        """Time of the next event in nanoseconds; None: there is none."""
         return self._events[0][0] if self._events else None
 
     @property

@@ -31,7 +31,7 @@ _SCALES: Final = (-32, 31)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a MathUnit is set up with."""
+    """The settings of a MathUnit."""
 
     invert: bool
     shift: int

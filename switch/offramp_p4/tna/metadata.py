@@ -51,7 +51,7 @@ READ: Final = {
     ),
     "deparser": ("drop_ctl",),
 }
-"""What the chip reads behind a pass; a program that declares the types itself must have it."""
+"""Fields that the chip reads after a pass; a program that declares the types itself must have them."""
 SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
     "ingress": (
         (None, "headers", "user", "intrinsic", "tm", "parser"),
@@ -124,7 +124,7 @@ class Cells:
 
 
 def unset_types(deparser: Structure) -> dict[str, int]:
-    """What the :data:`UNSET_TYPES` are before the program writes them, by the metadata for a deparser."""
+    """Initial values of the :data:`UNSET_TYPES`, from the type of a deparser's metadata."""
     return {f.name: (1 << bits.width(f.type)) - 1 for f in deparser.fields if f.name in UNSET_TYPES}
 
 

@@ -42,11 +42,11 @@ class Objects:
         of: the state of each extern instance that has one; direct registers have theirs in the entries.
         tables, value_sets: the states of tables and parser value sets.
         registers, counters, meters, profiles, filters: the same states by control-plane name.
-        direct_registers: what direct registers are and begin with, by control-plane name.
+        direct_registers: types and initial values of direct registers, by control-plane name.
         table_of: the table that a direct counter, meter or register belongs to.
         pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
-        port_metadata: what the parser finds behind the intrinsic metadata, by port; zeros for others.
+        port_metadata: bytes that the parser finds behind the intrinsic metadata, by port; zeros for others.
         generator: the packet generator; None: that of a Tofino 2, which is another one, is not modelled.
     """
 
@@ -202,7 +202,7 @@ def _register(i: ir.ExternInstance) -> TofinoRegister:
 
 
 def word_width(t: Type) -> int:
-    """Bits of a word that a stateful ALU works on; 0 for what it does not."""
+    """Bits of a word that a stateful ALU works on; 0 for types that it cannot work on."""
     t = strip(t)
     if t == BOOL:
         return 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Thing = ir.ExternInstance | ir.Table
 Seen = dict[Thing, Pos]
-"""What some path to here has accessed, and where."""
+"""Objects that some path to here has accessed, and where."""
 
 _REGISTERS = ("Register", "DirectRegister")
 _ACCESSES = ("execute", "execute_log", "read", "write")
@@ -64,7 +64,7 @@ class _Walk:
         self._returned: list[Seen] = []  # at the ends of the innermost body that a `return` has reached
 
     def control(self, control: ir.ControlInstance, seen: Seen) -> Seen | None:
-        """What has been accessed after a control."""
+        """The accesses after a control."""
         return self._body([*control.locals, control.body], seen)
 
     def _body(self, body: list[ir.Stmt], seen: Seen) -> Seen | None:
@@ -157,7 +157,7 @@ def _access(thing: Thing, seen: Seen, pos: Pos) -> Seen:
 
 
 def _either(branches: list[Seen | None]) -> Seen | None:
-    """What some branch has accessed; None when every branch has ended."""
+    """The accesses of any branch; None when every branch has ended."""
     open_branches = [b for b in branches if b is not None]
     if not open_branches:
         return None

@@ -19,5 +19,5 @@ RECIRCULATION_PORT: Final = 68
 
 
 def no_port(port: int, count: int) -> OfframpError:
-    """What is wrong with a packet that comes in at a port of none of ``count``."""
+    """The error of a packet that comes in at a port beyond the ``count`` that exist."""
     return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} per pipe)")

@@ -32,7 +32,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a packet says about its copies: the fields of ``ingress_intrinsic_metadata_for_tm_t``."""
+    """A packet's request for copies: the fields of ``ingress_intrinsic_metadata_for_tm_t``."""
 
     rid: int = 0
     level1_exclusion_id: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TNA deparser asks of the chip: mirror, resubmit, digest."""
+"""Requests of a TNA deparser to the chip: mirror, resubmit, digest."""
 
 from __future__ import annotations
 

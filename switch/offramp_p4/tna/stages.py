@@ -24,7 +24,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class InQueue:
-    """What the chip tells egress of a queue: when the packet came, how long it waited, cells before and after."""
+    """Egress metadata about a packet's time in its queue: arrival, wait, and cells in the queue before and after."""
 
     enqueued_us: int = 0
     found_cells: int = 0
@@ -51,7 +51,7 @@ class TnaStages:
 
     Attributes:
         arrival: makes an arrival of a port and a frame.
-        again: what resubmission, recirculation and mirrors have made; the caller takes it out.
+        again: copies that resubmission, recirculation and mirrors have made; the caller removes them.
         max_passes: of a packet and its copies together.
     """
 
@@ -89,12 +89,12 @@ class TnaStages:
         return len(copy.packet)
 
     def enters_queue(self, copy: Copy, now_us: int, depth: int, depth_bytes: int) -> None:
-        """Note when it came, and what it found."""
+        """Note when the copy entered the queue, and the cells that it found."""
         del depth
         copy.in_queue = InQueue(now_us, cells(depth_bytes))
 
     def leaves_queue(self, copy: Copy, waited_us: int, depth: int, depth_bytes: int) -> None:
-        """Note how long it waited, and what it leaves behind."""
+        """Note how long the copy waited, and the cells that it leaves behind."""
         del depth
         assert copy.in_queue is not None
         copy.in_queue.waited_us, copy.in_queue.left_cells = waited_us, cells(depth_bytes)

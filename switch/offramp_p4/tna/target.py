@@ -33,8 +33,8 @@ class TnaTarget:
         seed: of the hashes that are random functions.
         clock: virtual time in microseconds.
         steps: of the packet that is being run.
-        port_metadata_bytes: what stands between the intrinsic metadata and the packet.
-        deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        port_metadata_bytes: bytes between the intrinsic metadata and the packet.
+        deposits: checksums that ``subtract_all_and_deposit`` completes when the parser has ended.
         states, table_of, length: for counters and meters (:class:`~offramp_p4.engine.arrays.ArraysTarget`).
     """
 

@@ -40,7 +40,7 @@ MASK48: Final = (1 << 48) - 1
 
 @dataclass(slots=True)
 class GressResult:
-    """What a gress has made of a packet; ``metadata`` are the fields that the chip looks at."""
+    """The result of a gress for a packet; ``metadata`` are the fields that the chip reads."""
 
     parser_err: int
     frame: bytes = b""
@@ -55,7 +55,7 @@ class Thread:
 
     Attributes:
         reads_parser_err: whether the control looks at ``parser_err``: ingress drops packets with errors otherwise.
-        port_metadata_bytes: what ingress expects between its header and the packet.
+        port_metadata_bytes: bytes that ingress expects between its header and the packet.
         source: the generated Python text.
     """
 

@@ -21,7 +21,7 @@ class ScriptedChooser(MemberChooser):
     """MemberChooser the members that a script says, in the order of the look-ups, then always the first.
 
     Attributes:
-        widths: how many members each look-up could have got.
+        widths: number of members that each look-up could have chosen.
     """
 
     def __init__(self, script: tuple[int, ...] = ()) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a packet in the words of bmv2's ``--log-console``, which its users read and their scripts search."""
+"""A packet's trace in the format of bmv2's ``--log-console``, which its users read and their scripts search."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Size = Callable[[ir.ExternCall], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is noted of the externs of an architecture.
+    """Rules on the events that are noted of an architecture's externs.
 
     Attributes:
         size: of arrays, whose cells note themselves; an index that is out of range is noted here.

@@ -62,7 +62,7 @@ class Span:
 
     Attributes:
         id: position among the packet's spans; ``parent`` is that of the span that it comes from.
-        port: where the pass came in, or where the copy goes.
+        port: the port where the pass came in, or to which the copy goes.
         instance: replication id of a copy.
         length: bytes at the start of a pass.
         output: (port, bytes) of what left.

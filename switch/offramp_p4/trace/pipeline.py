@@ -120,7 +120,7 @@ class TracedPipeline(V1Pipeline):
         return any(other is span for other in self._from.values())
 
     def _after(self, role: str, m: Memory) -> None:
-        """Note what a block has left to the architecture."""
+        """Note the results that a block has left to the architecture."""
         recorder = self.recorder
         if role == "vr" and m[self.cells.checksum_error]:
             recorder.add("error", "checksum_error")

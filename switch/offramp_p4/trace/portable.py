@@ -78,7 +78,7 @@ class _Traced(PortablePipeline):
         self._within(span, super()._checked, run, *args)
 
     def _within(self, span: Span, run: Callable[..., None], *args: Any) -> None:
-        """Have what is noted belong to a span, and come from it what is left to wait."""
+        """Run a function whose events belong to a span; tasks that it leaves waiting come from that span."""
         before, self._lost = self.recorder.start(span.events), None
         try:
             run(*args)

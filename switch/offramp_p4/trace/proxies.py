@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def proxies(objects: Objects | TnaObjects, recorder: Recorder) -> dict[int, object]:
-    """What replaces which object, by ``id`` of the latter, in the code that the engine generates."""
+    """Instrumented proxies for objects in the generated code, by ``id`` of the object that each replaces."""
     made: dict[int, object] = {}
     for table in objects.tables.values():
         made[id(table)] = _Table(table, recorder)
@@ -79,7 +79,7 @@ class _Table:
         return self._state.default_entry
 
     def insert(self, entry: TableEntry) -> None:
-        """What a packet adds to the table that it has missed."""
+        """Insert the entry that a packet adds to the table that it has missed."""
         self._state.insert(entry)
         key = dict(zip([key.name for key in self._state.keys], map(match_text, entry.keys), strict=True))
         assert isinstance(entry.action, ActionData)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where instrumented code writes what happens."""
+"""The recorder to which instrumented code writes events."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the traced pipelines of all architectures share: a packet's spans, and blocks that note their events."""
+"""The common base of all architectures' traced pipelines: a packet's spans, and blocks that note their events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Spans:
         sink: gets each trace at its :meth:`end`.
 
     Attributes:
-        recorder: what instrumented code tells.
+        recorder: the recorder of instrumented code.
         trace: of the packet under way.
         current: the span that runs; None before the first.
     """

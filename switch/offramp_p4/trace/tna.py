@@ -136,7 +136,7 @@ class TracedTnaPipeline(TnaPipeline):
     # --- both
 
     def _follow(self, waiting: int, span: Span, cause: Cause) -> None:
-        """Remember that what has been put into the queue behind ``waiting`` packets comes from ``span``."""
+        """Remember that the tasks in the queue behind the first ``waiting`` come from ``span``."""
         for task in list(self._queue)[waiting:]:
             self._from.setdefault(id(task), (span, cause))
 
@@ -144,6 +144,6 @@ class TracedTnaPipeline(TnaPipeline):
         return any(each == (span, cause) for each in self._from.values())
 
     def _ends_somewhere(self, span: Span) -> bool:
-        """Whether it is known what has become of a pass."""
+        """Whether the outcome of a pass is known."""
         on = any(other is span for other, _ in self._from.values())
         return span.dropped is not None or on or any(True for _ in self._spans.trace.children(span))

@@ -107,7 +107,7 @@ class Objects:
         value_sets: the state of each parser value set.
         registers, counters, meters, profiles: the same states by control-plane name.
         pre: multicast groups and clone sessions.
-        makers: what makes the state of an extern, by its name.
+        makers: makers of externs' state, by the extern's name.
     """
 
     makers: ClassVar[Mapping[str, Maker]] = _MAKERS

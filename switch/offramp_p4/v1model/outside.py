@@ -75,7 +75,7 @@ def _value(g: Generator, e: ir.ExternCall, index: int) -> str:
 
 
 def _function(objects: Objects, extern: Extern, e: ir.ExternCall, arguments: int) -> Callable[..., Any]:
-    """What a call does.
+    """The Python function that a call runs.
 
     Raises:
         Unsupported: the behaviour has no such method, or takes other arguments.

@@ -97,7 +97,7 @@ class V1Pipeline:
         self._deliver: Deliver = self._leave
 
     def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
-        """What the generated code refers to."""
+        """The target to which the generated code refers."""
         return V1Target(program, layout, parser, **options)
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a v1model program asks of the architecture: drop, clone, resubmit, recirculate, truncate, digest."""
+"""Requests of a v1model program to the architecture: drop, clone, resubmit, recirculate, truncate, digest."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_loads_end_near_the_least_that_any_mix_of_orders_reaches():
 
 
 def test_imbalance_and_orders_that_are_used():
-    """Section 12: what greed leaves between dimensions, and how many orders it uses, at 1 GB without delays."""
+    """Section 12: the imbalance that the greedy schedule leaves, and the orders it uses, at 1 GB without delays."""
     for name, network in PAPER.items():
         for chunks, low, high in ((64, 0.017, 0.057), (4, 0.38, 0.74)):
             tracker = themis.Tracker([0] * len(network.dimensions))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes between ranks over gloo, one of them hostile: a line, and nothing of what it sends is run."""
+"""Messages between ranks over gloo, one of them hostile: the other reports one line and runs nothing it is sent."""
 
 from __future__ import annotations
 

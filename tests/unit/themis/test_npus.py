@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NPUs with jitter: an enforced order always ends, an order of arrival can deadlock."""
+"""NPUs with jitter: with an enforced order they always finish; in order of arrival they can deadlock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithm 1: the worked example of figures 5 and 7, thresholds, ties, and what holds on every network."""
+"""Algorithm 1: the worked example of figures 5 and 7, thresholds, ties, and properties on random networks."""
 
 from __future__ import annotations
 

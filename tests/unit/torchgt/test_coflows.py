@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step's exchanges as coflows: bytes, order, priorities, and what reads them."""
+"""A step's exchanges as coflows: bytes, order, priorities, and the programs that read them."""
 
 from __future__ import annotations
 

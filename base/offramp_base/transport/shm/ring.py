@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link in shared memory needs of a ring besides :mod:`offramp_base.native.ring`: a producer that waits for room.
+"""The ring of a link in shared memory: :mod:`offramp_base.native.ring`, and a producer that waits for room.
 
 The word behind the head says that the producer waits. Each side writes its own word, then reads the other's, with a
 fence in between: so either the producer finds room, or the consumer finds that it waits.

@@ -65,13 +65,13 @@ class FrameRings:
         self._width_at = self._width.ctypes.data
 
     def put(self, batch: PacketBatch, rows: npt.NDArray[np.intp]) -> int:
-        """Send frames (these rows of the batch) as one message; returns how many, 0 if there is no room now.
+        """Send frames (these rows of the batch) as one message; returns their number, 0 if there is no room now.
 
-        Where there is none, the other side rings when there is.
+        In that case the other side notifies this one when there is room.
 
         Raises:
             OfframpError: a frame is longer than a link carries.
-            Spoilt: the other side has written what cannot be.
+            Spoilt: the other side has written an impossible value.
         """
         data = batch.data if batch.data.strides[1] == 1 else np.ascontiguousarray(batch.data)
         lengths, rows = np.ascontiguousarray(batch.lengths, np.int32), np.ascontiguousarray(rows, np.int64)
@@ -86,10 +86,10 @@ class FrameRings:
         return count
 
     def take(self, most: int = 1) -> PacketBatch | None:
-        """The frames of the next messages, at most so many, in memory of their own; None where none waits.
+        """The frames of the next messages, at most ``most`` messages, in memory of their own; None: none waits.
 
         Raises:
-            Spoilt: the other side has written what cannot be.
+            Spoilt: the other side has written an impossible value.
         """
         there = self.received.waiting
         if not there:
@@ -129,7 +129,7 @@ class FrameRings:
             raise Spoilt(str(error)) from None
 
     def give_back(self) -> bool:
-        """Return the room of what was taken to the other side; whether it waits for it."""
+        """Return the room of the messages that were taken to the other side; returns whether it waits for room."""
         return self._call["give_back_and_look"](self._received_at) != 0
 
     def _check(self, end: End) -> None:

@@ -34,7 +34,7 @@ class Redirect:
 
     Args:
         index: of the interface.
-        queues: how many receive queues it has.
+        queues: number of the interface's receive queues.
         mode: one of :data:`MODES`.
 
     Raises:

@@ -58,7 +58,7 @@ class Ring:
         return (between + self._size if self._produces else between) & 0xFFFF_FFFF
 
     def places(self, count: int) -> slice | npt.NDArray[np.intp]:
-        """Where the next ``count`` entries are: one piece where they do not go round the end."""
+        """Indices of the next ``count`` entries; a slice if they do not wrap around the end."""
         start = self._at % self._size
         if start + count <= self._size:
             return slice(start, start + count)

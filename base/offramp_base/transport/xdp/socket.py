@@ -137,7 +137,7 @@ class AfXdpSocket:
         return self.socket.fileno()
 
     def receive(self) -> PacketBatch:
-        """What has arrived, at most :data:`MOST` frames; valid until the next call, unpadded.
+        """Frames that have arrived, at most :data:`MOST`; valid until the next call, unpadded.
 
         Raises:
             OSError: nothing is left, and the interface is down or gone.

@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a file does not say.
+    """Values that stand in for those that a file does not give.
 
     Attributes:
         rate_bps, delay_ns: of links.

@@ -64,7 +64,7 @@ _USED: Final = frozenset(
 )
 _UNUSED: Final = frozenset({"dimension-type", "use-fast-version", "print-log"})
 _BESIDE: Final = frozenset({"run-configuration", "rendezvous-protocol"})
-"""What the oldest form has beside the topology, in one file."""
+"""Keys of the oldest form that are not about the topology but stand in the same file."""
 _NUMBERS: Final = ("link-bandwidth", "link-latency", "nic-latency", "router-latency")
 
 

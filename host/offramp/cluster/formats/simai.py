@@ -45,7 +45,7 @@ class _Wire:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """What a file says.
+    """The contents of a topology file.
 
     Attributes:
         gpus: in all, numbered from 0.

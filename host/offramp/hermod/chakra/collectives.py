@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank sends in a collective: rings, chains, stars and even shares.
+"""The traffic of collectives, rank by rank: rings, chains, stars and equal shares.
 
 ``comm_size`` is what a rank brings to the collective, as ASTRA-sim and Chakra's PyTorch converter have it.
 """

@@ -98,7 +98,7 @@ def _members(task: Compute | Coflow, workers: int) -> set[int]:
 
 
 def _id(task: Compute | Coflow, k: int, worker: int, arrivals: int) -> int:
-    """What the followers of a task wait for on a worker: at the receiver of a transfer its arrival."""
+    """The id of the node that successors on a worker wait for: at the receiver of a transfer, its arrival."""
     if isinstance(task, Coflow) and task.ctype is CType.PP and worker == int(task.flows.sink[0]):
         return arrivals + k
     return k
@@ -143,7 +143,7 @@ def _nodes(
 
 
 def _brought(kind: int, sent: int, ranks: int) -> int:
-    """What a rank brings to a collective in which it sends so much, rounded."""
+    """Bytes that a rank contributes to a collective in which it sends ``sent`` bytes, rounded."""
     if ranks == 1:
         return sent
     if kind == schema.ALL_GATHER:

@@ -44,7 +44,7 @@ class Wires(Protocol):
         """Seconds that a message of no bytes takes."""
 
     def collective(self, kind: Collective, size: int, ranks: Sequence[int]) -> tuple[Flows, float] | None:
-        """What a collective moves and the seconds of its latencies; None where it is nothing that the network knows."""
+        """The flows of a collective and the seconds of its latencies; None: the network does not know it."""
 
 
 def load_dag(place: Path, wires: Wires | None = None, *, bidirectional: bool = False) -> Dag:

@@ -44,12 +44,12 @@ class Limits:
 
     @property
     def upper_bps(self) -> int | None:
-        """What all queues but the lowest may take together; None: all of it."""
+        """Bits per second that all queues but the lowest may take together; None: unlimited."""
         return int(self.line_bps * (1 - self.lowest)) if self.lowest else None
 
     @property
     def lowest_bps(self) -> int | None:
-        """What the lowest keeps; None: nothing for certain."""
+        """Bits per second that the lowest queue keeps; None: no guarantee."""
         return int(self.line_bps * self.lowest) if self.lowest else None
 
     def of_queues(self, plan: DeployPlan) -> dict[int, int]:
@@ -67,5 +67,5 @@ class Limits:
 
 
 def burst_bytes(bps: int, mtu: int = 1500) -> int:
-    """What may come at once: a millisecond at the rate, or a few packets."""
+    """The burst size of a rate limit: a millisecond at the rate, but at least a few packets."""
     return max(int(bps / 8 * _BURST_S), _LEAST_BURST * mtu)

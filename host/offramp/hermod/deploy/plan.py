@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every target is told: the queue of each DSCP, and the queue length from which packets are marked."""
+"""The plan that every target installs: the queue of each DSCP, and the queue length from which packets are marked."""
 
 from __future__ import annotations
 

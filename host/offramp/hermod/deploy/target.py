@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all machines on which a plan is deployed have in common."""
+"""The common interface of all machines on which a plan is deployed."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the target."""
+        """The target's name in messages."""
 
     def rendered(self) -> str:
-        """What would be written, in the target's own language."""
+        """The configuration that :meth:`apply` would write, in the target's own language."""
 
     def deployed(self) -> dict[str, Any]:
-        """What is there now, for people and programs; empty where nothing of Hermod is."""
+        """The present configuration, for people and programs; empty where nothing of Hermod is deployed."""
 
     def differences(self) -> list[Difference]:
-        """Where what is there differs from the plan."""
+        """Differences between the present state and the plan."""
 
     def apply(self, *, replace: bool = False) -> bool:
         """Make the plan hold, or leave everything as it was; whether something was changed.
@@ -49,11 +49,11 @@ class Target(Protocol):
         """
 
     def undo(self) -> bool:
-        """Remove what is deployed, whichever plan it is; whether something was there."""
+        """Remove the deployed plan, whichever it is; returns whether there was one."""
 
 
 def require_equal(target: Target) -> None:
-    """Raise if what was just written does not read back as it was written."""
+    """Raise if the state that was just written does not read back as it was written."""
     found = target.differences()
     if found:
         raise OfframpError(f"{target.name}: does not hold what was written: {found[0]} ({len(found)} in all)")

@@ -38,7 +38,7 @@ class Control:
 
 
 class Gathering:
-    """What each rank says in each round, by message number."""
+    """Gathers one row from each rank for each message number: the control channel's all-gather."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 _SESSION: Final = 32
 """Characters that tell the endpoints of one rendezvous from those of another; no secret."""
 Rendezvous = Callable[[bytes], Sequence[bytes]]
-"""Tells all ranks what this one says; returns what all say, in rank order."""
+"""An all-gather of small messages: sends this rank's bytes to all ranks and returns those of all, in rank order."""
 
 
 class Endpoint:
@@ -186,11 +186,11 @@ class Endpoint:
 
     @property
     def waiting(self) -> str:
-        """Which ranks transfers wait for, for people."""
+        """The ranks that transfers wait for, as a phrase for people."""
         return self._ledger.waiting
 
     def gather(self, message: int, row: bytes) -> list[bytes]:
-        """Tell everyone a few bytes, with the priority of control; returns what all said, in rank order.
+        """All-gather a few bytes with the priority of control; returns those of all ranks, in rank order.
 
         Raises:
             OfframpError: a rank does not speak in time, or the endpoint has failed.
@@ -221,7 +221,7 @@ class Endpoint:
         return OfframpError(str(failure))
 
     def close(self) -> None:
-        """Take leave; what is not over fails. Peers may go on among themselves."""
+        """Leave the other ranks; operations that are not over fail. Peers may go on among themselves."""
         if self._closing:
             return
         self._closing = True
@@ -281,7 +281,7 @@ class Endpoint:
         self._check_left(peer)
 
     def _check_left(self, peer: int) -> None:
-        """A peer that took leave, and all of whose bytes are here, cannot send what is missing."""
+        """Fail if a peer has left, all its bytes are here, and transfers still wait for it."""
         left = peer in self._leaving and self._ended[peer] >= self._leaving[peer]
         if left and not self._closing and self._ledger.expects(peer):
             self._left_early(peer)
@@ -391,7 +391,7 @@ def _check_access(access: Access, host: str) -> None:
 
 
 def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
-    """What ranks say of themselves: where they listen.
+    """Check the ranks' introductions, which say where each listens: ``host``, ``port`` and ``session``.
 
     Raises:
         OfframpError: something else, or fewer ranks.
@@ -414,5 +414,5 @@ def _numeric(value: Any) -> str:
 
 
 def _printable(line: str) -> str:
-    """What a peer said, as one line that does nothing to a terminal."""
+    """A peer's message as one line without characters that a terminal would act on."""
     return "".join(c if c.isprintable() else "?" for c in line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starting an operation returns: a way to wait for its end."""
+"""The handle of an operation that has been started: a way to wait for its end."""
 
 from __future__ import annotations
 

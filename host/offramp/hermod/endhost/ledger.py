@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an endpoint has promised and been promised; sender, receiver and users meet here."""
+"""The transfers that an endpoint still has to send and to receive; sender, receiver and users share them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Ledger:
         return not outgoing.left and self._over(self._outgoing, outgoing)
 
     def next(self, blocked: Container[Lane]) -> tuple[Piece, Lane] | None:
-        """What goes next, and where."""
+        """The next piece to send, and its lane; None: there is none on a lane that is not blocked."""
         with self._lock:
             piece = self._scheduler.next(blocked)
             if piece is None:
@@ -110,7 +110,7 @@ class Ledger:
             outgoing.coflow.future.set_result(None)
 
     def target(self, route: Route, offset: int, length: int, total: int) -> memoryview:
-        """Where arriving bytes belong.
+        """The memory for arriving bytes.
 
         Raises:
             OfframpError: no transfer waits for them.

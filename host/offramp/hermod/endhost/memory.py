@@ -20,7 +20,7 @@ def as_memory(data: torch.Tensor) -> memoryview:
 
 
 def landing(tensor: torch.Tensor) -> torch.Tensor:
-    """Where bytes for a tensor arrive: itself, or contiguous memory of its shape."""
+    """The memory in which bytes for a tensor arrive: its own, or contiguous memory of its shape."""
     own = tensor.detach()
     return own if own.is_contiguous() else torch.empty_like(own, memory_format=torch.contiguous_format)
 

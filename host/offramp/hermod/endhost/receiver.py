@@ -23,11 +23,11 @@ _TICK_S: Final = 1.0
 _PIECE: Final = 1 << 16
 _MOST_URGENT: Final = MOST_DSCP + 1
 Script = Iterator[memoryview]
-"""Says what to read next; the bytes are there when it goes on."""
+"""Yields the memory to read into next; the bytes are there when it is resumed."""
 
 
 class Owner(Protocol):
-    """Receives what a receiver hears."""
+    """Receives the events of a receiver."""
 
     def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
         """A connection is a peer's; OfframpError refuses it, OSError: it is gone."""

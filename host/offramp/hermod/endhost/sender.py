@@ -40,7 +40,7 @@ class _Connection:
         self._parts = [memoryview(header.pack()), outgoing.view[start : start + self._size]]
 
     def write(self) -> int:
-        """Send what the kernel takes; the bytes of the chunk if that ends it, else 0.
+        """Send as much as the kernel takes; returns the bytes of the chunk if that completes it, else 0.
 
         Raises:
             OSError: BlockingIOError if it takes nothing more; otherwise the connection is lost.
@@ -84,7 +84,7 @@ class Sender:
         return lane in self._connections
 
     def connections_to(self, peer: int) -> int:
-        """How many there are."""
+        """The number of connections to a peer."""
         return sum(1 for to, _ in list(self._connections) if to == peer)
 
     def add(self, lane: Lane, sock: socket.socket) -> None:

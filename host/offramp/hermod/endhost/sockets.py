@@ -31,7 +31,7 @@ def set_mark(sock: socket.socket, mark: Mark) -> None:
 
 
 def listen(host: str, access: Access, mark: Mark, tuning: Tuning) -> Listener:
-    """Listens on a free port; what it answers carries the mark.
+    """A listener on a free port, whose answers carry the mark.
 
     Raises:
         OfframpError: the address is not of this host or needs a token, or the congestion control does not exist.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves: coflows of transfers to and from peers, and when all of it has moved."""
+"""Coflows of transfers to and from peers, and when all of a coflow has moved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may set about the connections of an endpoint."""
+"""Tuning of an endpoint's connections by the user."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What endpoints say to each other: a greeting on every connection, then frames with a header each."""
+"""The endpoints' protocol: a greeting on every connection, then frames with a header each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_PAYLOAD: Final = {Kind.READY: 0, Kind.WORDS: MOST_WORDS, Kind.ABORT: MOST_T
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a connection is for: who calls, and for which priority (control: None)."""
+    """The purpose of a connection: the rank that connects, and the DSCP of its frames (None: control)."""
 
     rank: int
     dscp: int | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a decomposition gives: sub-phases in which every port sends to one peer and hears one."""
+"""The result of a decomposition: sub-phases in which every port sends to one peer and hears from one."""
 
 from __future__ import annotations
 

@@ -55,15 +55,15 @@ class Exchange:
         return sent, received
 
     def sends(self, rank: int) -> list[Span]:
-        """What a rank sends, in order."""
+        """Spans that a rank sends, in order of the sub-phases."""
         return [span for span in self._spans(rank, sending=True) if span is not None]
 
     def receives(self, rank: int) -> list[Span]:
-        """What a rank receives, in order of the sub-phases."""
+        """Spans that a rank receives, in order of the sub-phases."""
         return [span for span in self._spans(rank, sending=False) if span is not None]
 
     def phases(self, rank: int) -> list[tuple[list[Span], list[Span]]]:
-        """What a rank sends and receives in each sub-phase; without a schedule there is one."""
+        """Spans that a rank sends and receives in each sub-phase; without a schedule there is one sub-phase."""
         if self.schedule is None:
             return [(self.sends(rank), self.receives(rank))]
         both = zip(self._spans(rank, sending=True), self._spans(rank, sending=False), strict=True)

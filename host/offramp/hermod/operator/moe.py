@@ -18,7 +18,7 @@ class Sent:
     """Rows on their way, and on their way back as gradients.
 
     Attributes:
-        exchange: what moves; known when :meth:`wait` has returned.
+        exchange: the exchange; known when :meth:`wait` has returned.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Sent:
 
     @property
     def received(self) -> list[int]:
-        """How many rows came from each rank; waits for them."""
+        """Number of rows from each rank; waits for them."""
         exchange, _ = self.handle.wait()
         counts: list[int] = exchange.rows[:, self.operator.rank].tolist()
         return counts
@@ -91,7 +91,7 @@ def combine(
 
 
 class _Start(torch.autograd.Function):
-    """Where rows leave; backwards, where their gradients have come back."""
+    """The node of the autograd graph where rows leave, and where in the backward pass their gradients arrive."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, sent: Sent) -> torch.Tensor:
@@ -106,7 +106,7 @@ class _Start(torch.autograd.Function):
 
 
 class _Arrive(torch.autograd.Function):
-    """Where rows have come; backwards, where their gradients leave."""
+    """The node of the autograd graph where rows arrive, and from which in the backward pass their gradients leave."""
 
     @staticmethod
     def forward(ctx: Any, token: torch.Tensor, sent: Sent) -> torch.Tensor:  # noqa: ARG004

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an exchange's bytes travel: point-to-point operations of a process group, or an endpoint's sockets."""
+"""Movers of an exchange's bytes: point-to-point operations of a process group, or an endpoint's sockets."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Mover(Protocol):
     """Moves bytes between the ranks of an operator.
 
     Attributes:
-        rank, size: of this process, and how many there are.
-        name: of the way.
-        devices: whose memory it takes.
+        rank, size: this process's rank, and the number of ranks.
+        name: of this kind of mover.
+        devices: types of the devices whose tensors it takes.
     """
 
     rank: int
@@ -47,16 +47,16 @@ class Mover(Protocol):
     def move(
         self, sequence: int, exchange: Exchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
     ) -> Future[None]:
-        """Start the exchange of bytes; what a rank keeps is not touched."""
+        """Start the exchange of bytes; those that a rank sends to itself are not touched."""
 
     def fail(self, text: str) -> OfframpError:
         """End all exchanges as far as that can be done; returns the error to raise."""
 
 
 class GroupMover:
-    """isend and irecv of a group of CPU tensors: every receive waits from the start, sends go one after the other.
+    """isend and irecv of CPU tensors in a group: all receives begin first; with a schedule, sends go one by one.
 
-    Their tags are an operator's own, so that it shares the group with whatever else runs on it.
+    Each operator has tags of its own, so it can share the group with whatever else runs on it.
     """
 
     name = "group"
@@ -71,7 +71,7 @@ class GroupMover:
         self._ranks = dist.get_process_group_ranks(group)
 
     def gather(self, sequence: int, row: Words) -> Words:  # noqa: ARG002
-        """Gather by messages from each rank to each."""
+        """All-gather by messages between all pairs of ranks."""
         rows = torch.empty((self.size, len(row)), dtype=torch.int64)
         mine = rows[self.rank] = torch.from_numpy(row)
         peers = [p for p in range(self.size) if p != self.rank]
@@ -88,7 +88,7 @@ class GroupMover:
         sink: torch.Tensor,
         factors: Factors | None,  # noqa: ARG002
     ) -> Future[None]:
-        """Returns when it is over: the group's own order is all the order there is."""
+        """Exchange, and return when it is over: exchanges run in the order in which they are started."""
         sent, received = exchange.starts(self.rank)
         waiting = [
             dist.irecv(sink[received[p] + a : received[p] + b], self._ranks[p], self._group, self._tag + 1)
@@ -110,12 +110,12 @@ class GroupMover:
             work.wait(self._timeout)
 
     def fail(self, text: str) -> OfframpError:
-        """The group's own limit ends what hangs."""
+        """The error alone: operations that hang end by the group's own timeout."""
         return OfframpError(text)
 
 
 class BatchedMover(GroupMover):
-    """Sub-phases as batches of one send and one receive: what NCCL wants, which runs them on the GPU in order."""
+    """Sub-phases as batches of one send and one receive, as NCCL needs them; it runs them on the GPU in order."""
 
     name = "batched"
     devices: tuple[str, ...] = ("cuda",)
@@ -132,7 +132,7 @@ class BatchedMover(GroupMover):
         sink: torch.Tensor,
         factors: Factors | None,  # noqa: ARG002
     ) -> Future[None]:
-        """Returns when it is over."""
+        """Exchange, and return when it is over."""
         sent, received = exchange.starts(self.rank)
         for sends, receives in exchange.phases(self.rank):
             parts: list[tuple[Any, torch.Tensor, int]] = [
@@ -161,7 +161,11 @@ class SocketMover:
         self._channel = channel(name)
 
     def gather(self, sequence: int, row: Words) -> Words:
-        """Gather over the control connections."""
+        """Gather over the control connections.
+
+        Raises:
+            OfframpError: the rows differ in length.
+        """
         rows = self._endpoint.gather(self._channel | sequence, row.tobytes())
         if len({len(r) for r in rows}) > 1:
             raise OfframpError("ranks differ in what they compare")
@@ -170,7 +174,7 @@ class SocketMover:
     def move(
         self, sequence: int, exchange: Exchange, source: torch.Tensor, sink: torch.Tensor, factors: Factors | None
     ) -> Future[None]:
-        """A coflow; returns at once."""
+        """Submit the exchange as a coflow, and return at once."""
         sent, received = exchange.starts(self.rank)
         moving = exchange.rows * exchange.row_bytes
         peers = [p for p in range(self.size) if p != self.rank]
@@ -184,7 +188,7 @@ class SocketMover:
         )
 
     def fail(self, text: str) -> OfframpError:
-        """Ends the endpoint everywhere."""
+        """End the endpoint on all ranks."""
         return self._endpoint.fail(text + self._endpoint.waiting)
 
 
@@ -195,10 +199,11 @@ def mover_of(
     timeout_s: float,
     name: str,
 ) -> Mover:
-    """The way of an operator's bytes.
+    """The mover for an operator: an endpoint's sockets if there is an endpoint, else the group's backend.
 
     Raises:
-        OfframpError: torch.distributed is not initialised, this rank is not in the group, or NCCL is alone.
+        OfframpError: torch.distributed is not initialised, this rank is not in the group, or the group has NCCL alone
+            and there is no ``control``.
     """
     if endpoint is not None:
         return SocketMover(endpoint, name)

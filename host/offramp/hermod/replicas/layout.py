@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled builder is told and what it makes. Addresses point into NumPy arrays that Python owns."""
+"""Inputs and outputs of the compiled builder. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAYER_BACKWARD: Final = 5
 CHUNK: Final = 6
 CHUNK_BACKWARD: Final = 7
 BARRIER: Final = 8
-"""How long a computation takes; its code is -1 less this."""
+"""Kinds of computations, which determine their durations; the code of a computation is -1 less its kind."""
 
 DISPATCH: Final = 0
 COMBINE: Final = 1

@@ -77,7 +77,7 @@ class HermodControl:
             raise OfframpError(f"switch {session.name}: runs another program; expected p4/hermod")
 
     def wanted(self, plan: SwitchPlan) -> State:
-        """What the switch holds when it has the plan.
+        """The state of a switch that has the plan.
 
         Raises:
             OfframpError: more hosts than the table has room for.
@@ -88,7 +88,7 @@ class HermodControl:
         return state_of(entries_for(plan, self._names))
 
     def read(self) -> State:
-        """What it holds now."""
+        """The present state of the switch."""
         session = self._session
         classes, profiles, macs, roles, members = self._tables
         filters = [session.table_entry(classes, {}), session.make.default_entry(classes)]
@@ -132,7 +132,7 @@ class HermodControl:
             self._write_and_restore(updates, before)
 
     def restore(self, before: State, cause: BaseException) -> None:
-        """Make the switch hold again what it held, because of ``cause``.
+        """Restore the state that the switch had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.

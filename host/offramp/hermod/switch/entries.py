@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a queue plan is to ``p4/hermod``: table entries, default actions and the flood group."""
+"""A queue plan as state of ``p4/hermod``: table entries, default actions and the flood group."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Entries:
 
 
 def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
-    """A pure function of the plan and of the names of the program's tables, which say for what target it is."""
+    """The entries of a plan: a pure function of it and of the program's names of tables, which reveal its target."""
     classes, profiles, macs = (full_name(name, tables) for name in (CLASSES, PROFILES, MACS))
     rows = [
         Entry(classes, {}, ENQUEUE, {"queue": plan.other, "profile": plan.other}),

@@ -37,7 +37,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LeoSettings:
-    """What a job's file says of an application, which the first of two hosts asks and the second answers."""
+    """The settings of an application in a job's file; the first of two hosts sends requests to the second."""
 
     names: Annotated[tuple[str, ...], Field("kvs, dfs, ebs, allreduce, or YAML files of an application and a host")]
     device: Annotated[tuple[str, ...], Field("NAME=KIND:OPTIONS of a device")] = ()
@@ -58,7 +58,7 @@ class Leo(Kind):
     calibration_rounds = 1
 
     def settings(self, job: JobSettings) -> LeoSettings:
-        """What the job's file says.
+        """The settings in the job's file.
 
         Raises:
             OfframpError: names file, line and field.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full-graph training: ways for boundary features to travel, and what each costs an epoch.
+"""Jobs of full-graph training: the ways by which boundary features travel, and the cost of each in an epoch.
 
-Bytes follow from the partition alone (:mod:`offramp.switchgnn.volume`); computation, and what overlaps with it, only a
-calibration knows: the same training for a few epochs.
+Bytes follow from the partition alone (:mod:`offramp.switchgnn.volume`). Computation, and its overlap with
+communication, must be calibrated: the same training runs for a few epochs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT: Final = "checkpoint.npz"
 _LOSSY_BITS: Final = 8
-"""The most that Sylvie's codec sends of a value: what a prediction may count on."""
+"""Most bits of a value that Sylvie's codec sends; predictions assume them."""
 
 
 class Way(StrEnum):
@@ -69,7 +69,7 @@ class FullGraph(Training):
         return TrainSettings
 
     def network_options(self, placed: Placed, way: str) -> dict[str, Any]:
-        """Where leaves and spines are."""
+        """Memory of the switches, and leaves and spines if there are any; empty for ways without switches."""
         if way not in SWITCHES:
             return {}
         network = GnnNetwork.of(placed.cluster, placed.hosts)
@@ -79,7 +79,7 @@ class FullGraph(Training):
         )
 
     def planned(self, placed: Placed, way: str) -> PlannedRun:
-        """Partition and exchanges by a way; made once.
+        """Partition and exchanges of a way, planned once.
 
         Raises:
             OfframpError: settings or a graph that cannot be read, or too few vertices; with file and line.
@@ -93,17 +93,17 @@ class FullGraph(Training):
         return self._planned[way]
 
     def model_s(self, placed: Placed, way: str) -> float:
-        """Seconds that an epoch's bytes keep links busy, computation before it."""
+        """Predicted seconds of an epoch: computation, then the transfer of its bytes."""
         lossless(self, placed, way)
         if way in SWITCHES:
             return placed.job.compute_s + self._through_switch_s(placed, way)
         share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
-        self.settings(placed, way)  # refuses what does not go together
+        self.settings(placed, way)  # raises for options that do not go together
         sent = self.bytes_of_epoch(placed)
         return placed.job.compute_s + share * sent / len(placed.hosts) * 8 / placed.slowest_bps
 
     def bytes_of_epoch(self, placed: Placed) -> int:
-        """What all workers send each other in an epoch of float32 features, headers included.
+        """Bytes that all workers send each other in an epoch of float32 features, headers included.
 
         Raises:
             OfframpError: as :meth:`planned`.
@@ -139,7 +139,7 @@ class FullGraph(Training):
         return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.exchanges.plans, number))
 
     def words_of(self, placed: Placed, way: str, start: Start) -> list[str]:
-        """Links and the plan that is on the switches already; the checkpoint."""
+        """Options for the links, for the plan that is on the switches already, and for the checkpoint."""
         words = []
         if way in SWITCHES:
             from offramp.switchgnn.fingerprint import job_fingerprint

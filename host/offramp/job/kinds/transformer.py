@@ -20,7 +20,7 @@ _PASSES: Final = 3
 
 
 class Way(StrEnum):
-    """Attention, and what is sent of it."""
+    """The kind of attention, and the type of the numbers that all-to-alls send."""
 
     FULL = "full"
     TOPOLOGY = "topology"

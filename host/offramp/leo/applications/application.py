@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner must know about an application."""
+"""The description of an application that the runner needs."""
 
 from __future__ import annotations
 

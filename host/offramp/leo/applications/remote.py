@@ -61,7 +61,7 @@ class Load:
         requests: number of requests; 0: as many as finish in ``seconds``.
         seconds: duration if no number is given.
         window: requests kept outstanding; 0: the application's own number.
-        wait_s: seconds that a responder that is gone may stay away.
+        wait_s: seconds that a responder may be gone before the requester fails.
         policy: rule that selects paths.
         seed: seed of the requests.
     """
@@ -77,13 +77,13 @@ class Load:
 def request_from(
     application: Application, address: str, load: Load, say: Say, advance: Callable[[int, int], None] | None = None
 ) -> tuple[LoadResult, tuple[str, ...], int]:
-    """Send load to the responder at ``address``; returns the result, the names of its paths, and how often it was away.
+    """Send load to the responder at ``address``; returns the result, the names of the paths, and the reconnections.
 
     Args:
-        application: the one that is served there.
+        application: the application that is served there.
         address: ``HOST:PORT`` or ``unix:PATH``.
         load: the load to generate.
-        say: called when the responder goes and when it is back.
+        say: called with a line when the responder goes away and when it is back.
         advance: called with the number of requests sent and the total.
 
     Raises:

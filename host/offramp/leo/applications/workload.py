@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load generator sends: requests by number, made in batches, and a check of every answer."""
+"""Workloads of a load generator: requests by number, made in batches, and a check of every answer."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _place(source: Source, steps: Sequence[int | str]) -> Place:
 
 
 def _said(error: Any) -> str:
-    """What pydantic has found, in a user's words."""
+    """An error of pydantic in a user's words."""
     kind, last = error["type"], str(error["loc"][-1]) if error["loc"] else ""
     if kind == "extra_forbidden":
         return "no such field"

@@ -20,7 +20,7 @@ _WORD: Final = 8
 
 @dataclass(frozen=True)
 class Format:
-    """What an engine takes and gives.
+    """The format of an engine's requests and answers.
 
     Attributes:
         target: the engine.

@@ -33,7 +33,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def quantise(message: bytes, most_columns: int) -> list[Part] | Status:
-    """What is asked of an engine whose rows have up to ``most_columns``, or how the request ends without it."""
+    """The packets for an engine whose rows have up to ``most_columns``, or the status of a request without any."""
     if len(message) < sylvie.HEADER.size:
         return Status.BAD_LENGTH
     bits, compact, zeros, rows, columns, more_zeros, seed = sylvie.HEADER.unpack_from(message)

@@ -47,7 +47,7 @@ ENGINES: Final = "kvs_lookup+reduce"
 """Engines of every such card."""
 
 DEPTH: Final = 256
-"""Vector bytes that a card's ``reduce`` holds at least."""
+"""Least number of bytes of a vector that a card's ``reduce`` can hold."""
 
 _VERSION, _CONTROL = 0x04, 0x08  # registers of every engine
 _MASK: Final = 0x18
@@ -57,9 +57,9 @@ _COLUMNS, _LANES = 0x10, 0x14
 """Registers of quantpack: values that a row may have, bytes of a beat."""
 _QUANTPACK_VERSION: Final = 0x5150_0001
 _BASE_LOW: Final = 0x10
-"""First of six registers of ebs_lookup in a row: where its tables begin, two words, and what :class:`Layout` says."""
+"""First of six registers of ebs_lookup in a row: the address of its tables, two words, and the numbers of a layout."""
 _OPERATIONS: Final = {KVS: LOOKUP, EBS_TABLES: EBS}
-"""Operation that looks in a memory."""
+"""The operation that looks up in a memory, by memory."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -83,9 +83,9 @@ class UdpLink:
         self._session = Session(secrets.randbits(32), time.monotonic(), timeout_s / 4)
         self._lock = threading.Condition()
         self._batches = {LOOKUP: Batch(LOOKUPS), EBS: Batch(READS)}
-        self._turns = list(self._batches.values())  # whoever has waited longest first
+        self._turns = list(self._batches.values())  # the one that has waited longest first
         self._fetches: deque[tuple[int, int, int]] = deque()  # serial number, place, length of reads of the tables
-        self._parts: deque[tuple[Target, bytes, Answered]] = deque()  # of sums and rows, that wait for the window
+        self._parts: deque[tuple[Target, bytes, Answered]] = deque()  # sums and rows, waiting for the window
         self._settings = 0  # unanswered writes of registers, for which look-ups wait
         self._parts_turn = False
         self._ends = self._gone = False
@@ -178,7 +178,7 @@ class UdpLink:
         return dict(zip(Counter, struct.unpack_from(f"<{len(Counter)}I", found[0]), strict=True))
 
     def _find_ebs(self) -> int:
-        """Lines of the tables of ``ebs_lookup``; 0 where the card lacks it, or knows no such question."""
+        """Lines of the tables of ``ebs_lookup``; 0 where the card lacks the engine, or a register that tells them."""
         version, lines = (self._register(place) for place in (Engine.EBS_LOOKUP << 8 | _VERSION, Engine.EBS_LINES << 8))
         return lines if version == _EBS_VERSION else 0
 
@@ -204,7 +204,7 @@ class UdpLink:
         return struct.unpack_from("<I", said.payload)[0] if said and len(said.payload) >= 4 else 0
 
     def _allocate(self, message: bytes) -> None:
-        """Allocate a table in which nothing is."""
+        """Allocate an empty table."""
         memory, *sizes = struct.unpack_from("<BIII", message)
         if memory == KVS:
             lines = sizes[0]
@@ -252,7 +252,7 @@ class UdpLink:
             self._session.request(Target.CONTROL, packet, partial(answered, line))
 
     def _in_parts(self, serial: int, target: Target, parts: list[packets.Part] | Status) -> None:
-        """Queue the packets of a request, which is answered once all of them are, or at once as the status says."""
+        """Queue the packets of a request, which is answered when all of them are, or at once with a status."""
         if isinstance(parts, Status):
             self._heard(serial, parts, 0, b"")
             return
@@ -277,12 +277,12 @@ class UdpLink:
         return self._session.idle and not waits
 
     def _request(self) -> bool:
-        """Request the next thing if the window has room: writes go first, look-ups and parts by turns."""
+        """Send the next request if the window has room: writes go first, look-ups and parts take turns."""
         if not self._session.room:
             return False
         for batch in self._batches.values():
             if not batch.unanswered and (taken := batch.table.take()):
-                self._write_lines(batch, *taken)  # in any order: nothing is on its way that could meet half of a change
+                self._write_lines(batch, *taken)  # in any order: no look-up that is on its way sees half of a change
                 return True
         if self._fetches and self._batches[EBS].table.idle:
             self._fetch(*self._fetches.popleft())
@@ -378,7 +378,11 @@ class UdpLink:
 
 
 def _expect_ok(reply: bytes) -> bytes:
-    """The payload of an answer of the card's control port."""
+    """The payload of an answer of the card's control port.
+
+    Raises:
+        Refused: it is not an answer, or its status is not OK.
+    """
     found = answer(reply)
     if found is None or found.status != Status.OK:
         raise Refused("the card refuses its table")

@@ -50,13 +50,13 @@ class FunctionDevice:
         return True
 
     def poll(self) -> list[Completion]:
-        """Run what is queued, and return the completions."""
+        """Run all queued requests, and return the completions."""
         found, self._aborted = self._aborted, []
         queue, self._queue = self._queue, []
         return found + [self._run(*job) for job in queue]
 
     def reset(self) -> None:
-        """Abort what is queued."""
+        """Abort all queued requests."""
         if self._closed:
             raise OfframpError(f"device {self.name} is closed")
         self._aborted += [Completion(request, Status.ABORTED, b"", 0) for request, _, _ in self._queue]

@@ -64,7 +64,7 @@ class _MacJob(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Options:
-    """How many requests may be outstanding, and the most that the library gets together."""
+    """Most requests that may be outstanding, and most requests that the library gets together."""
 
     depth: int = 256
     batch: int = 64

@@ -82,7 +82,7 @@ class ModelDevice(SoftwareDevice):
         return True
 
     def _queue_up(self, now: int, function: str, message: bytes) -> tuple[int, int]:
-        """When a request that arrives now is seen to be done, and how long it occupies the accelerator, in ns."""
+        """Time at which a request that arrives now completes, and the time that it occupies the accelerator, in ns."""
         del function
         jitter = self._random.random() * self.options.jitter_us if self.options.jitter_us else 0.0
         took = round(1e3 * (self.options.service_us + jitter) + self.options.ns_per_byte * len(message))

@@ -35,7 +35,7 @@ _PIECE: Final = 1 << 20
 
 
 class NicMemory:
-    """A function's tables on the card; written where look-ups are done, so that each line is seen whole."""
+    """A function's tables on the card; the agent that looks up writes them too, so it never sees half of a line."""
 
     def __init__(self, device: NicDevice, function: wire.Function, shared: SharedMemory, size: int) -> None:
         self._device = device

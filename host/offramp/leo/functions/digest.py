@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``digest``: SHA-512 (FIPS 180-4) of the request; ``scrub``: of the request decompressed.
+"""``digest``: SHA-512 (FIPS 180-4) of the request; ``scrub``: SHA-512 of the decompressed request.
 
-A store that scrubs its disks asks for the latter of compressed chunks. 64 bytes, by OpenSSL without Python's lock.
+A store that scrubs its disks asks for the latter for compressed chunks. A digest has 64 bytes; OpenSSL computes it
+without holding Python's lock.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class SubmissionQueue:
         return count
 
     def clear(self) -> None:
-        """Drop what is left."""
+        """Drop the remaining requests."""
         self._words[Submissions.next] = self._words[Submissions.count] = 0
 
     def _set_payload(self, payload: of.Bytes, *, lasts: bool) -> None:

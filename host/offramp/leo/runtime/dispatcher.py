@@ -100,7 +100,7 @@ class Dispatcher:
         return len(completions)
 
     def reset(self) -> None:
-        """Abort what runs; a device that cannot be reset counts as gone."""
+        """Abort the running requests; a device that cannot be reset counts as gone."""
         self._seen = time.monotonic()
         self.resets += 1
         try:

@@ -218,7 +218,7 @@ def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: To
 
 
 def _fill(memory: Memory, lengths: Mapping[int, int], table: Table, times: Tolerance) -> None:
-    """Write what is known in advance, and the initial state."""
+    """Write the table of known times, and the initial state."""
     kinds, paths, _ = table.load.shape
     pairs, rows = kinds * paths, int(memory[SelectorState.row_count])
     used = _used(table)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What finished requests teach about a path: its own T, the time of a unit of work, how long the network keeps answers.
+"""Learning from finished requests, path by path: T, the time of a unit of work, how long the network keeps answers.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -16,18 +16,19 @@ from offramp.leo.selection.layout import (
 from offramp.leo.selection.scores import scaled
 from offramp_base.native.subset import native
 
-OFFSET_SHIFT = 6  # what one request adds to it
+# Shifts: a request moves an estimate by 2^-SHIFT of the error, or an estimate fades by so much with each request.
+OFFSET_SHIFT = 6
 AWAY_SHIFT = 10
 EXCESS_SHIFT = 9
 SURPLUS_SHIFT = 8
 MISS_SHIFT = 8
-PRIOR = 16  # requests
-SPELL = 256
+PRIOR = 16  # requests whose weight the table's load has
+SPELL = 256  # requests between two checks of a path or resource
 SHORT_SPELL = 64
 OVERTAKING_SHIFT = 5
-OVERTAKING = 24  # of 1024: more often than that, waits say nothing of how fast a resource is
+OVERTAKING = 24  # of 1024: if more requests overtake others, waits do not show how fast a resource is
 MEMORY = 512  # requests of busy spells that are remembered
-LEAST = UNIT // 16
+LEAST = UNIT // 16  # bounds of a scale
 MOST = UNIT * 64
 
 
@@ -65,7 +66,7 @@ def _shifted(value: int, by: int) -> int:
 
 @native
 def _weigh(memory: SelectorState, resource: int, load: int) -> None:
-    """Weigh the table's load like a few requests."""
+    """Give the table's load the weight of :data:`PRIOR` requests, before anything has been measured."""
     dealt = memory.dealt
     if dealt[resource] == 0:
         dealt[resource] = PRIOR * load
@@ -157,7 +158,7 @@ def _learn_scale(memory: SelectorState, row: int, resource: int, waited: int, lo
 
 @native
 def _bound_scale(memory: SelectorState, resource: int, load: int) -> None:
-    """Bound the scale by the work that the resource is seen to do, a quarter and more in a spell."""
+    """Lower the scale if the work of a spell took less than three quarters of the time that the scale predicts."""
     since = memory.rate_time
     work = memory.rate_work
     count = memory.rate_count
@@ -181,7 +182,7 @@ def _bound_scale(memory: SelectorState, resource: int, load: int) -> None:
 
 @native
 def _least(memory: SelectorState, path: int, beyond: int) -> int:
-    """The least time beyond T of the latest requests, which contains no wait: waits only add to T."""
+    """The least time beyond T among the latest requests; it contains no wait, since waits only add to T."""
     now = memory.low_now
     last = memory.low_last
     seen = memory.low_seen
@@ -197,7 +198,7 @@ def _least(memory: SelectorState, path: int, beyond: int) -> int:
 
 @native
 def _nearer(mean: int, error: int) -> int:
-    """Update a mean of absolute errors."""
+    """A moving mean of absolute errors after one more error."""
     return mean + _shifted(max(error, -error) - mean, MISS_SHIFT)
 
 
@@ -205,7 +206,7 @@ def _nearer(mean: int, error: int) -> int:
 def _compare(memory: SelectorState, row: int, path: int, waited: int) -> None:
     """Compare a wait with the predictions of the model and of the work under way.
 
-    The mean error of either counts as a price of the path, which fades; the rest tells which predicts better.
+    The mean error of each becomes a price of the path, which fades; the remaining error tells which predicts better.
     """
     excess = memory.excess
     surplus = memory.surplus
@@ -222,7 +223,7 @@ def _compare(memory: SelectorState, row: int, path: int, waited: int) -> None:
 
 @native
 def learn(memory: SelectorState, row: int, pair: int, jct: int, e2e: int) -> None:
-    """Learn from the times of a finished request."""
+    """Learn from a finished request's intra-host and end-to-end times, in picoseconds (specification, section 4)."""
     path = row_of(memory, row).path
     base = memory.base[pair]
     khat = memory.khat

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known in advance of every request type on every path: T and tolls (specification sections 2 and 3)."""
+"""The selector's table: T and tolls, known in advance, of every request type on every path (specification 2 and 3)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def memory_bytes(ring_bytes: int) -> int:
 
 @TRANSPORTS.register("shm")
 class SharedLink:
-    """See the module; a :class:`offramp.leo.transports.link.Link`."""
+    """A link through shared memory; implements :class:`offramp.leo.transports.link.Link`."""
 
     shared = True
     mover: Words | None = None
@@ -33,7 +33,7 @@ class SharedLink:
     def __init__(
         self, control: Control, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool
     ) -> None:
-        """One side's ends; ``longest``: most bytes of a message that it accepts."""
+        """Make one side's ends of the rings; ``longest`` is the most bytes of a message that it accepts."""
         words = ring_words(ring_bytes)
         halves = memory.words[:words], memory.words[words : 2 * words]
         ours, theirs = halves if requester else halves[::-1]

@@ -93,7 +93,7 @@ def group_end(ctx: Context, begin: int) -> int:
 
 @native
 def forget_counts(ctx: Context, begin: int, end: int) -> None:
-    """Undo what :func:`group_end` has counted."""
+    """Undo the counts of :func:`group_end`."""
     for i in range(begin, end):
         edge = ctx.list[i]
         ctx.count_out[source_of(ctx, edge)] = 0
@@ -139,7 +139,7 @@ def in_proportion(ctx: Context) -> None:
 
 @native
 def by_class(ctx: Context) -> None:
-    """Class after class, equal shares of what is left."""
+    """Class after class, equal shares of the remaining capacity."""
     flows = ctx.list
     free_in = ctx.free_in
     free_out = ctx.free_out

@@ -26,7 +26,7 @@ _TIMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class LabResult:
-    """What was measured.
+    """Measurements of one run in the laboratory.
 
     Attributes:
         scenario: of the run.
@@ -60,7 +60,7 @@ class LabResult:
         return self.end_s[kind] - self.start_s[kind]
 
     def bytes_of(self, queue: int) -> int:
-        """What left all ports from a queue."""
+        """Bytes that left all ports from a queue."""
         return sum(count for (_, q), (_, count) in self.sent.items() if q == queue)
 
     def as_json(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from offramp_sim.reproduce.referee.case import Case, Row, Value
 
 
 class Ruling(StrEnum):
-    """What a number may be used for."""
+    """The referee's ruling on a number: whether it supports its claim."""
 
     HOLDS = "holds"
     """In every setting, the number stays on one side of the value at which the claim would turn."""

@@ -42,7 +42,7 @@ class AppStore(Store):
         self._generator, self._now_us = generator, now_us
 
     def modify(self, key: Key, data: Data) -> None:
-        """Say what an application does, set its counts, start or stop it."""
+        """Configure an application, set its counts, start or stop it."""
         number, values, generator = only(key), data.values, self._generator
         if any(values.get(name) for name in ("ibg_jitter", "ipg_jitter")):
             raise RpcError(Code.UNIMPLEMENTED, f"table {self.spec.name}: gaps have no jitter")
@@ -134,7 +134,7 @@ class GeneratorPortStore(Store):
         self._generator, self._recirculating = generator, recirculating
 
     def modify(self, key: Key, data: Data) -> None:
-        """Change what a port does."""
+        """Change the packet generator's settings of a port."""
         port, generator = self._port(key), self._generator
         if "recirculation_enable" in data.values and data.values["recirculation_enable"] != self._loops(port):
             raise RpcError(Code.UNIMPLEMENTED, f"table {self.spec.name}: which ports recirculate cannot be changed")
@@ -150,7 +150,7 @@ class GeneratorPortStore(Store):
             generator.watch(port)
 
     def get(self, key: Key) -> Data:
-        """What a port does."""
+        """The packet generator's settings of a port."""
         port = self._port(key)
         values: dict[str, Value] = {
             "recirculation_enable": self._loops(port),

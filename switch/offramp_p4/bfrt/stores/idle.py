@@ -82,7 +82,7 @@ class IdleTable:
             self._since_us[id(entry)] = now_us
 
     def values(self, entry: TableEntry, now_us: int) -> dict[str, Value]:
-        """What is left of an entry's time, milliseconds, and whether it is idle."""
+        """The remaining time of an entry in milliseconds, and whether it is idle."""
         ttl = entry.idle_timeout_ns // 1_000_000
         if not self.settings.notify:
             return {"$ENTRY_HIT_STATE": "ENTRY_ACTIVE" if id(entry) in self._active else "ENTRY_IDLE"}
@@ -95,7 +95,7 @@ class IdleTable:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`changes` has something to look at, in microseconds; None if nobody wants notifications."""
+        """Time of the next look at entries, in microseconds; None if nobody wants notifications."""
         return self._scan_us if self.settings.enable and self.settings.notify else None
 
     def changes(self, now_us: int) -> Iterator[tuple[TableEntry, bool]]:

@@ -39,7 +39,7 @@ class MatchStore(Store):
         register: bits, and first value, of the direct register; None without one.
 
     Attributes:
-        default_member: what a miss runs; None: what the program says, or an action of the table's own.
+        default_member: member that a miss runs; None: the program's default, or an action of the table's own.
     """
 
     def __init__(

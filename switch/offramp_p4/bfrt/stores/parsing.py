@@ -21,7 +21,7 @@ class ValueSetStore(Store):
         self._state = state
 
     def canonical(self, key: Key) -> Key:
-        """Values without what their masks hide."""
+        """Values with the bits set to 0 that their masks ignore."""
         return tuple(
             (Ternary(p.value & p.mask, p.mask) if p.mask else ANY) if isinstance(p, Ternary) else p for p in key
         )
@@ -60,7 +60,7 @@ class ValueSetStore(Store):
 
 
 class PortMetadataStore(Store):
-    """What a parser finds behind the intrinsic metadata, by port; all ports have it, zeros at first."""
+    """Port metadata, which a parser finds behind the intrinsic metadata; every port has it, zeros at first."""
 
     def __init__(self, spec: TableSpec, state: MutableMapping[int, bytes], octets: int) -> None:
         super().__init__(spec)

@@ -172,7 +172,7 @@ class PortLookup(Store):
         raise not_found(self.spec)
 
     def keys(self) -> Iterator[Key]:
-        """Those of all ports."""
+        """The keys of all ports."""
         return (self._key(cast("Exact", part).value) for (part,) in self._ports.keys())  # noqa: SIM118
 
     def _key(self, number: int) -> Key:
@@ -190,7 +190,7 @@ class DeviceStore(Store):
         self._panel, self._pipes = panel, pipes
 
     def get_default(self) -> Data:
-        """What the device is."""
+        """The properties of the device."""
         cpu = _CPU_PORT if self._panel.cpu_port is None else self._panel.cpu_port
         recirculation = [PORTS_PER_PIPE * pipe + RECIRCULATION_PORT for pipe in range(self._pipes)]
         seen: dict[str, Value] = {
@@ -209,7 +209,7 @@ class DeviceStore(Store):
         return Data(None, {**seen, **self._writable})
 
     def set_default(self, data: Data) -> None:
-        """Change what can be changed; it is kept, and has no effect."""
+        """Change the writable fields; they are kept, and have no effect."""
         self._writable |= data.values
 
     def reset_default(self) -> None:

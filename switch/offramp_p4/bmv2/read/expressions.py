@@ -31,7 +31,7 @@ class Expressions:
     """Reads expressions.
 
     Attributes:
-        locals: what ``runtime_data`` stands for.
+        locals: values that ``runtime_data`` stands for.
         before: statements that must run first, for what is not an expression of ours.
         packet: the parser's packet, for ``lookahead``.
     """
@@ -46,7 +46,7 @@ class Expressions:
     # --- kinds --------------------------------------------------------------------------------------------------
 
     def kind(self, node: Node) -> Kind:
-        """What an expression gives."""
+        """The kind of an expression's value."""
         node = unwrapped(node)
         word = node["type"].text
         if word == "field":
@@ -64,7 +64,7 @@ class Expressions:
     # --- places -------------------------------------------------------------------------------------------------
 
     def place(self, node: Node) -> ir.Expr:
-        """What can be stored to: a field, or a whole header, union or stack."""
+        """The l-value of an expression: a field, or a whole header, union or stack."""
         node = unwrapped(node)
         word, value = node["type"].text, node["value"]
         if word == "field":

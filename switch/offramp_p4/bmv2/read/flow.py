@@ -18,14 +18,14 @@ from offramp_p4.types import BOOL, Bits
 
 NEXT: Final = Bits(32)
 _REPEATS: Final = 4
-"""How many times as long as the graph its statements may be."""
+"""Most statements that a flow may become, as a multiple of its graph."""
 
 Build = Callable[[Sequence[ir.Stmt]], list[ir.Stmt]]
 
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """Statements, and what comes then: the step of one of ``ways``; None is the end.
+    """Statements, then a branch to the step of one of ``ways``; None is the end.
 
     ``build`` takes a statement for each of ``ways`` and makes the branch between them of these.
     """
@@ -46,7 +46,7 @@ class Flow:
         return ordered({name: step.ways for name, step in self.steps.items()}, start)[1]
 
     def statements(self, start: str | None) -> list[ir.Stmt]:
-        """What the flow does from ``start``."""
+        """The statements of the flow from ``start`` on."""
         if start is None:
             return []
         order, cycle = ordered({name: step.ways for name, step in self.steps.items()}, start)
@@ -111,7 +111,7 @@ class _Nested:
         return a
 
     def statements(self, name: str | None, stop: str | None) -> list[ir.Stmt]:
-        """What happens from ``name`` until ``stop``."""
+        """The statements from ``name`` up to ``stop``."""
         out: list[ir.Stmt] = []
         while name is not None and name != stop:
             self._left -= 1

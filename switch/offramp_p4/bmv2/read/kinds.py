@@ -19,7 +19,7 @@ _BY_PARSER: Final[dict[str, Callable[..., ProgramReader]]] = {"ingress_parser": 
 
 
 def reader_of(document: Node) -> Callable[[str, Any | None], ProgramReader]:
-    """What reads a document, given the name of its file and its P4Info."""
+    """The reader of a document's architecture, which takes the name of its file and its P4Info."""
     if not isinstance(document.value, dict):
         document.fail("expected an object")
     _check_version(document)

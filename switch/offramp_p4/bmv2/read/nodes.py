@@ -60,7 +60,7 @@ class Node:
         return True
 
     def get(self, key: str) -> Node | None:
-        """What is under ``key``; None where there is nothing or null."""
+        """The node under ``key``; None where it is missing or null."""
         return Node(self.value[key], self[key].path) if key in self else None
 
     def each(self, key: str) -> Iterator[Node]:

@@ -97,7 +97,7 @@ class ParserReader:
         return ir.ParserInstance(name, name, [self.packet, *params], [], states)
 
     def _find_shapes(self) -> None:
-        """How many bits the keys have that each value set is compared with, which states may see differently."""
+        """Find the widths of the keys that each value set is compared with; they may differ from state to state."""
         states = (state for parser in self.document.each("parsers") for state in parser.each("parse_states"))
         for state in states:
             names = {t["value"].text for t in state.each("transitions") if _is_value_set(t)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents of PSA and PNA have in common."""
+"""The common base of readers of PSA and PNA documents."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PortableReader(ProgramReader):
         return {p["name"].text: p for p in self.document.each("parsers")}
 
     def deparser(self, name: str, packet: ir.Var) -> list[ir.Stmt]:
-        """What a deparser does: its primitives, then its headers."""
+        """The statements of a deparser: its primitives, then its headers."""
         node = self._named({d["name"].text: d for d in self.document["deparsers"]}, "deparser", name)
         body = [s for primitive in node.each("primitives") for s in self.primitives.statements(primitive)]
         return [*body, *self.emits(node, packet)]

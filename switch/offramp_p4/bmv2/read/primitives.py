@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.read.expressions import Expressions
 
 Rule = Callable[[Any, Node], list[ir.Stmt]]
-"""What a reader of primitives does for one, given its parameters."""
+"""Translates a primitive's parameters to statements; the first argument is the reader of primitives."""
 
 
 class Primitives:
     """Turns calls of primitives into statements: those that every architecture has.
 
     Attributes:
-        rules: what each primitive does, by its name.
+        rules: translations of primitives, by name.
         learn_lists: the lists of fields that digests take, by their numbers.
     """
 
@@ -36,7 +36,7 @@ class Primitives:
         self._digests: dict[int, Struct] = {}
 
     def statements(self, node: Node) -> list[ir.Stmt]:
-        """What one call does; jumps and exit are the caller's."""
+        """The statements of one call; jumps and exit are the caller's matter."""
         name = node["op"].text
         rule = self.rules.get(name)
         if rule is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents of all architectures have in common: actions, tables, value sets, pipelines."""
+"""The common base of readers of documents of all architectures: actions, tables, value sets, pipelines."""
 
 from __future__ import annotations
 

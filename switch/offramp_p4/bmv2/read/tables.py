@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.read.expressions import Expressions
 
 _HIDDEN: Final = "tbl_"
-"""How the names of tables begin that compilers make for statements."""
+"""Prefix of the names of tables that compilers make for statements."""
 _OUTCOMES: Final = ("__HIT__", "__MISS__")
 MakeProfile = Callable[[str, int, "Node | None"], ir.ExternInstance]
 """Makes the architecture's action profile of a name, a size and, if it is a selector, an algorithm."""
@@ -193,7 +193,7 @@ class PipelineReader:
     # --- the graph ----------------------------------------------------------------------------------------------
 
     def statements(self) -> list[ir.Stmt]:
-        """What the pipeline does."""
+        """The statements of the pipeline."""
         flow = Flow()
         for t in self.node.each("tables"):
             self._add(flow, t, self._table_step(t))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types that a P4Info translates, which bmv2's JSON does not have: their widths are those of what they type."""
+"""Translated types of a P4Info, which bmv2's JSON lacks: their widths are those of the fields that have them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def translated_types(info: Any, program: ir.Program) -> dict[str, Type]:
-    """The new types of ``info`` by name; those that nothing in ``program`` has are left out."""
+    """The new types of ``info`` by name; those that nothing in ``program`` uses are left out."""
     wanted = info.type_info.new_types
     types: dict[str, Type] = {}
     for name, width in _widths(info, program):

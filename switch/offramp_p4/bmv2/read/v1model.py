@@ -58,7 +58,7 @@ class V1modelReader(ProgramReader):
         return found[0] if found else None
 
     def _no_error(self) -> list[ir.Stmt]:
-        """What lets the parser begin without an error, where the document gives NoError another number than 0."""
+        """Sets the parser's error to NoError at first, where the document gives NoError a number other than 0."""
         if not self.errors.none:
             return []
         place = self.layout.standard_field(STANDARD, "parser_error")

@@ -27,7 +27,7 @@ _WIDTHS: Final = {
     "parser_error": 32,
     "priority": 3,
 }
-"""What the engines read and write, with v1model's widths; a document may have others."""
+"""Metadata that the engines read and write, with v1model's widths; a document may have other widths."""
 V1MODEL: Final = Architecture(
     {STANDARD: {name: Bits(width) for name, width in _WIDTHS.items()}}, ("intrinsic_metadata", "queueing_metadata")
 )

@@ -63,7 +63,7 @@ class _Lists(Statements):
         self._visit(ir.Block([*target.locals, target.body]), under, out)
 
     def no_code(self) -> None:
-        """Refuse what needed statements of its own."""
+        """Refuse expressions that needed statements of their own."""
         if self.code.body:
             raise Unsupported(self.pos, f"an expression that is not a field in the {self.what}, in bmv2's JSON")
 

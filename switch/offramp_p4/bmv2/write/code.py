@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Label = int
 END: Final[Label] = 0
-"""Where a block of code ends."""
+"""The label of the end of a block of code."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Primitive:
 
 @dataclass(slots=True)
 class Mark:
-    """Where a label is."""
+    """The position of a label in the code."""
 
     label: Label
 
@@ -191,7 +191,7 @@ def _threaded(out: dict[Label, Block], start: Label) -> dict[Label, Block]:
 
 
 def successors(block: Block) -> list[Label]:
-    """Where a block may go."""
+    """Labels of the blocks that may follow a block."""
     end = block.end
     if isinstance(end, Jump):
         return [end.label]

@@ -157,7 +157,7 @@ class _Graph:
         }
 
     def _sites(self) -> dict[ir.Table, list[Block]]:
-        """Where each table is applied; one with several sites gets a field that says which one it is."""
+        """Blocks at which each table is applied; if there are several, a field of the table tells them apart."""
         sites: dict[ir.Table, list[Block]] = {}
         for block in self._blocks.values():
             if isinstance(block.end, Apply):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HARMLESS: Final = frozenset({"_InternetChecksum_get", "_InternetChecksum_get_state", "_Hash_get_hash",
                               "_Hash_get_hash_mod", "register_read", "modify_field_rng_uniform"})  # fmt: skip
-"""What only fills a variable of its own."""
+"""Primitives that only assign a variable of their own."""
 _STATE: Final = frozenset({"_InternetChecksum_clear", "_InternetChecksum_add", "_InternetChecksum_subtract",
                            "_InternetChecksum_set_state"})  # fmt: skip
 _VALIDITY: Final = frozenset({"add_header", "remove_header", "assign_header", "assign_union", "assign_header_stack",
@@ -111,7 +111,7 @@ class DeparserStatements(Statements):
         """The primitives in their order.
 
         Args:
-            pos: where the deparser stands.
+            pos: the deparser's position in the source.
         """
         out: list[Primitive] = []
         body = self.code.body
@@ -129,7 +129,7 @@ class DeparserStatements(Statements):
         return out
 
     def _check(self, p: Primitive) -> None:
-        """Refuse what bmv2 would do to a header behind its back: it has counted their bytes before."""
+        """Refuse changes of a header's validity: bmv2 has counted the bytes of emitted headers before."""
         header = p.parameters[0]
         if p.op in _VALIDITY and isinstance(header, dict) and header["value"] in self.order:
             raise Unsupported(p.pos, f"{p.op} of {header['value']}, which the deparser emits, in bmv2's JSON")

@@ -41,7 +41,7 @@ VERSION: Final = (2, 24)
 
 @dataclass(slots=True)
 class Parts:
-    """What an architecture's blocks become.
+    """The JSON of an architecture's blocks.
 
     Attributes:
         parsers, deparsers, pipelines, checksums, aliases: lists of the document of these names.
@@ -55,10 +55,10 @@ class Parts:
 
 
 class Document(ABC):
-    """What the blocks of one program share while their JSON is written.
+    """State that the blocks of one program share while their JSON is written.
 
     Attributes:
-        places, variables: where variables are.
+        places, variables: the places of variables.
         standard: the metadata of the architecture, fields by header instance.
         externs: calls of externs, and what they declare.
     """
@@ -114,7 +114,7 @@ class Document(ABC):
         return name
 
     def source_info(self, pos: Pos) -> Json:
-        """Where something stands in the source, as bmv2's messages quote it."""
+        """A position in the source, in the form that bmv2's messages quote."""
         if not pos.line:
             return {}
         return {"source_info": {"filename": pos.file, "line": pos.line, "column": pos.column, "source_fragment": ""}}
@@ -274,7 +274,7 @@ class Document(ABC):
         }
 
     def direct_meter(self, i: ir.ExternInstance, table: ir.Table, kind: str) -> Json:
-        """What an array of meters that belong to a table says beside its name; ``kind`` is what they measure."""
+        """The JSON of a table's direct meters, without its name; ``kind`` is the unit that they measure."""
         place = self.variables[self.colour(i)]
         assert isinstance(place, FieldAt)
         return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is inside an expression: operands, effects, and what bmv2 must find in a variable."""
+"""Contents of expressions: operands, side effects, and parts that bmv2 must find in a variable."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def is_scalar(t: Type) -> bool:
 
 
 def has_effects(e: object) -> bool:
-    """Whether evaluating it changes anything."""
+    """Whether evaluating an expression has side effects."""
     return any(isinstance(node, EFFECTS) for node in walk.nodes(e))
 
 
 def needs_variables(e: ir.Expr) -> bool:
-    """Whether a part is a component of something that is not stored, or compares more than scalars."""
+    """Whether an expression has a component of a value that is not stored, or a comparison of more than scalars."""
     return any(
         (isinstance(n, ir.Member) and not is_place(n))
         or (isinstance(n, ir.IsValid) and not is_place(n.base))
@@ -61,7 +61,7 @@ def needs_variables(e: ir.Expr) -> bool:
 
 
 def root(e: ir.Expr) -> ir.Var | None:
-    """The variable that a place is a part of."""
+    """The variable that an l-value is a part of."""
     while isinstance(e, ir.Member | ir.Element | ir.Slice | ir.StackLast | ir.StackNext):
         e = e.base
     return e.var if isinstance(e, ir.VarRef) else None

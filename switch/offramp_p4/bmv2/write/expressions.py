@@ -77,7 +77,7 @@ class Expressions:
     # --- places -------------------------------------------------------------------------------------------
 
     def place(self, e: ir.Expr) -> Place:
-        """Where an l-value is."""
+        """The place at which bmv2 keeps an l-value."""
         if isinstance(e, ir.VarRef):
             return self.variables[e.var]
         if isinstance(e, ir.Member):
@@ -181,7 +181,7 @@ class Expressions:
         return operation("or", operation("==", left.json, right.json), operation("and", *absent))
 
     def _leaves(self, e: ir.Expr) -> list[Json | HeaderAt | UnionAt]:
-        """What must be equal for two values to be equal: numbers, headers and unions."""
+        """The numbers, headers and unions of a value: two values are equal if all these are."""
         if isinstance(e, ir.Compose):
             return [leaf for part in e.parts for leaf in self._leaves(part)]
         return self._place_leaves(self.place(e)) if is_place(e) else [self.value(e)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of externs as bmv2's primitives: what the architectures have in common."""
+"""Calls of externs as bmv2's primitives: the common base of all architectures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from offramp_p4.bmv2.write.statements import Statements
 
 Rule = Callable[[Any, "Statements", ir.ExternCall], ir.Expr | None]
-"""What a writer of externs does for a call; returns the variable with its result, if there is one."""
+"""Writes a call of an extern for a writer of externs; returns the variable with its result, if there is one."""
 
 
 class Externs:
     """Writes calls of externs, and declares what they need: calculations, lists of fields.
 
     Attributes:
-        rules: what each call becomes, by extern and method.
+        rules: writers of calls, by extern and method.
     """
 
     rules: ClassVar[Mapping[tuple[str, str], Rule]]
@@ -72,7 +72,7 @@ class Externs:
         return number
 
     def inputs(self, s: Statements, data: ir.Expr) -> list[Json]:
-        """What a calculation is over: fields, headers and constants."""
+        """The input of a calculation: fields, headers and constants."""
         if isinstance(data, ir.Compose):
             return [item for part in data.parts for item in self.inputs(s, part)]
         if isinstance(data, ir.Const):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsers: P4's states as bmv2's, more of them where a state branches, loops or applies another parser."""
+"""Parsers: a P4 state becomes a state of bmv2, or several if it branches, loops or applies another parser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_parser(
     number: int,
     before: Callable[[Statements], None] | None = None,
 ) -> Json:
-    """The JSON of a parser; ``before`` writes what comes first."""
+    """The JSON of a parser; ``before`` writes the statements that come first."""
     s = ParserStatements(document)
     if before is not None:
         before(s)
@@ -164,7 +164,7 @@ class ParserStatements(Statements):
         return place.json
 
     def _values(self, case: ir.SelectCase, select: list[ir.Expr]) -> list[Json]:
-        """The transitions of a case: more than one where a range is not a mask."""
+        """The transitions of a case: more than one where a range needs several masks."""
         if isinstance(case.keys[0], ir.KeyValueSet) and len(case.keys) == 1:
             return [_transition("parse_vset", case.keys[0].value_set.name)]
         if len(case.keys) == 1 and isinstance(case.keys[0], ir.KeyAny):
@@ -231,7 +231,7 @@ class ParserStatements(Statements):
         return stack
 
     def _lookahead(self, e: ir.ExternCall) -> ir.Expr:
-        """Look ahead; at several fields in one piece, because bmv2 does not see that a later one is missing."""
+        """Look ahead; several fields are read in one piece, because bmv2 does not notice if a later one is missing."""
         t = e.type_args[0]
         width = bit_width(t)
         result, whole = self.variable(t, "lookahead", e.pos), self.variable(Bits(width), "lookahead", e.pos)
@@ -244,7 +244,7 @@ class ParserStatements(Statements):
         return result
 
     def _take(self, place: Place, whole: ir.Expr, left: int, e: ir.ExternCall) -> int:
-        """Fill a place from the highest of the ``left`` bits of ``whole``; returns how many are left then."""
+        """Fill a place from the highest of the ``left`` bits of ``whole``; returns the number of bits left after it."""
         if isinstance(place, FieldAt):
             width = bits_of(place.type).width
             part = ir.Slice(whole, left - 1, left - width, type=Bits(width), pos=e.pos)
@@ -298,7 +298,7 @@ def _constant(e: ir.Expr, bits: Bits, case: ir.SelectCase) -> int:
 
 
 def prefixes(low: int, high: int, width: int) -> list[tuple[int, int]]:
-    """The fewest values with prefix masks that match ``low`` to ``high``; none if that is empty."""
+    """The fewest values with prefix masks that match ``low`` to ``high``; none if that range is empty."""
     out: list[tuple[int, int]] = []
     while low <= high:
         size = low & -low or 1 << width

@@ -288,7 +288,7 @@ class Places:
 
 
 def header_fields(t: Header, pos: Pos = NOWHERE) -> Json:
-    """What bmv2 needs to know of a header type, without its name and id."""
+    """The JSON of a header type, without its name and id."""
     fields: list[list[Any]] = []
     width, variable = 0, 0
     for name, leaf in (leaf for f in t.fields for leaf in leaves(f.type, f.name)):

@@ -23,7 +23,7 @@ _BLOCKS: Final = {
     "main_control": ("headers", "user", "pna_main_input_metadata", _OUTPUT),
     "main_deparser": ("", "headers", "user", _OUTPUT),
 }
-"""What the parameters of the blocks are."""
+"""The parameters of each block: headers, user metadata, or the name of a metadata header; empty for a packet."""
 
 
 class PnaDocument(PortableDocument):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents of PSA and PNA programs have in common."""
+"""The common base of writers of PSA and PNA documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class PortableDocument(Document):
 
     Args:
         program: the program.
-        blocks: its blocks, each with the names of what its parameters are; "" is the packet.
+        blocks: its blocks, each with the role or the metadata header of each parameter; "" is the packet.
+        prefix: of the names of metadata headers.
     """
 
     def __init__(self, program: ir.Program, blocks: Iterable[tuple[Block, Sequence[str]]], prefix: str) -> None:
@@ -85,7 +86,7 @@ class PortableDocument(Document):
         return lists
 
     def _attributes(self, i: ir.ExternInstance) -> list[Json] | None:
-        """What an object has in ``extern_instances``; None where psa_switch has no such type."""
+        """The attributes of an object in ``extern_instances``; None where psa_switch has no such type."""
         if i.extern == "Counter":
             return [_number("n_counters", constructor.number(i, "n_counters")), _counted(i)]
         if i.extern == "Meter":

@@ -123,7 +123,7 @@ class PortableExterns(Externs):
         return {"type": "field_list", "value": [f.json for f in fields]}
 
     def _place(self, s: Statements, part: ir.Expr) -> Place:
-        """Where a value is; one that is nowhere, or somewhere that is known at run time only, goes to a variable."""
+        """The place of a value; a value without a place, or with one known at run time only, is saved in a variable."""
         if is_place(part):
             place = s.expressions.place(s.pure_place(part))
             if not isinstance(place, ComputedField) and getattr(place, "name", "") is not None:
@@ -131,7 +131,7 @@ class PortableExterns(Externs):
         return s.expressions.place(s.saved(part))
 
     def clear_sums(self, s: Statements, block: ir.ParserInstance | ir.ControlInstance) -> None:
-        """Let the checksums of a block begin at 0: bmv2 keeps what they were for the packet before."""
+        """Set the checksums of a block to 0 first: bmv2 keeps their values from the packet before."""
         for i in self._sums(block):
             s.primitive("_InternetChecksum_clear", extern(i), pos=i.pos)
 
@@ -178,7 +178,7 @@ class PortableExterns(Externs):
         s.primitive(e.method, *(s.expressions.value(s.pure(a.expr)) for a in e.args if a.expr is not None), pos=e.pos)
 
     def flag(self, s: Statements, e: ir.ExternCall) -> ir.Expr:
-        """What a deparser asks about the way that a packet goes."""
+        """The value of a function by which a deparser asks for the packet's path, such as ``psa_clone_i2e``."""
         del s
         word = e.method.removeprefix("psa_")
         if word == "recirculate":

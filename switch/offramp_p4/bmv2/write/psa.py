@@ -36,7 +36,7 @@ _NAMES: Final = {
     ("ingress", "user"): "ingress_metadata",
     ("egress", "user"): "egress_metadata",
 }
-"""What the names of fields and headers begin with."""
+"""Prefixes of the names of fields and headers, by gress and role."""
 
 
 class PsaDocument(PortableDocument):
@@ -80,7 +80,7 @@ class PsaDocument(PortableDocument):
         return self._places[key]
 
     def _beginning(self, way: str, block: Block) -> Callable[[Statements], None]:
-        """What comes before a parser or control: psa_switch leaves some things as the packet before has left them."""
+        """Statements in front of a parser or control: psa_switch leaves some state as the packet before has left it."""
 
         def write(s: Statements) -> None:
             self.externs.clear_sums(s, block)

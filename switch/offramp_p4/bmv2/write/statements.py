@@ -34,7 +34,7 @@ class Statements:
     """Writes statements to :attr:`code`.
 
     Attributes:
-        code: what has been written.
+        code: the code written so far.
         expressions: for operands without effects.
     """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from offramp_p4.state.match import Match
 
 _KIND: Final = {"optional": "ternary"}
-"""Match kinds that bmv2 has no name of its own for."""
+"""Match kinds in bmv2's JSON for those that bmv2 does not know."""
 
 
 class Tables:

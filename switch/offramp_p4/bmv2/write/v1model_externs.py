@@ -32,7 +32,7 @@ class V1modelExterns(Externs):
     """Writes calls of v1model's externs.
 
     Args:
-        document: what the blocks share.
+        document: state that the blocks share.
         metadata: the user metadata.
     """
 
@@ -68,7 +68,7 @@ class V1modelExterns(Externs):
         s.run(ir.Assign(result, colour, pos=e.pos))
 
     def nothing(self, s: Statements, e: ir.ExternCall) -> None:
-        """What bmv2 does unasked: every hit counts."""
+        """Writes nothing: bmv2 counts every hit by itself."""
 
     # --- packets --------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class InputError(OfframpError):
-    """What was typed is not a command of this kind."""
+    """Typed input that is not a command of this kind."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Array:
 
 @dataclass
 class Catalogue:
-    """What a document declares, by name."""
+    """The declarations of a document, by name."""
 
     tables: dict[str, TableInfo] = field(default_factory=dict)
     actions: dict[str, ActionInfo] = field(default_factory=dict)

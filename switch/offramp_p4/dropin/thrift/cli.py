@@ -34,7 +34,7 @@ _ERRORS: Final = {
     "load": ("swap", {1: "CONFIG_SWAP_DISABLED", 2: "ONGOING_SWAP", 3: "NO_ONGOING_SWAP"}),
     "parse": ("parser value set", {1: "INVALID_PARSE_VSET_NAME", 2: "ERROR"}),
 }  # fmt: skip
-"""What a refusal is called, by the word behind ``bm_`` in the method's name."""
+"""Names of refusals and their codes, by the word behind ``bm_`` in the method's name."""
 
 
 def main(words: Sequence[str] | None = None, program: str = "simple_switch_CLI") -> int:

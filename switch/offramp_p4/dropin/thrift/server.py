@@ -40,7 +40,7 @@ class ThriftServer:
     """Serves the pipeline that runs; a context manager.
 
     Attributes:
-        port: where it listens on loopback.
+        port: port on loopback at which it listens.
         refused: connections and messages that were no Thrift, by reason.
     """
 
@@ -72,7 +72,7 @@ class ThriftServer:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What is served.
+        """The pipeline that is served.
 
         Raises:
             OfframpError: no program is loaded.

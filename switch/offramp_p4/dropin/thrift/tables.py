@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp_p4.state import ActionProfileState, TableState
 
 _LOWEST: Final = (1 << 24) - 1
-"""What bmv2's priorities count down from ours, as in PI."""
+"""The sum of an entry's priority and its bmv2 priority, of which the lowest wins, as in PI."""
 EXACT, LPM, TERNARY, VALID, RANGE = range(5)
 _CODES: Final = {
     "already_exists": TableCode.DUPLICATE,
@@ -180,7 +180,7 @@ class Tables:
     # --- default actions ----------------------------------------------------------------------------------------
 
     def bm_mt_set_default_action(self, table_name: str, action_name: str, action_data: list[bytes]) -> None:
-        """What a miss runs."""
+        """Set the action that a miss runs."""
         table = self._table(table_name)
         with _coded({"permission_denied": TableCode.DEFAULT_CONST}):
             table.set_default(_action(table, action_name, action_data))
@@ -190,7 +190,7 @@ class Tables:
         self._table(table_name).set_default(None)
 
     def bm_mt_get_default_entry(self, table_name: str) -> Any:
-        """What a miss runs."""
+        """The action that a miss runs."""
         table = self._table(table_name)
         if table.profile is not None and not table.default_is_changed:
             return {"action_type": 0}

@@ -72,7 +72,7 @@ class Calls(Expressions):
 
     @contextmanager
     def standing_in(self, where: Where) -> Iterator[None]:
-        """What is checked belongs to a parser, control, action or function."""
+        """Within the context, statements that are checked belong to a parser, control, action or function."""
         before, self.where = self.where, where
         try:
             yield
@@ -260,7 +260,7 @@ class Calls(Expressions):
             self.scope = outer
 
     def infer(self, s: Signature, bound: Bound, node: ast.Call, expected: Type | None, what: str) -> Bindings:
-        """Type arguments: those written, else from the arguments, else from what is expected of the result."""
+        """Type arguments: as written, else inferred from the arguments, else from the expected type of the result."""
         bindings: Bindings = {}
         if node.type_args:
             if len(node.type_args) != len(s.variables):

@@ -65,7 +65,7 @@ class Expressions(Conversions):
         return made if expected is None else self.coerce(made, expected, node.pos)
 
     def value(self, node: ast.Expr, declared: Type) -> ir.Expr:
-        """What is assigned, passed or returned as a value of a declared type: new types stay apart."""
+        """A value of a declared type that is assigned, passed or returned; ``type`` names stay distinct types."""
         made = self._expr(node, deep_strip(declared))
         literal = made.type == INT
         made = self.coerce(made, declared, node.pos)

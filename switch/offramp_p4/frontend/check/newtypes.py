@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``type T name`` keeps apart (P4-16 specification, section 7.2.9)."""
+"""Checks that a type declared by ``type T name`` is distinct from ``T`` (P4-16 specification, section 7.2.9)."""
 
 from __future__ import annotations
 

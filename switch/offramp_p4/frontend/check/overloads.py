@@ -70,7 +70,7 @@ def overloadable(a: _Decl, b: _Decl) -> bool:
 
 
 def _constructor(d: _Decl) -> Params | None:
-    """The parameters of a constructor; None of what has none."""
+    """The parameters of a constructor; None for a declaration without one."""
     if isinstance(d, ast.PackageDecl):
         return d.ctor
     if isinstance(d, ast.ParserDecl) and d.states is not None:

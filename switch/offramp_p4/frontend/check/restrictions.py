@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand where, and of which type: rules that need one declaration only (P4-16 section 6.8, appendix F)."""
+"""Restrictions on places and types that need one declaration only (P4-16 section 6.8, appendix F)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offramp_p4.types import (
 )  # fmt: skip
 
 Where = Literal["", "parser", "control", "action", "function"]
-"""What the current statement belongs to; empty at top level."""
+"""The kind of block that the current statement belongs to; empty at top level."""
 
 Callee = Literal["parser", "control", "table", "action", "verify", "exit"]
 _CALLERS: Final[dict[Callee, Sequence[Where]]] = {
@@ -80,7 +80,11 @@ def check_parameters(*lists: Sequence[ast.Param], type_params: Sequence[str] = (
 
 
 def check_direction(name: str, direction: str, t: Type, pos: Pos) -> None:
-    """What is known at compile time only, and extern objects, are passed without a direction (section 6.8)."""
+    """Compile-time values and extern objects are passed without a direction (section 6.8).
+
+    Raises:
+        P4Error: the parameter has one, or is void.
+    """
     t = strip(t)
     if direction and (t in (STRING, INT, MATCH_KIND) or isinstance(t, Extern)):
         raise P4Error(pos, f"parameter '{name}' of type {t} cannot have a direction")
@@ -112,7 +116,11 @@ def check_methods(decl: ast.ExternDecl) -> None:
 
 
 def check_packet_call(method: str, t: Type, args: int, pos: Pos) -> None:
-    """What can be extracted and looked ahead at (section 13.8)."""
+    """Check the argument of ``extract`` or ``lookahead`` (section 13.8).
+
+    Raises:
+        P4Error: a value of this type cannot be extracted, or looked ahead at.
+    """
     if isinstance(t, TypeVar):
         return
     variable = sum(isinstance(s, Varbit) for s in scalars(t))

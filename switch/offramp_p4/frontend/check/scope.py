@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names stand for while a program is elaborated."""
+"""The meaning of names while a program is elaborated."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Scope:
         return self._names.get(name)
 
     def put(self, name: str, entity: Entity) -> None:
-        """Give ``name`` a meaning; what it meant further out is shadowed."""
+        """Bind ``name``; its meaning in outer scopes is shadowed."""
         self._names[name] = entity
 
     @property

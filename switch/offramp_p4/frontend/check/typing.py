@@ -60,7 +60,7 @@ Bindings = dict[TypeVar, Type]
 
 @dataclass(slots=True)
 class Collected:
-    """What elaboration has found so far, in order: the lists of :class:`ir.Program`."""
+    """Objects that elaboration has found so far, in order: the lists of :class:`ir.Program`."""
 
     tables: list[ir.Table] = field(default_factory=list)
     actions: list[ir.Action] = field(default_factory=list)
@@ -86,7 +86,7 @@ class TypeResolver:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """Check what cannot run: of what is found, only functions are kept, since they are made once."""
+        """Within the context, unreachable code is checked: only functions are kept of it, since they are made once."""
         kept, self.out = self.out, Collected()
         try:
             yield

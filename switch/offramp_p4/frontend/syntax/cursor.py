@@ -115,7 +115,7 @@ class Cursor:
             self._types.pop()
 
     def declare(self, name: str, *, is_type: bool) -> None:
-        """Note what kind of name this is from here on."""
+        """Declare a name: from here on it is a type or not."""
         self._types[-1][name] = is_type
 
     def is_type_name(self, name: str) -> bool:

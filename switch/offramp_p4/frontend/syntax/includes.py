@@ -26,7 +26,7 @@ class Included:
     Attributes:
         name: how messages name it.
         identity: the same for the same file, however it was named.
-        folder: where its own quoted includes are looked up first; None: nowhere.
+        folder: folder in which its own quoted includes are looked up first; None: none.
         built_in: whether it is one of Offramp's headers.
     """
 
@@ -38,7 +38,7 @@ class Included:
 
 
 class Includes(Protocol):
-    """What finds the file of an ``#include``."""
+    """Finds the file of an ``#include``."""
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
         """The file called ``name``; ``folder`` comes first.

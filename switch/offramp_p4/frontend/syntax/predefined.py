@@ -18,7 +18,7 @@ _TARGETS: Final = {
     "tna": {"__TARGET_TOFINO__": "1"},
     "t2na": {"__TARGET_TOFINO__": "2"},
 }
-"""What the back end for an architecture defines."""
+"""Macros that the back end for an architecture defines."""
 
 
 def predefined(text: str, given: Mapping[str, str]) -> dict[str, str]:

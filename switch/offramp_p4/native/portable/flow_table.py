@@ -65,7 +65,7 @@ class FlowTable(NativeTable):
 
     @property
     def changed_by_packets(self) -> bool:
-        """Whether packets change what other packets read: here always."""
+        """Whether packets change state that other packets read: here always."""
         return True
 
     def _note_hit(self, entry: TableEntry, now_us: int) -> None:

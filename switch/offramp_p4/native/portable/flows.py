@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Flows:
-    """What the calls know of the last hit and the last miss: words of the packet's memory, 0 at first."""
+    """Calls on the last hit and the last miss, which are words of the packet's memory, 0 at first."""
 
     def __init__(self, target: PortableTarget, program: ir.Program, plan: PortablePlan) -> None:
         self._target, self._plan = target, plan

@@ -47,7 +47,7 @@ _PASSES: Final[dict[str, Any]] = {
     "depart": pass_egress,
     "go_on": pass_waiting,
 }
-"""What a packet does at each step in time."""
+"""Functions that take a packet through its passes, by the names under which the run-time system calls them."""
 _WAYS: Final[dict[Way, dict[str, Callable[..., Any]]]] = {
     Way.BATCH: {"place": wait_for_egress, "send": send_at_once},
     Way.QUEUED: {"place": hold, "send": send_later},
@@ -63,9 +63,9 @@ class Assembly:
     """A module that is being made.
 
     Attributes:
-        program: what it is made of.
-        plan: where the context has the program's objects.
-        supplied: what the run-time system calls, by name.
+        program: the program that is translated.
+        plan: positions of the program's objects in the context.
+        supplied: functions that the run-time system calls, by name.
         digests, events: of :class:`~offramp_p4.native.architecture.Module`.
         size: bytes of the memory of one packet, so far.
     """
@@ -83,7 +83,7 @@ class Assembly:
     def emitter(
         self, name: str, blocks: Sequence[tuple[Block, Signature]], results: Sequence[Field]
     ) -> tuple[Emitter, PortableTarget]:
-        """What writes a thread, and what the thread refers to."""
+        """The emitter of a thread, and the target of its code."""
         layout = Layout(self.program)
         target = PortableTarget(layout, blocks, results, self.plan, self._objects, self.digests, self.events)
         self._fields.update(target.cells.fields)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a PNA program asks of the card, as in :mod:`offramp_p4.portable.requests`."""
+"""Requests of a PNA program to the card, as in :mod:`offramp_p4.portable.requests`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions that run parser, controls and deparser of a portable program are written from."""
+"""Emission of the functions that run parser, controls and deparser of a portable program."""
 
 from __future__ import annotations
 

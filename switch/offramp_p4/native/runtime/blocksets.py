@@ -63,7 +63,7 @@ def _order_of(block: Words) -> Bytes:
 
 @inlined
 def _is_used(block: Words, nibbles: int) -> Bytes:
-    """For each nibble whether entries look at it."""
+    """Flags of a block, one for each nibble: whether entries match on it."""
     return Bytes(block + (HEAD + (nibbles + 7) // 8))
 
 

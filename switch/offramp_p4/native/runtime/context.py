@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What machine code and Python share of one switch. Addresses point into NumPy arrays that Python owns."""
+"""Memory that machine code and Python share for one switch. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Buffer(Record):
 
 
 class Patterns(Record):
-    """What finds the entries of a ternary table; see :mod:`offramp_p4.native.runtime.patterns`."""
+    """The search structure of a ternary table; see :mod:`offramp_p4.native.runtime.patterns`."""
 
     key_words: int
     nibbles: int  # groups of four bits of a key
@@ -36,7 +36,7 @@ class Patterns(Record):
 
 
 class Timer(Record):
-    """What packets have done to the time of an entry to live."""
+    """The timer of an entry: its lifetime, and how packets have changed it."""
 
     began_us: int
     life_us: int  # 0: forever

@@ -16,11 +16,11 @@ REMOVED: Final = -1
 _SEED: Final = 0x9E3779B97F4A7C15
 _FACTOR: Final = 0xFF51AFD7ED558CCD
 BESIDE: Final = 3
-"""Bits of a key that choose among neighbouring slots: of one-word keys, four share a line of the cache. Programs look
-up one after the other what they count, such as the hops of a packet that comes back."""
+"""Bits of a key that choose among neighbouring slots: four slots of one-word keys share a cache line. Programs look up
+consecutive keys, such as the hops of a packet that recirculates."""
 STEP: Final = BESIDE + 2
-"""From slot to slot in a search, and odd, so that it meets all: what finds its line taken goes to the next at once, in
-place of trying its neighbours, which mostly came with the one that is there."""
+"""Distance between the slots of a search; odd, so that a search meets all slots. A key whose line is taken goes to the
+next line at once and not to a neighbouring slot, since neighbours are mostly taken together."""
 
 
 @inlined
@@ -32,7 +32,7 @@ def mixed(word: int) -> int:
 
 @inlined
 def home(key: Words, words: int) -> int:
-    """Where the search for a key begins: keys that differ in their lowest bits lie side by side."""
+    """The slot at which the search for a key begins: keys that differ in their lowest bits lie side by side."""
     h = mixed(key[0])
     for i in range(1, words):
         h = (h ^ key[i]) * _FACTOR
@@ -120,7 +120,7 @@ def insert_all(slots: Words, mask: int, keys: Words, words: int, numbers: Words,
 
 @native
 def insert_new(table: Table, keys: Words, words: int, numbers: Words, count: int) -> int:
-    """Set the numbers of keys until one is there already; returns of how many."""
+    """Set the numbers of keys until one is there already; returns the number of keys set."""
     for i in range(count):
         key = keys + i * words
         if find(table.slots, table.mask, key, words) != 0:
@@ -151,7 +151,7 @@ def count_keys(slots: Words, size: int, words: int) -> int:
 
 @native
 def rehash(into: Words, mask: int, slots: Words, size: int, words: int) -> int:
-    """Enter what ``size`` slots hold into an empty table; returns how many it now holds."""
+    """Insert the keys of ``size`` slots into an empty table; returns their number."""
     taken = 0
     for at in range(size):
         slot = slots + at * (words + 1)

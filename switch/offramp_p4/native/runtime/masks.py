@@ -82,7 +82,7 @@ def choose_mask(
 
 @inlined
 def _cost(chain: float, left: int, scale: float, left_ns: float) -> float:
-    """What a look-up costs with chains of this length."""
+    """Nanoseconds of a look-up with chains of this length."""
     if left == 0:
         return _ENTRY_NS * chain
     return _ENTRY_NS * chain + _ELSEWHERE_NS + left_ns * float(left) * scale

@@ -263,7 +263,7 @@ def send_whole(ctx: Context, m: Memory, port: int, start: int) -> None:
 
 @native
 def send_head(ctx: Context, m: Memory, port: int, start: int) -> None:
-    """Leave the rest of the frame where it came in, and note what it is; what has waited leaves as a whole."""
+    """Send the headers and note the rest of the frame, which stays where it is. Waiting frames leave as a whole."""
     skipped = -1
     rest = 0
     if m[RECIRCULATE] != 0:

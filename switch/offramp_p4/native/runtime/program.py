@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled program supplies: its blocks, its layout of packet memory, what joins ingress and egress."""
+"""The compiled program's part: its blocks, its layout of packet memory, what joins ingress and egress."""
 
 from __future__ import annotations
 

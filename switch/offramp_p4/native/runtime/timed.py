@@ -24,7 +24,7 @@ _NEVER: Final = 1 << 62
 
 
 class _Budget(Record):
-    """What a packet and its copies may still do."""
+    """Passes that a packet and its copies may still make, shared by all of them."""
 
     passes: int
     users: int  # how many of them there are

@@ -39,7 +39,7 @@ class NativeCounter(CounterState):
     """A counter array; each row has packets and bytes.
 
     Attributes:
-        rows: what machine code counts in.
+        rows: memory in which machine code counts.
     """
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class NativeMeterCell(MeterCell):
 
     @property
     def levels(self) -> list[float]:
-        """What is in each bucket; an array that may be written to."""
+        """The level of each token bucket; an array that may be written to."""
         return cast(
             "list[float]",
             self._numbers[offset(at.Meter.levels) : offset(at.Meter.levels) + self._words[at.Meter.rates]],
@@ -144,7 +144,7 @@ class NativeMeter(MeterState):
     """A meter array.
 
     Attributes:
-        rows: what machine code reads and writes.
+        rows: memory that machine code reads and writes.
     """
 
     def __post_init__(self) -> None:

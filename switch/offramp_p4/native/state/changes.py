@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the control plane has changed and machine code has not been shown yet.
+"""Changes that the control plane has made and machine code has not been shown yet.
 
 Changes are noted under a lock of their own, and shown to machine code before the next packets. So that packets never
 wait long for that, a writer who has noted many shows them itself, between two batches of packets; and what takes long,
@@ -38,7 +38,7 @@ class Changes:
         lock: of every change.
         dirty: tables with changes that machine code has not been shown.
         slow: tables that have something to prepare.
-        pending: how many changes have been noted since all were shown.
+        pending: number of changes noted since all were shown.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Changes:
             self.pending = 0
 
     def relieve(self) -> None:
-        """Do what would keep packets waiting; the caller holds no lock."""
+        """Apply changes that would otherwise keep packets waiting; the caller holds no lock."""
         if self.pending < MOST and not self.slow:
             return
         with self.between_packets():

@@ -112,7 +112,7 @@ class Context:
         return used
 
     def empty(self, buffer: object) -> None:
-        """Forget what is in a buffer."""
+        """Empty a buffer."""
         first = offset(buffer)
         self.words[first + at.Buffer.used] = self.words[first + at.Buffer.start] = 0
 

@@ -50,7 +50,7 @@ class _Member:
 
 
 class NativeState:
-    """What the objects of all architectures have in common, for a class that goes on with those of one."""
+    """The state of all architectures' objects; a subclass adds the state of one architecture."""
 
     def __init__(self, program: ir.Program) -> None:
         self.changes = Changes()

@@ -40,7 +40,7 @@ _LEFT_IN_A_BLOCK_NS: Final = 5.0
 
 
 class _Index:
-    """What machine code searches: the records of all entries, tuples, blocks."""
+    """Memory that machine code searches: the records of all entries, tuples, blocks."""
 
     def __init__(self, key: KeyFormat, entries: Words) -> None:
         self._calls: Any = updates()
@@ -175,7 +175,7 @@ class PatternSearch:
 
     @property
     def index(self) -> _Index:
-        """What machine code searches now."""
+        """The index that machine code searches now."""
         return self._index
 
     def clear(self, capacity: int) -> None:
@@ -223,7 +223,7 @@ class PatternSearch:
         self._ready = self._built(self._copy(capacity))
 
     def publish(self) -> None:
-        """Use what :meth:`prepare` has made."""
+        """Use the structure that :meth:`prepare` has built."""
         ready, self._ready = self._ready, None
         if ready is not None:
             self._show(ready)

@@ -119,7 +119,7 @@ class PrefixSearch:
         self._hash.prepare()
 
     def publish(self) -> None:
-        """Use what has been prepared."""
+        """Use the structure that has been prepared."""
         self._hash.publish()
 
     def _change(self, call: Any, keys: Words, lengths: Bytes, numbers: Words) -> int:

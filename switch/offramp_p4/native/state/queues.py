@@ -167,7 +167,7 @@ class NativeManager:
         self._context.words[_OBSERVED] = self.observer is not None
 
     def finish(self) -> None:
-        """Tell the observer what has changed; called when machine code has run."""
+        """Notify the observer of changes; called when machine code has run."""
         if self._context.words[_CHANGES]:
             changes = self._context.buffer(at.Context.changes).view(np.int64).reshape(-1, 5).tolist()
             self._context.empty(at.Context.changes)

@@ -73,7 +73,7 @@ class NativeReplication(ReplicationEngine):
         self._sessions = _Rows(context, offset(at.Context.sessions))
 
     def sync(self) -> None:
-        """Write what has changed."""
+        """Write the changes."""
         self.multicast = watched(self.multicast)
         self.clones = watched(self.clones)
         if self.multicast.changed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What finds the entries of a table: built and changed here, searched by machine code."""
+"""Search structures of tables: built and changed here, searched by machine code."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ExactSearch:
         self._hash.prepare()
 
     def publish(self) -> None:
-        """Use what has been prepared."""
+        """Use the structure that has been prepared."""
         self._hash.publish()
 
     def _rows(self, entries: Sequence[tuple[Match, ...]]) -> Words:

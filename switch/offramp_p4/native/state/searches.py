@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every look-up structure of the native engine offers the tables."""
+"""The interface of the native engine's search structures towards tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offramp_p4.state import Match
 
 
 class Entry(Protocol):
-    """What a search needs of an entry."""
+    """An entry as a search needs it."""
 
     keys: tuple[Match, ...]
     priority: int
@@ -43,13 +43,13 @@ class Search(Protocol):
         """Whether :meth:`prepare` has something to do."""
 
     def prepare(self, capacity: int) -> None:
-        """Build something anew, beside what packets use; nothing changes until it is in use.
+        """Rebuild a structure beside the one that packets use; nothing changes until it is used.
 
         ``capacity`` is the highest number that there will be room for then.
         """
 
     def publish(self) -> None:
-        """Use what :meth:`prepare` has made."""
+        """Use the structure that :meth:`prepare` has built."""
 
 
 class BatchSearch(Search, Protocol):

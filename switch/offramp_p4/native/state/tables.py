@@ -59,7 +59,7 @@ class NativeTable(TableState):
         self._larger: npt.NDArray[np.uint8] | None = None  # rows that have been prepared
 
     def set_register(self, bits: Bits, initial: int) -> None:
-        """What the direct register of each entry is, and begins with."""
+        """Set the type and the initial value of each entry's direct register."""
         self._register = bits, initial
 
     # --- what the control plane does: noted under the lock of all changes
@@ -189,7 +189,7 @@ class NativeTable(TableState):
 
     @property
     def changed_by_packets(self) -> bool:
-        """Whether packets change what other packets read: direct meters or registers."""
+        """Whether packets change state that other packets read: direct meters or registers."""
         return self._metered or self._with_registers
 
     def count_in(self, context: Context) -> None:

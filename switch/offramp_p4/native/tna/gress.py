@@ -101,7 +101,7 @@ def _check_error(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
 
 
 def _leave_results(g: Emitter, target: TnaTarget, *, ingress: bool) -> None:
-    """Write what the chip reads to where it finds it whatever the program."""
+    """Copy the fields that the chip reads to places that are the same in every program."""
     wanted = [("deparser", names.DROP)]
     if ingress:
         wanted += [("tm", f) for f in names.TRAFFIC_MANAGER]

@@ -35,7 +35,7 @@ _PASSES: Final[dict[str, Any]] = {
     "depart": pass_egress,
     "go_on": pass_waiting,
 }
-"""What a packet does at each step in time."""
+"""Functions that take a packet through its passes, by the names under which the run-time system calls them."""
 
 
 def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:

@@ -55,7 +55,7 @@ def _step(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _given(g: Emitter, e: ir.ExternCall) -> Value:
-    """What the counter is set to."""
+    """The value to which a call sets the parser counter."""
     value = argument(e, 0)
     return _scaled(g, e, value) if is_scaled(e) else g.value(value)
 

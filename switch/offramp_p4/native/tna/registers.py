@@ -101,7 +101,7 @@ def _fitted(g: Emitter, number: Value, t: Type) -> Value:
 def _word(
     target: TnaTarget, g: Emitter, register: ir.ExternInstance, at: ir.Expr | Value
 ) -> Iterator[tuple[Value, int]]:
-    """What follows runs only if the word is there: its address, and the bits of its container."""
+    """Code within the context runs only if the word exists; gives its address, and the bits of its container."""
     state = state_of(target.objects.of, register)
     if register in target.objects.table_of:
         entry = entry_of(target, g, register)[1]

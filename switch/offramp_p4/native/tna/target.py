@@ -30,8 +30,8 @@ class TnaTarget(DirectTarget):
     """Everything that the machine code of one gress refers to.
 
     Attributes:
-        port_metadata_bytes: what stands between the intrinsic metadata and the packet.
-        deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
+        port_metadata_bytes: bytes between the intrinsic metadata and the packet.
+        deposits: checksums that ``subtract_all_and_deposit`` completes when the parser has ended.
         digests: how to read the records in the buffer of this name; of all gresses.
         length, colours: for counters and meters (:class:`~offramp_p4.native.arrays.ArraysTarget`).
     """
@@ -88,5 +88,5 @@ class TnaTarget(DirectTarget):
 
 
 def port_metadata_bytes(program: ir.Program) -> int:
-    """What stands between the intrinsic metadata of ingress and the packet."""
+    """Bytes between the intrinsic metadata of ingress and the packet."""
     return 24 if "ghost_intrinsic_metadata_t" in program.types else 8

@@ -33,7 +33,7 @@ class NativeTrees(TofinoReplication):
         )
 
     def sync(self) -> None:
-        """Write what has changed."""
+        """Write the changes."""
         self.multicast, self.clones = multicast, clones = watched(self.multicast), watched(self.clones)
         self.trees, self.lags = trees, lags = watched(self.trees), watched(self.lags)
         self.excluded_ports = excluded = watched(self.excluded_ports)

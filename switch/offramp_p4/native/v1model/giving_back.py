@@ -33,7 +33,7 @@ def restores_metadata(restored: Iterable[Span], metadata: Span) -> bool:
 
 
 def _emitted(layout: Layout, deparser: ir.ControlInstance) -> list[int] | None:
-    """Where the headers are that are emitted, in this order; None if more is done."""
+    """Offsets of the headers that a deparser emits, in this order; None if it does more than that."""
     if deparser.locals:
         return None
     found: list[int] = []
@@ -67,7 +67,7 @@ def _call_of(stmt: ir.Stmt, extern: str, method: str) -> ir.ExternCall | None:
 
 
 def _headers(t: Type, base: int) -> Iterator[int | None]:
-    """Where the headers of a value begin; None for one that is not of whole bytes, or has others in its place."""
+    """Offsets of a value's headers; None for one that is not of whole bytes, or whose place others may take."""
     t = strip(t)
     if isinstance(t, Header):
         varbit = any(isinstance(leaf.type, Varbit) for leaf in leaves(t))

@@ -39,9 +39,9 @@ class Memif(Device):
     """A memif interface; the path of its socket is not among the arguments.
 
     Attributes:
-        path: where the server listens.
+        path: path of the socket at which the server listens.
         client: whether it is the end that connects.
-        number, secret: what client and server agree on.
+        number, secret: of the interface; client and server must have the same.
     """
 
     path: str = ""

@@ -27,7 +27,7 @@ class Layout(ctypes.Structure):
 
 
 class Program(ctypes.Structure):
-    """What a worker runs: see ``offramp_program``."""
+    """The machine code that a worker runs: see ``offramp_program``."""
 
     _fields_ = (*((name, _LONG) for name in ("run", "whole", "context", "epoch_ns")), ("layout", Layout))
 

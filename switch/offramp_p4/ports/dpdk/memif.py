@@ -27,7 +27,7 @@ from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
 SIZE: Final = 128
 """Bytes of every message."""
 HELLO_S: Final = 5.0
-"""A client that has not greeted by then makes room for the next."""
+"""Seconds after which a client that has not greeted makes room for the next."""
 _PAUSE_S: Final = 0.1  # for the driver to forget the client before
 _VERSION: Final = 0x0200
 ACK, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, _, DISCONNECT = range(1, 9)
@@ -41,7 +41,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class _Refused(Exception):
-    """What a client says is wrong."""
+    """A client is refused; the text says what is wrong with its message."""
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class MemifGuard:
     """Listens at ``path`` with mode 0600 for one client at a time; others wait.
 
     Args:
-        path: where clients connect.
-        inner: where the driver listens.
+        path: path of the socket to which clients connect.
+        inner: path of the socket at which the driver listens.
         number, secret: of the interface, which a client must name.
         free: whether the driver has no client.
 
@@ -85,14 +85,14 @@ class MemifGuard:
     _client: _Client | None
 
     def interest(self) -> list[tuple[int, int]]:
-        """The client and the driver; without a client the listener."""
+        """Descriptors and events of the client and the driver; without a client, of the listener."""
         if self._client is None:
             return [(self._listener.fileno(), select.POLLIN)] if time.monotonic() - self._last > _PAUSE_S else []
         ends = self._client.link, self._client.driver
         return [(end.fileno(), select.POLLIN) for end in ends if end is not None]
 
     def turn(self) -> None:
-        """Take what there is; never waits."""
+        """Handle a new client and the messages that have arrived; never waits."""
         if self._client is None:
             self._accept()
         if self._client is None:
@@ -190,7 +190,7 @@ class MemifGuard:
 
 
 def _check_region(client: _Client, message: bytes, descriptors: list[int]) -> None:
-    """Memory that is as large as the client says, and stays so."""
+    """Check that memory is as large as the client says, and cannot shrink."""
     _, index, size = _REGION.unpack_from(message)
     if len(descriptors) != 1 or index != len(client.regions) or index >= _MOST_REGIONS:
         raise _Refused(f"region {index} with {len(descriptors)} descriptors")
@@ -202,7 +202,7 @@ def _check_region(client: _Client, message: bytes, descriptors: list[int]) -> No
 
 
 def _check_ring(client: _Client, message: bytes, descriptors: list[int]) -> None:
-    """A ring within a region."""
+    """Check that a ring lies within a region."""
     _, _, index, region, offset, log2, _ = _RING.unpack_from(message)
     if len(descriptors) != 1 or index >= _MOST_RINGS or log2 > _MOST_LOG2:
         raise _Refused(f"ring {index} of 2^{log2} with {len(descriptors)} descriptors")

@@ -66,7 +66,7 @@ class DpdkPort:
         self._folder.close()
 
     def interest(self) -> list[tuple[int, int]]:
-        """What a memif port's clients say; frames are the workers' matter."""
+        """Descriptors and events of a memif port's clients; frames are the workers' matter."""
         return [] if self._guard is None else self._guard.interest()
 
     def receive(self) -> PacketBatch:

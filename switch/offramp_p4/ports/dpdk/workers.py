@@ -41,7 +41,7 @@ class Workers:
     run all of them, as :func:`~offramp_p4.native.cores.one_core` says.
 
     Attributes:
-        switch: what they run.
+        switch: the switch that they run.
 
     Raises:
         OfframpError: there is no memory for them.

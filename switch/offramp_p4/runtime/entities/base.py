@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the handlers of all entity kinds share."""
+"""The common base of the handlers of all kinds of entities."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Values = tuple[int, ...]
 
 @dataclass
 class _Channel:
-    """What is buffered and what has been sent of one digest; times in nanoseconds.
+    """Buffered and sent messages of one digest; times in nanoseconds.
 
     ``sent`` is the specification's cache: what a list not yet acknowledged holds is not sent again.
     """
@@ -34,7 +34,7 @@ class _Channel:
 
     @property
     def due_ns(self) -> int:
-        """When what is buffered is sent."""
+        """Time at which the buffered messages are sent, in nanoseconds."""
         full = 0 < self.config.max_list_size <= len(self.buffer)
         return self.since if full else self.since + int(self.config.max_timeout_ns)
 

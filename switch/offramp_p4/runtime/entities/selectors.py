@@ -37,7 +37,7 @@ class Selector:
 
     Attributes:
         groups: the message and the buckets of each group of the controller.
-        uses: how many table entries name a member or group.
+        uses: number of table entries that name a member or group.
     """
 
     def __init__(self, info: Any, state: ActionProfileState, links: Links) -> None:

@@ -86,7 +86,7 @@ class Table:
     # --- actions -------------------------------------------------------------------------------------------
 
     def claim_action(self, action: Any) -> Action:
-        """What an entry does; a one-shot is put into the selector.
+        """The action of an entry; a one-shot action set is put into the selector.
 
         Raises:
             RpcError, StateError: nothing has changed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a TNA program takes of a Tofino: an estimate of stages, memories, ALUs and PHV, from the IR.
+"""Resources of a Tofino that a TNA program takes: an estimate of stages, memories, ALUs and PHV, from the IR.
 
 The vendor's compiler decides; this says before it does what is likely not to fit, by how much, and which chain of
 tables is to blame. It knows the dependencies and the counted resources of a stage. It does not know how the compiler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields of the packet header vector an expression reads or a place is."""
+"""Fields of the packet header vector that an expression reads, or that an l-value stands for."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _width(t: Type) -> int:
 
 
 class Scope:
-    """What parameters stand for where a control or an action is inlined."""
+    """The fields that parameters stand for where a control or an action is inlined."""
 
     def __init__(
         self, paths: dict[ir.Var, FieldPath] | None = None, values: dict[ir.Var, Fields] | None = None

@@ -64,7 +64,7 @@ class LogicalTable:
     gateway: bool = False
 
     def writes_before(self, other: LogicalTable) -> set[Field]:
-        """What this table may have written when ``other`` runs."""
+        """Fields that this table may have written when ``other`` runs."""
         if other.decided_by.get(self) is None:
             return self.writes
         return {f for action in other.decided_by[self] for f in self.writes_by_action.get(action, ())}
@@ -80,7 +80,7 @@ class LogicalTable:
 
 @dataclass(slots=True)
 class _Context:
-    """Where the walk is."""
+    """The position of the walk: scope, branches, and what decides whether it is reached."""
 
     scope: Scope
     branch: Branch = ()
@@ -252,7 +252,7 @@ class _Walk:
         return frozenset(x for f in fields for x in self._copies.get(f, frozenset({f})))
 
     def _results(self, e: ir.Expr, at: _Context) -> Fields:
-        """What calls within a condition give goes into a field of its own first, as in p4c."""
+        """Fields for the results of calls within a condition, each computed first, as in p4c."""
         out: set[Field] = set()
         for inner in _calls_in(e):
             self._depth += 1
@@ -285,7 +285,7 @@ class _Walk:
 
 
 def _use(call: ir.ExternCall, scope: Scope, node: LogicalTable) -> None:
-    """What a call of an extern takes."""
+    """Add the resources of a call of an extern to a table."""
     target = call.target if isinstance(call.target, ir.ExternInstance) else None
     arguments = frozenset(f for a in call.args for f in scope.reads(a.expr))
     for arg in call.args:
@@ -374,7 +374,7 @@ def _leaves(place: FieldPath | None) -> Fields:
 
 
 def _validity(place: FieldPath | None) -> Fields:
-    """What setValid and setInvalid write: not the fields. A stack's shift moves all of it."""
+    """Fields that setValid and setInvalid write: the validity, not the header's. A stack's shift writes all of it."""
     if place is None or isinstance(strip(place.type), Header):
         return frozenset({place.validity()}) if place is not None else NONE
     return place.leaves()

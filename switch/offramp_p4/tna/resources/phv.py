@@ -33,7 +33,7 @@ class HeaderVector:
 
 
 def header_vector(tables: Iterable[LogicalTable], chip: Chip) -> HeaderVector:
-    """What the fields of these tables take, wide containers for wide fields while there are any."""
+    """The containers that the fields of these tables take, wide ones for wide fields while there are any."""
     fields = {f for t in tables for f in [*t.matches, *t.conditions, *t.reads, *t.writes] if f.root >= 0}
     octets = sum(_header_octets(fs) for fs in _by_header(fields))
     metadata = [f.bits for f in fields if not f.header]

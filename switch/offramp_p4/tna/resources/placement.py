@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Stage:
-    """What a stage is used for."""
+    """Tables of a stage and the resources that they use."""
 
     tables: list[LogicalTable] = field(default_factory=list)
     stateful: set[ir.ExternInstance] = field(default_factory=set)
@@ -112,7 +112,7 @@ class _Placer:
         return self.out.stages[at]
 
     def _refusal(self, stage: Stage, cluster: list[LogicalTable], need: Blocks) -> str:
-        """What the stage lacks, or nothing."""
+        """The resource that the stage lacks; empty: none."""
         chip = self.chip
         after = Stage(
             [*stage.tables, *cluster],
@@ -177,7 +177,7 @@ def _is_ternary(t: LogicalTable) -> bool:
 
 
 def _searched(t: LogicalTable) -> set[Field]:
-    """What the exact-match crossbar carries for a table: gateways search there too."""
+    """Fields that the exact-match crossbar carries for a table: gateways search there, too."""
     return t.conditions | (set() if _is_ternary(t) else t.matches)
 
 

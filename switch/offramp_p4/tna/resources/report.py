@@ -30,11 +30,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ResourceReport:
-    """What one pipe of a program takes.
+    """The resources that one pipe of a program takes.
 
     Attributes:
         chain: the chain of tables that decides the number of stages, from the first stage on.
-        problems: what does not fit; empty when the program does.
+        problems: resources that do not suffice; empty when the program fits.
         cautions: what may not fit: fields that are never alive together can share containers, which is not modelled.
     """
 

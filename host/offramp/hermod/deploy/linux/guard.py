@@ -31,7 +31,7 @@ class Permits:
     by_cgroup: Mapping[int, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, str]:
-        """What is compared, in words."""
+        """The permits in words, which are compared with those of the plan."""
         facts = {"guarded DSCPs": _named(self.guarded)}
         return facts | {f"cgroup {number}": f"DSCPs {_named(mask)}" for number, mask in sorted(self.by_cgroup.items())}
 
@@ -52,7 +52,7 @@ class GuardTarget:
 
     Args:
         interface: its name.
-        plan: whose DSCPs are guarded.
+        plan: the plan whose DSCPs are guarded.
         cgroups: of the job; none: nothing is wanted, for undoing and reading back.
 
     Raises:
@@ -85,7 +85,7 @@ class GuardTarget:
         ]
 
     def deployed(self) -> dict[str, Any]:
-        """What is permitted, and how many packets were re-marked."""
+        """The deployed permits, and the number of packets re-marked; empty without a guard."""
         state = self.state()
         return {} if state is None else {**state.facts(), "packets re-marked": str(self.remarked())}
 
@@ -122,7 +122,7 @@ class GuardTarget:
         return there
 
     def state(self) -> Permits | None:
-        """What the guard permits; None: there is none."""
+        """The permits of the guard; None: there is no guard."""
         words = self._words()
         if words is None:
             return None
@@ -133,7 +133,7 @@ class GuardTarget:
         return (self._words() or {}).get(COUNT, 0)
 
     def restore(self, before: Permits | None, cause: BaseException) -> None:
-        """Make the interface have again what it had, because of ``cause``.
+        """Restore the permits that the interface had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.

@@ -13,7 +13,7 @@ from typing import Final
 COUNT: Final = 0
 GUARDED: Final = (1 << 64) - 1
 _LEVELS: Final = 8
-"""How deep below the root a job's cgroup may be."""
+"""Deepest level below the root at which a job's cgroup may be."""
 _R0, _R1, _R2, _R3, _R4, _R5, _SKB, _CLASS, _BIT, _OLD, _FP = range(11)
 _LOOKUP, _STORE, _CHECKSUM, _LOAD, _ANCESTOR = 1, 9, 10, 26, 83
 _IPV4, _IPV6 = 0x0008, 0xDD86  # as skb->protocol, in network order on a little-endian machine

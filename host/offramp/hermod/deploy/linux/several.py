@@ -14,10 +14,10 @@ class HostTarget(Target, Protocol):
     """Something of an interface that can be put back."""
 
     def commands(self) -> list[str]:
-        """What a shell would do, as far as it can."""
+        """Shell commands with the same effect, as far as there are any."""
 
     def state(self) -> Any:
-        """What is there; None: nothing of ours."""
+        """The present state; None: nothing of Hermod is deployed."""
 
     def restore(self, before: Any, cause: BaseException) -> None:
         """Make ``before`` hold again, because of ``cause``."""
@@ -36,15 +36,15 @@ class LinuxTargets:
         return "\n".join([*(line for target in others for line in target.commands()), last.rendered()])
 
     def deployed(self) -> dict[str, Any]:
-        """What is deployed on each interface."""
+        """Everything that is deployed, interface after interface."""
         return {f"{t.name}: {what}": value for t in self._targets for what, value in t.deployed().items()}
 
     def differences(self) -> list[Difference]:
-        """What differs from the plan, interface after interface."""
+        """Differences from the plan, interface after interface."""
         return [replace(d, what=f"{t.name}: {d.what}") for t in self._targets for d in t.differences()]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """One after the other; if one fails, those before it get back what they had."""
+        """Apply the plan to one interface after the other; if one fails, the earlier ones get back their state."""
         before = [target.state() for target in self._targets]
         changed = []
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``tc … show`` says, as a state (iproute2; its JSON leaves out classes and matches)."""
+"""Parser of the text of ``tc … show`` (iproute2, whose JSON leaves out classes and matches)."""
 
 from __future__ import annotations
 

@@ -24,17 +24,17 @@ PROTOCOLS = {"ip": "ip dsfield", "ipv6": "ip6 priority"}
 
 @dataclass(frozen=True)
 class TcState:
-    """Strict classes and which DSCPs go where.
+    """Strict classes, and the assignment of DSCPs to their queues.
 
     Attributes:
         kind: ``prio``, or ``htb``: one class for each queue that borrows all of the rate in the order of its priority.
-        queues: how many.
+        queues: number of queues.
         other: queue of everything that no filter matches.
         urgent: queue of ARP.
         dscps: queue by (protocol, DSCP).
-        rate_bps: of the line, htb only; three digits, which is as exactly as tc shows it.
-        lowest_bps: what the lowest queue is guaranteed, htb only, as exactly; others are guaranteed next to nothing.
-        most_bps: what a queue may take at most where that is less than the line, htb only, as exactly.
+        rate_bps: rate of the line (htb only), in three digits, as tc shows it.
+        lowest_bps: rate guaranteed to the lowest queue (htb only), in three digits; others have next to nothing.
+        most_bps: most that a queue may take, where that is less than the line (htb only), in three digits.
     """
 
     kind: str

@@ -24,11 +24,11 @@ class LinuxTarget:
 
     Args:
         interface: its name.
-        plan: what it shall hold.
+        plan: the plan that the interface is to have.
         kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
         rate_bps: of the line, for htb; None: what the interface says.
         control, lowest, police: with htb, shares and rates as :class:`~offramp.hermod.deploy.limits.Limits` has them.
-        tc: what runs the commands.
+        tc: runs tc's commands.
 
     Raises:
         OfframpError: no such interface, an unknown kind, no rate, limits that are none or that prio cannot keep.
@@ -85,7 +85,7 @@ class LinuxTarget:
         return [Difference(n, planned.get(n), found.get(n)) for n in names if planned.get(n) != found.get(n)]
 
     def apply(self, *, replace: bool = False) -> bool:
-        """A batch of tc, read back after it; on failure the interface gets back what it had."""
+        """Run a batch of tc and read it back; on failure the interface gets its previous state back."""
         before = self.state()
         found = self.differences()
         if not found:
@@ -123,7 +123,7 @@ class LinuxTarget:
         return state_from(qdiscs, self._show("class"), self._show("filter", "parent", HANDLE))
 
     def restore(self, before: TcState | None, cause: BaseException) -> None:
-        """Make the interface have again what it had, because of ``cause``.
+        """Restore the state that the interface had ``before``; ``cause`` is the failure that led to it.
 
         Raises:
             OfframpError: that failed too.
@@ -155,7 +155,7 @@ class LinuxTarget:
 
 
 def _facts(state: TcState) -> dict[str, str]:
-    """What is compared, in words."""
+    """The state in words, which is compared with that of the plan."""
     facts = {"discipline": f"{state.kind} with {state.queues} strict classes"}
     if state.rate_bps is not None:
         facts["rate"] = f"{state.rate_bps} bit/s"

@@ -14,7 +14,7 @@ class Tc:
     """Runs ``tc``; tests put another in its place."""
 
     def show(self, *what: str) -> str:
-        """What ``tc WHAT`` prints.
+        """The output of ``tc WHAT``.
 
         Raises:
             OfframpError: it fails, or is not installed.

@@ -101,7 +101,7 @@ def _applied(config: Config, patch: list[Operation]) -> Config:
 
 @contextmanager
 def holding(path: Path | None, content: Any) -> Iterator[None]:
-    """A JSON file that has ``content``, or with None is not there, unless what is done meanwhile fails.
+    """A JSON file gets ``content``, or is removed if that is None; if the context fails, it gets back what it had.
 
     Raises:
         OfframpError: it cannot be written.

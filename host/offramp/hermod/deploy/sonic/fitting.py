@@ -35,8 +35,8 @@ class Fitted:
         plan: with the DSCPs that packets carry.
         split: rows of ``QUEUE`` that are written apart in ``tables`` instead.
         queues: the switch's queue by the plan's; those that are left out keep the queues that are there.
-        moved: what packets carry instead, by the DSCP that was planned.
-        notes: what a user should know, each in a line.
+        moved: DSCPs that packets carry instead, by the DSCP that was planned.
+        notes: remarks for the user, each in a line.
     """
 
     tables: Config
@@ -148,7 +148,7 @@ def _room(there: Surroundings, replace: bool) -> list[tuple[int, int]]:
 
 
 def _served(plan: DeployPlan, queues: Mapping[int, int], limits: Limits | None) -> dict[int, Served]:
-    """What each queue that the job takes gets: the rates of those that share it together, the lowest threshold."""
+    """Limits of each queue that the job takes: the summed rates of those that share it, and the lowest threshold."""
     peaks = {} if limits is None else limits.of_queues(plan)
     lowest = None if limits is None else limits.lowest_bps
     found = {}

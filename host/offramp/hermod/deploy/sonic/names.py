@@ -33,7 +33,7 @@ class Own:
 
 
 def own(table: str, name: str, found: str) -> Own | None:
-    """What the name ``found`` of an object says; None: it is not of the plan called ``name``."""
+    """An object's name ``found``, parsed; None: the object is not of the plan called ``name``."""
     match = re.fullmatch(re.escape(name) + _KINDS[table] + _PLACE, found)
     if match is None:
         return None
@@ -44,7 +44,7 @@ def named(table: str, base: str, on: str | None = None, of: str | None = None) -
     """The name of an object of ours.
 
     Args:
-        table: that it is in.
+        table: table of the object.
         base: its name where nothing stands in its place.
         on: as in :class:`Own`.
         of: the same.

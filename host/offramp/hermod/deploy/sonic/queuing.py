@@ -29,7 +29,7 @@ _RATES = ("cir", "pir", "meter_type")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How the job's packets in a queue are served.
+    """The service of the job's packets in a queue.
 
     Attributes:
         peak: bits per second at most; None: as many as there are.
@@ -59,7 +59,7 @@ def bind_queues(
     Args:
         config: without anything of ours.
         there: what it says.
-        ports: which have the queues.
+        ports: ports with the queues.
         name: of the objects.
         served: by queue that the job takes.
         limits: what the queue of most other packets is guaranteed beside; its scheduler becomes a copy with the rate.

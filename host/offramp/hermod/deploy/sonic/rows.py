@@ -32,7 +32,7 @@ def key_of(cell: Cell) -> str:
 
 
 def holding(config: Config, field: str) -> dict[Cell, list[str]]:
-    """Which rows of ``QUEUE`` give a queue the ``field``."""
+    """Keys of the rows of ``QUEUE`` that give a queue the ``field``, by queue."""
     found: dict[Cell, list[str]] = {}
     for key, fields in config.get(QUEUE, {}).items():
         for cell in cells(key) if field in fields else ():
@@ -50,7 +50,7 @@ def bound(config: Config, port: str) -> dict[str, tuple[str, str]]:
 
 
 def where(config: Config) -> str:
-    """What stands before a port in keys of ``QUEUE``: nothing, or ``HOST|ASIC|`` with virtual output queues."""
+    """The prefix of a port in keys of ``QUEUE``: empty, or ``HOST|ASIC|`` with virtual output queues."""
     local: Any = config.get("DEVICE_METADATA", {}).get("localhost", {})
     voq = local.get("switch_type") == "voq"
     return f"{local.get('hostname', '')}|{local.get('asic_name', '')}|" if voq else ""

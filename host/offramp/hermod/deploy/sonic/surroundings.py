@@ -21,7 +21,7 @@ _MOST_CLASSES = 16
 
 
 class Surroundings:
-    """What ``config``, which has nothing of ours, says about ``ports``."""
+    """The maps and schedulers of ``ports`` in ``config``, from which Hermod's own objects have been removed."""
 
     def __init__(self, config: Config, ports: Sequence[str]) -> None:
         self._config, self._ports = config, ports

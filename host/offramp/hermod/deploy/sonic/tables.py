@@ -20,7 +20,7 @@ TABLES = (DSCP_MAP, TC_MAP, SCHEDULER, WRED, QUEUE, PORT_MAP)
 REFERENCES = {"dscp_to_tc_map": DSCP_MAP, "tc_to_queue_map": TC_MAP, "scheduler": SCHEDULER, "wred_profile": WRED}
 """Fields of :data:`QUEUE` and :data:`PORT_MAP` to the tables whose rows they name."""
 OTHER = "_OTHER"
-"""What the DSCP map of ports that are not the job's is called, behind the plan's name."""
+"""Suffix, after the plan's name, of the name of the DSCP map of ports that are not the job's."""
 _COLOURS = ("green", "yellow", "red")
 
 
@@ -38,7 +38,7 @@ def tables_for(
 
     Args:
         plan: queues and thresholds.
-        ports: which have the queues.
+        ports: ports with the queues.
         name: of the objects.
         members: the job's ports, whose DSCPs count; on the others each DSCP is best effort. None: all are the job's.
         limits: peak rates of queues, and the rate that the lowest is guaranteed, as it is served before all strict

@@ -25,7 +25,7 @@ from offramp_base.errors import OfframpError
 
 
 class Store(Protocol):
-    """Where a configuration is."""
+    """A store of a switch's configuration."""
 
     name: str
 
@@ -109,7 +109,7 @@ class SonicTarget:
         }
 
     def differences(self) -> list[Difference]:
-        """Field by field; what else the switch is configured for does not count."""
+        """Differences field by field; the rest of the switch's configuration does not count."""
         config, found = self._store.read(), []
         there, fitted = self.deployed(), self._fit(config)
         for table, rows in fitted.tables.items():

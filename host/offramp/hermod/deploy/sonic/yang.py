@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SONiC's YANG models demand of the tables that are written (sonic-buildimage, ``sonic-yang-models``)."""
+"""Constraints of SONiC's YANG models on the tables that are written (sonic-buildimage, ``sonic-yang-models``)."""
 
 from __future__ import annotations
 

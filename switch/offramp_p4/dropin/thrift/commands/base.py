@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands of bmv2's run-time command line are made of."""
+"""The common base of commands of bmv2's run-time command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMANDS: Final[dict[str, Command]] = {}
 
 
 class Session:
-    """What commands work with: the switch, its tables, and where output goes."""
+    """The context of commands: the switch, its tables, and where output goes."""
 
     def __init__(self, client: Client, catalogue: Catalogue, out: IO[str]) -> None:
         self._client, self.known, self._out = client, catalogue, out
@@ -106,6 +106,6 @@ def priority_of(table: TableInfo, words: list[str]) -> tuple[list[str], dict[str
 
 
 def split_key(words: list[str]) -> tuple[list[str], list[str]]:
-    """Keys, and what stands behind ``=>``."""
+    """Split a command's words into keys and those after ``=>``."""
     at = words.index("=>") if "=>" in words else len(words)
     return words[:at], words[at + 1 :]

@@ -56,7 +56,7 @@ def table_info(s: Session, args: list[str]) -> None:
 
 @command(2)
 def table_set_default(s: Session, args: list[str]) -> None:
-    """Set what a miss runs."""
+    """Set the action that a miss runs."""
     table = s.table(args[0])
     action = action_of(table.actions, args[1], f"Table {args[0]}")
     data = values_of(action, args[2:])

@@ -24,7 +24,7 @@ class Gathered(Record):
 
 @native
 def gather_data(ctx: Context, data: Gathered, more: Bytes, size: int) -> None:
-    """Append to what an object has been given."""
+    """Append data to an object."""
     used = data.used
     if used + size > data.room:
         whole = 2 * (used + size)
@@ -45,13 +45,13 @@ def forget(data: Gathered) -> None:
 
 @native
 def gathered_at(ctx: Context, data: Gathered) -> int:
-    """The address of what an object has been given."""
+    """The address of the data that an object has gathered."""
     return ctx.gathered.data + data.at
 
 
 @native
 def gathered_bytes(data: Gathered) -> int:
-    """How much that is."""
+    """Bytes that have been gathered."""
     return data.used
 
 

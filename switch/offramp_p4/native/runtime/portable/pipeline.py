@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ways of packets through PSA switches and PNA cards have in common, as :mod:`offramp_p4.portable.pipeline`.
+"""The common base of PSA switches and PNA cards in machine code, as :mod:`offramp_p4.portable.pipeline`.
 
 What waits for a pass or for egress waits in one queue. One packet memory is enough: nothing of it is needed any more
 when the next of them begins.
@@ -77,7 +77,7 @@ def _run(ctx: Context, frame: int, length: int, port: int) -> None:
 
 @native
 def load(ctx: Context, task: Task) -> int:
-    """Have a task's frame be the one that is parsed; the address of what it brings. The task is gone then."""
+    """Make a task's frame the one to be parsed; returns the address of its metadata. The task is gone then."""
     fields = task.fields
     size = fields + task.length
     at = room(ctx, offset(Context.arrival), 0, size)

@@ -71,7 +71,7 @@ def _mirror(ctx: Context, m: Memory, start: int) -> None:
 
 @native
 def _route(ctx: Context, m: Memory, port: int, number: int, start: int) -> None:
-    """What becomes of the frame at the end of OUT."""
+    """Recirculate, drop or send the frame at the end of OUT."""
     if m[AGAIN] != 0:
         ctx.recirculations += 1
         m[PASSES] = number + 1

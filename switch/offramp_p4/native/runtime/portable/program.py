@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled PSA or PNA program supplies, and where its controls leave what the architecture reads."""
+"""Functions that a compiled PSA or PNA program supplies, and fields in which its controls leave their results."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def run_egress(
 
 @supplied
 def carried_at(path: int) -> int:
-    """Where the metadata for a path are in the memory of the half that has filled them in, bytes."""
+    """Offset in bytes of a path's metadata in the memory of the half that has filled them in."""
     raise NotImplementedError
 
 
 @supplied
 def carried_size(path: int) -> int:
-    """How many bytes they are."""
+    """Bytes of a path's metadata."""
     raise NotImplementedError
 
 

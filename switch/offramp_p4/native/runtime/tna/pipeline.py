@@ -152,7 +152,7 @@ def enter(ctx: Context, packet: int, length: int, port: int, kind: int, data: in
 
 @native
 def _write_front(ctx: Context, frame: int, port: int, kind: int, data: int, size: int) -> None:
-    """What the parser sees before the packet: intrinsic metadata, and data of a resubmission or of the port."""
+    """Write what the parser sees before the packet: intrinsic metadata, then data of a resubmission or of the port."""
     front = ingress_front()
     at = write_ingress_header(Bytes(frame), int(kind == _RESUBMITTED), port, ctx.now_us * 1000 & _MASK48)
     if kind != _RESUBMITTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiled TNA program supplies, and where each gress leaves what the chip reads.
+"""Functions that a compiled TNA program supplies, and fields in which each gress leaves its results for the chip.
 
 The memory of every gress begins alike: data of a mirror header, data of a resubmission, then these fields.
 """
@@ -21,14 +21,14 @@ HEAD_BYTES: Final = RESUBMIT_DATA + RESUBMIT_BYTES
 
 WIRE_LENGTH: Final = Field("wire_length")  # bytes of the frame as counts of bytes have it
 
-# What a deparser asks for.
+# Requests of a deparser.
 MIRROR: Final = Field("mirror")  # 1 if it does
 MIRROR_SESSION: Final = Field("mirror_session")
 MIRROR_SIZE: Final = Field("mirror_size")
 RESUBMIT: Final = Field("resubmit")
 RESUBMIT_SIZE: Final = Field("resubmit_size")
 
-# What the chip reads behind a gress; of egress only the first two.
+# Fields that the chip reads after a gress; after egress only the first two.
 PARSER_ERROR: Final = Field("parser_err")
 DROP: Final = Field("drop_ctl")
 PORT: Final = Field("ucast_egress_port")
@@ -77,7 +77,7 @@ def egress_front() -> int:
 
 @supplied
 def write_ingress_header(into: Bytes, resubmitted: int, port: int, time_ns: int) -> int:
-    """Write the intrinsic metadata of ingress; its bytes."""
+    """Write the intrinsic metadata of ingress; returns their size in bytes."""
     raise NotImplementedError
 
 
@@ -95,19 +95,19 @@ def write_egress_header(
     cos: int,
     length: int,
 ) -> int:
-    """Write the intrinsic metadata of egress; its bytes."""
+    """Write the intrinsic metadata of egress; returns their size in bytes."""
     raise NotImplementedError
 
 
 @supplied
 def deliver(ctx: Context, size: int, port: int, rid: int, first: int, queue: int, cos: int, bypass: int) -> None:
-    """Send a copy of what is held on its way to egress."""
+    """Send a copy of the held packet on its way to egress."""
     raise NotImplementedError
 
 
 @supplied
 def run_ingress(ctx: Context, m: Memory, pipe: int, length: int, wire_length: int, channel: int) -> int:
-    """Run parser, control and deparser of a pipe; DONE, FAULTED for what the parser drops, or CHECK_FAILED."""
+    """Run parser, control and deparser of a pipe; returns DONE, FAULTED if the parser drops it, or CHECK_FAILED."""
     raise NotImplementedError
 
 

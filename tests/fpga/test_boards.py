@@ -225,7 +225,7 @@ def test_what_is_no_bitstream_for_the_board_is_not_written(content, said, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("name", "seed"), [("ecpix-5", 1), ("colorlight-5a-75b", 2)])
+@pytest.mark.parametrize(("name", "seed"), [("ecpix-5", 1), ("colorlight-5a-75b", 2), ("colorlight-i5", 2)])
 def test_the_bitstream_of_a_board_on_ethernet_meets_every_clock(name, seed, tmp_path):
     board = BOARDS[name]
     made = build(board, tmp_path, seed)

@@ -11,9 +11,10 @@ from offramp_pynq import cores
 from typer.testing import CliRunner
 
 from offramp.fpga import boards, overlay
-from offramp.fpga.boards import BOARDS, build, check_bitstream
+from offramp.fpga.boards import BOARDS, board_sources, build, check_bitstream
+from offramp.fpga.card_parameters import RULES
 from offramp.fpga.kernels import arguments, memory_ports, ways, write_kernel
-from offramp.fpga.ports import interface_of
+from offramp.fpga.ports import interface_of, read_interface
 from offramp.fpga.tools import run_tool, wasm_tool
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
@@ -224,7 +225,7 @@ def test_what_is_no_bitstream_for_the_board_is_not_written(content, said, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("name", "seed"), [("ecpix-5", 1), ("colorlight-5a-75b", 2)])
+@pytest.mark.parametrize(("name", "seed"), [("ecpix-5", 1), ("colorlight-5a-75b", 2), ("colorlight-i5", 2)])
 def test_the_bitstream_of_a_board_on_ethernet_meets_every_clock(name, seed, tmp_path):
     board = BOARDS[name]
     made = build(board, tmp_path, seed)
@@ -239,6 +240,63 @@ def test_addresses_are_for_boards_on_ethernet(tmp_path):
         address = "300.1" if board == "ecpix-5" else "10.0.0.1"
         words = ["fpga", "build", "--board", board, "--address", address, "--out", str(tmp_path)]
         assert str(CliRunner().invoke(app, words).exception) == text
+
+
+@pytest.mark.parametrize(
+    ("board", "parameter", "said"),
+    [
+        ("ecpix-5", "AGGREGATOR=16", f"parameter AGGREGATOR: expected one of {', '.join(RULES)}"),
+        ("ecpix-5", "RX_DELAY=80", f"parameter RX_DELAY: expected one of {', '.join(RULES)}"),
+        ("ulx3s", "PAGES=1", "parameter PAGES: expected none: its top has no engines to choose"),
+        ("u50", "PAGES=1", "parameter PAGES: expected none: its top has no engines to choose"),
+        ("ecpix-5", "PAGES=3", "parameter PAGES=3: expected 0, or a power of two, 1 to 256"),
+        ("ecpix-5", "AGGREGATORS=8", "parameter AGGREGATORS=8: expected 0, or a power of two, 16 to 65536"),
+        ("ecpix-5", "QUANTPACK_DEPTH=8192", "parameter QUANTPACK_DEPTH=8192: expected 0, or a power of two, 2 to 4096"),
+        ("ecpix-5", "FLOAT32S=2", "parameter FLOAT32S=2: expected 0 or 1"),
+        ("ecpix-5", "VERTICES=0", "parameter VERTICES=0: expected a power of two, 16 to 65536"),
+        ("ecpix-5", "EDGES=64", "parameter EDGES: does nothing without AGGREGATORS"),
+        ("ecpix-5", "EBS_LINES=1024", "PAGES=2, EBS_LINES=1024: at least 220 block RAMs, its chip has 208"),
+        ("colorlight-i5", "PAGES=1", "PAGES=1: at least 76 block RAMs, its chip has 56"),
+    ],
+)
+def test_engines_that_a_board_cannot_have_are_refused_before_synthesis(board, parameter, said, tmp_path):
+    out = tmp_path / "out"
+    words = ["fpga", "build", "--board", board, "--parameter", parameter, "--out", str(out)]
+    assert str(CliRunner().invoke(app, words).exception) == f"{board}: {said}"
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("text", ["PAGES", "PAGES=", "PAGES=two", "PAGES=-1", "=1", "PAGES=1.0"])
+def test_parameters_are_names_with_numbers(text):
+    found = CliRunner().invoke(app, ["fpga", "build", "--board", "ecpix-5", "--parameter", text])
+    assert str(found.exception) == f"--parameter {text}: expected NAME=NUMBER, such as AGGREGATORS=2048"
+
+
+@pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board.ethernet])
+def test_the_top_of_a_board_on_ethernet_has_every_parameter_of_the_card_and_passes_it_on(name, tmp_path, monkeypatch):
+    """By what yosys is told, and by each module's text: what yosys makes of it is seen by whoever builds."""
+    given = {"PAGES": 0, "FLOAT32S": 0}
+
+    class ReadError(Exception):
+        pass
+
+    def read(command, folder, log):
+        script = command[-1]
+        assert "-set PAGES 0" in script
+        assert "-set FLOAT32S 0" in script
+        raise ReadError
+
+    monkeypatch.setattr(boards, "run_tool", read)
+    with pytest.raises(ReadError):
+        build(BOARDS[name], tmp_path, parameters=given)
+    card = interface_of("udp_card", {}).parameters
+    assert RULES.keys() <= card.keys()
+    for path in board_sources(BOARDS[name]):
+        if path.stem.startswith("ddr"):
+            continue
+        own = read_interface(path, {}).parameters
+        assert RULES.keys() <= own.keys()
+        assert set(re.findall(r"\.([A-Z0-9_]+) *\(\1\)", path.read_text())) >= RULES.keys()
 
 
 def test_flash_says_what_it_would_do_and_asks(tmp_path):

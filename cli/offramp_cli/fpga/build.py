@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +28,13 @@ def _boards() -> dict[str, str]:
     return {name: board.what for name, board in BOARDS.items()}
 
 
+def _parameter(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not re.fullmatch(r"[0-9]{1,9}", value) or not name:
+        raise ValueError("expected NAME=NUMBER, such as AGGREGATORS=2048")
+    return name, int(value)
+
+
 @dataclass(frozen=True)
 class Board:
     """The board of a command."""
@@ -39,6 +48,10 @@ class BuildSettings(Board):
 
     seed: Annotated[int, Field("Random seed of nextpnr's placement, for boards with an ECP5", least=0)] = 1
     address: Annotated[str, Field("IPv4 address of a board on Ethernet; 192.168.1.50 by default")] = ""
+    parameter: Annotated[
+        Mapping[str, int],
+        Field("NAME=NUMBER, an engine of the card on Ethernet or its size; repeatable", item=_parameter),
+    ] = field(default_factory=dict)
     out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
         "out/fpga"
     )
@@ -61,7 +74,8 @@ def build(settings: BuildSettings, result: Result) -> None:
     board, chosen = settings.board, boards.BOARDS[settings.board]
     with stages(show.console(errors=True)) as stage:
         stage(f"{board}: {chosen.what}")
-        made = boards.build(chosen, settings.out / board, settings.seed, _address(settings.address))
+        address = _address(settings.address)
+        made = boards.build(chosen, settings.out / board, settings.seed, address, settings.parameter)
     for path in made.files:
         typer.echo(f"{path}: {path.stat().st_size:,} bytes" if made.timing else str(path))
     numbers = {"board": board, "files": list(map(str, made.files)), "project_only": made.project_only}

@@ -2,9 +2,14 @@
 // The card on a board: its resets, its light, and one RGMII PHY. The top of boards whose clock is the engines'.
 module ethernet_board #(
     parameter [31:0] ADDRESS = 32'hC0A80132,
-    // Of the card (udp_card).
-    parameter FLOAT32S = 1,
-    parameter PAGES    = 0,
+    // Of the card (udp_card); `offramp fpga build --parameter` sets them.
+    parameter FLOAT32S        = 1,
+    parameter PAGES           = 0,
+    parameter AGGREGATORS     = 0,
+    parameter VERTICES        = 1024,
+    parameter EDGES           = 1024,
+    parameter EBS_LINES       = 0,
+    parameter QUANTPACK_DEPTH = 0,
     // Of the pins, where the PHY does not delay by itself: 80 are 2 ns.
     parameter RX_DELAY = 0,
     parameter TX_DELAY = 0
@@ -29,9 +34,14 @@ module ethernet_board #(
   assign phy_rst_n = |count[21:18];
 
   udp_card #(
-      .ADDRESS (ADDRESS),
+      .ADDRESS(ADDRESS),
       .FLOAT32S(FLOAT32S),
-      .PAGES   (PAGES),
+      .PAGES(PAGES),
+      .AGGREGATORS(AGGREGATORS),
+      .VERTICES(VERTICES),
+      .EDGES(EDGES),
+      .EBS_LINES(EBS_LINES),
+      .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
       .RX_DELAY(RX_DELAY),
       .TX_DELAY(TX_DELAY)
   ) card (

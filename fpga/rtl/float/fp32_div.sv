@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // IEEE 754 division of binary32: to nearest even, subnormal numbers, one quiet NaN; a quotient a cycle, latency 31.
-module fp32_div (
+module fp32_div #(
+    // Bits of b's significand from its highest one on; those below are zero. 2 to 24.
+    parameter DIVISOR_BITS = 24
+) (
     input  wire        clk,
     input  wire [31:0] a,
     input  wire [31:0] b,
@@ -54,14 +57,17 @@ module fp32_div (
     /* verilator lint_off WIDTHEXPAND */ exponent_2 <= exponent_1 - zeros_a + zeros_b; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   end
 
-  // 3: the quotient's first digit is a one.
+  // 3: the quotient's first digit is a one. Bits that are the same in every quotient are nobody's registers: a tool that
+  // follows them from stage to stage takes minutes. They are the divisor's first one and what is below LOW.
+  localparam KEPT = DIVISOR_BITS - 1;
+  localparam LOW = 24 - DIVISOR_BITS;
   wire less = dividend_2 < divisor_2;
   reg [24:0] rest_3;
-  reg [23:0] divisor_3;
+  reg [KEPT-1:0] divisor_3;
   reg signed [9:0] exponent_3;
   reg [3:0] kind_3;
   always @(posedge clk) begin
-    {kind_3, divisor_3} <= {kind_2, divisor_2};
+    {kind_3, divisor_3} <= {kind_2, divisor_2[22-:KEPT]};
     rest_3     <= less ? {dividend_2, 1'b0} : {1'b0, dividend_2};
     exponent_3 <= exponent_2 - less;
   end
@@ -70,22 +76,37 @@ module fp32_div (
   genvar n;
   generate
     for (n = 0; n < DIGITS; n = n + 1) begin : steps
-      wire [24:0] rest_in;
-      wire [23:0] divisor_in;
-      wire [DIGITS-1:0] found_in;
+      wire [DIVISOR_BITS:0] rest_in;
+      wire [KEPT-1:0] divisor_in;
+      wire next;  // of the dividend's bits below LOW
+      wire [DIVISOR_BITS+1:0] less_divisor = {1'b0, rest_in} - {3'b1, divisor_in};
+      reg [DIVISOR_BITS:0] rest;
+      /* verilator lint_off UNUSEDSIGNAL */ reg [KEPT-1:0] divisor; /* verilator lint_on UNUSEDSIGNAL */  // the last one's
+      reg [n:0] found;
       if (n == 0) begin : first
-        assign {rest_in, divisor_in, found_in} = {rest_3, divisor_3, {DIGITS{1'b0}}};
+        assign {rest_in, divisor_in} = {rest_3[24:LOW], divisor_3};
+        always @(posedge clk) found <= !less_divisor[DIVISOR_BITS+1];
       end else begin : later
-        assign {rest_in, divisor_in, found_in} = {steps[n-1].rest, steps[n-1].divisor, steps[n-1].found};
+        assign {rest_in, divisor_in} = {steps[n-1].rest, steps[n-1].divisor};
+        always @(posedge clk) found <= {steps[n-1].found, !less_divisor[DIVISOR_BITS+1]};
       end
-      /* verilator lint_off WIDTHEXPAND */ wire [25:0] less_divisor = {1'b0, rest_in} - divisor_in; /* verilator lint_on WIDTHEXPAND */  // zero-extended
-      reg [24:0] rest;
-      /* verilator lint_off UNUSEDSIGNAL */ reg [23:0] divisor; /* verilator lint_on UNUSEDSIGNAL */  // unused with some parameters
-      reg [DIGITS-1:0] found;
+      if (n >= LOW) begin : no_more
+        assign next = 1'b0;
+      end else if (n == 0) begin : now
+        assign next = rest_3[LOW-1];
+      end else begin : still
+        delay #(
+            .WIDTH (1),
+            .CYCLES(n)
+        ) bits (
+            .clk(clk),
+            .in (rest_3[LOW-1-n]),
+            .out(next)
+        );
+      end
       always @(posedge clk) begin
-        rest    <= (less_divisor[25] ? rest_in : less_divisor[24:0]) << 1;
+        rest <= {less_divisor[DIVISOR_BITS+1] ? rest_in[DIVISOR_BITS-1:0] : less_divisor[DIVISOR_BITS-1:0], next};
         divisor <= divisor_in;
-        /* verilator lint_off WIDTHTRUNC */ found   <= {found_in, !less_divisor[25]}; /* verilator lint_on WIDTHTRUNC */  // the oldest bit drops out
       end
     end
   endgenerate
@@ -123,4 +144,8 @@ module fp32_div (
   wire beyond = kind_30[1] || (total_30[26] && exponent_30 >= 255);
   always @(posedge clk)
     quotient <= kind_30[2] ? NAN : {kind_30[3], kind_30[0] ? 31'd0 : beyond ? 31'h7F800000 : rounded};
+
+`ifndef SYNTHESIS
+  initial if (DIVISOR_BITS < 2 || DIVISOR_BITS > 24) $fatal(1, "fp32_div: DIVISOR_BITS %0d", DIVISOR_BITS);
+`endif
 endmodule

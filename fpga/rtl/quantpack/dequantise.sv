@@ -109,7 +109,9 @@ module dequantise #(
       /* verilator lint_off PINCONNECTEMPTY */ .code (), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
       .value(row_top)
   );
-  fp32_div steps (
+  fp32_div #(
+      .DIVISOR_BITS(8)  // 1, 3, 15 or 255
+  ) steps (
       .clk(clk),
       .a(span),
       .b(row_top),

@@ -59,6 +59,7 @@ module udp_server #(
   reg open;
   reg [31:0] silence;
   wire patient = silence != PATIENCE;
+  reg [32:0] closed;  // the session that was closed last, below a one: an OPEN that its CLOSE overtook opens nothing
 
   wire [95:0] sender = {head[34*8+:16], head[26*8+:32], head[6*8+:48]};
   wire [15:0] datagram = {head[38*8+:8], head[39*8+:8]};
@@ -74,9 +75,11 @@ module udp_server #(
       packet && there : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
   wire mine = open && number == session && sender[95:48] == peer[95:48];
 
+  wire over = closed == {1'b1, number};
+
   wire judge = state == JUDGE && kind != ARP && kind != ECHO && proper;
   wire opens = judge && what == udp_pkg::OPEN;
-  wire taken_over = opens && !mine && !(open && patient) && window_idle;
+  wire taken_over = opens && !mine && !over && !(open && patient) && window_idle;
   wire asks = judge && what == udp_pkg::REQUEST && mine;
   assign window_forget   = taken_over;
   assign window_sequence = {head[50*8+:8], head[51*8+:8], head[52*8+:8], head[53*8+:8]};
@@ -137,6 +140,7 @@ module udp_server #(
       open    <= 1'b1;
     end
     if (judge && what == udp_pkg::CLOSE && mine) open <= 1'b0;
+    if (judge && what == udp_pkg::CLOSE) closed <= {1'b1, number};
 
     case (state)
       HEAD:
@@ -156,8 +160,8 @@ module udp_server #(
           state <= EMIT;
         end else if (proper) begin
           if (opens) begin
-            reply_outcome <= mine || taken_over ? udp_pkg::DONE : udp_pkg::BUSY;
-            if (mine || taken_over || (open && patient)) state <= REPLY;
+            reply_outcome <= mine || taken_over ? udp_pkg::DONE : over ? udp_pkg::NO_SESSION : udp_pkg::BUSY;
+            if (mine || taken_over || over || (open && patient)) state <= REPLY;
           end else if (!mine || what == udp_pkg::CLOSE) begin
             reply_outcome <= mine ? udp_pkg::DONE : udp_pkg::NO_SESSION;
             state         <= REPLY;
@@ -182,6 +186,7 @@ module udp_server #(
       state   <= HEAD;
       place   <= 0;
       open    <= 1'b0;
+      closed  <= 0;
       silence <= 0;
     end
   end

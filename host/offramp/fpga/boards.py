@@ -10,8 +10,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from offramp.fpga.card_parameters import RULES, check_parameters
 from offramp.fpga.kernels import SHELL, write_kernel, write_link
 from offramp.fpga.overlay import write_engines
+from offramp.fpga.ports import read_interface
 from offramp.fpga.registers import write_header, write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.synth import Timing, read_timing, yosys_reads
@@ -21,12 +23,13 @@ from offramp_base.progress import report
 
 
 class Ecp5(NamedTuple):
-    """A chip as nextpnr names it, with what is printed on it and how hard placement has to try."""
+    """A chip as nextpnr names it, with what is printed on it, its block RAMs, and how hard placement has to try."""
 
     device: str
     package: str
     speed: int
     part: str
+    blocks: int
     effort: tuple[str, ...] = ("--router", "router2")
 
 
@@ -86,7 +89,7 @@ BOARDS: Final = {
             25.0,
             ("ulx3s.bit",),
             "Radiona ULX3S, Lattice ECP5 85k",
-            ecp5=Ecp5("85k", "CABGA381", 6, "LFE5U-85F", _SLOW),
+            ecp5=Ecp5("85k", "CABGA381", 6, "LFE5U-85F", 208, _SLOW),
         ),
         Board(
             "colorlight-5a-75b",
@@ -94,7 +97,7 @@ BOARDS: Final = {
             125.0,
             ("colorlight_5a_75b.bit",),
             "Colorlight 5A-75B, revision 7.0, Lattice ECP5 25k",
-            ecp5=Ecp5("25k", "CABGA256", 6, "LFE5U-25F", _FULL),
+            ecp5=Ecp5("25k", "CABGA256", 6, "LFE5U-25F", 56, _FULL),
             ethernet=True,
             parameters=_COLORLIGHT,
         ),
@@ -104,7 +107,7 @@ BOARDS: Final = {
             125.0,
             ("colorlight_i5.bit",),
             "Colorlight i5, revision 7.0, Lattice ECP5 25k",
-            ecp5=Ecp5("25k", "CABGA381", 6, "LFE5U-25F", _FULL),
+            ecp5=Ecp5("25k", "CABGA381", 6, "LFE5U-25F", 56, _FULL),
             ethernet=True,
             parameters=_COLORLIGHT,
         ),
@@ -114,7 +117,7 @@ BOARDS: Final = {
             125.0,
             ("ecpix_5.bit",),
             "LambdaConcept ECPIX-5, Lattice ECP5-5G 85k",
-            ecp5=Ecp5("um5g-85k", "CABGA554", 8, "LFE5UM5G-85F"),
+            ecp5=Ecp5("um5g-85k", "CABGA554", 8, "LFE5UM5G-85F", 208),
             ethernet=True,
         ),
         Board(
@@ -145,7 +148,13 @@ class Built(NamedTuple):
     project_only: bool = False
 
 
-def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None = None) -> Built:
+def build(
+    board: Board,
+    folder: Path,
+    seed: int = 1,
+    address: IPv4Address | None = None,
+    parameters: Mapping[str, int] | None = None,
+) -> Built:
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 
     Args:
@@ -153,14 +162,29 @@ def build(board: Board, folder: Path, seed: int = 1, address: IPv4Address | None
         folder: made if it is not there.
         seed: of nextpnr's placement.
         address: of a board on Ethernet; by default its top's.
+        parameters: of the card on a board on Ethernet, beside the board's own (:mod:`offramp.fpga.card_parameters`).
 
     Raises:
-        OfframpError: a tool fails, or the design misses the board's clock.
+        OfframpError: a parameter is refused, a tool fails, or the design misses the board's clock.
     """
+    if parameters:
+        _check(board, parameters)
+    chosen = {**board.parameters, **(parameters or {})}
     folder.mkdir(parents=True, exist_ok=True)
-    if address is not None and not board.ethernet:
-        raise OfframpError(f"{board.name}: has no IP address")
-    return _ecp5(board, board.ecp5, folder, seed, address) if board.ecp5 else _vivado(board, folder)
+    if address is not None:
+        if not board.ethernet:
+            raise OfframpError(f"{board.name}: has no IP address")
+        chosen["ADDRESS"] = int(address)
+    return _ecp5(board, board.ecp5, folder, seed, chosen) if board.ecp5 else _vivado(board, folder)
+
+
+def _check(board: Board, parameters: Mapping[str, int]) -> None:
+    present: dict[str, int] = {}
+    if board.ethernet:
+        (source,) = (path for path in board_sources(board) if path.stem == board.tops[0])
+        values = read_interface(source, board.parameters).parameters
+        present = {name: int(values[name]) for name in RULES if name in values}
+    check_parameters(board.name, board.ecp5.blocks if board.ecp5 else 0, present, parameters)
 
 
 def board_sources(board: Board) -> tuple[Path, ...]:
@@ -169,14 +193,13 @@ def board_sources(board: Board) -> tuple[Path, ...]:
     return *sorted((home / board.name).glob("*.sv")), *sorted((home / "ecp5").glob("*.sv"))
 
 
-def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, address: IPv4Address | None) -> Built:
+def _ecp5(board: Board, chip: Ecp5, folder: Path, seed: int, parameters: Mapping[str, int]) -> Built:
     home, (top,) = fpga_root() / "boards" / board.name, board.tops
     netlist, text, bitstream = (folder / f"{board.stem}.{kind}" for kind in ("json", "config", "bit"))
     timing = folder / "timing.json"
     for path in (netlist, text, bitstream, timing):
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
-    parameters = dict(board.parameters) if address is None else {**board.parameters, "ADDRESS": int(address)}
     reads = yosys_reads(top, parameters, folder, board_sources(board))
     script = f"{reads}synth_ecp5 -top {top} -json {netlist.name}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")

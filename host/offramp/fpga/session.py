@@ -158,6 +158,8 @@ class Session:
     def _heard_open(self, head: dict[str, int], now: float) -> None:
         if head["outcome"] == Reply.BUSY:
             raise Refused("the card serves another host")
+        if head["outcome"] == Reply.NO_SESSION:
+            raise Refused("the card has closed this session")
         if not self.opened and head["outcome"] == Reply.DONE and head["window"] and head["cycles"]:
             self.opened, self.window = True, head["window"]
             self.clock_hz, self.lines = head["cycles"], head["lines"]

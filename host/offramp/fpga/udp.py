@@ -66,7 +66,7 @@ class Reply(IntEnum):
     BUSY = 1
     """OPEN: the card serves another host."""
     NO_SESSION = 2
-    """REQUEST or CLOSE: the session is not this one, or of another host."""
+    """REQUEST or CLOSE: the session is not this one, or of another host. OPEN: it was closed before."""
 
 
 class Control(IntEnum):

@@ -47,6 +47,7 @@ def operands(count, seed):
 async def equals_numpy(dut):
     function, port, latency = UNITS[settings()["unit"]]
     pairs = operands(settings()["count"], random.randrange(1 << 30))
+    pairs[:, 1] &= np.uint32(settings().get("divisor", 0xFFFFFFFF))
     with np.errstate(all="ignore"):
         results = function(*(pairs[:, place].copy().view(np.float32) for place in range(2)))
     expected = np.where(np.isnan(results), np.uint32(NAN), results.view(np.uint32)).tolist()

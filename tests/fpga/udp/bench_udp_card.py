@@ -132,6 +132,24 @@ async def sessions(dut):
 
 
 @cocotb.test()
+async def overtaken(dut):
+    """An OPEN that arrives behind the CLOSE of its session keeps nobody out, whether the card knew it or not."""
+    pins = await card(dut)
+    host = Host(pins)
+    assert (await host.ask(message(Kind.CLOSE, SESSION)))[0]["outcome"] == Reply.NO_SESSION
+    assert (await host.open())["outcome"] == Reply.NO_SESSION
+    assert (await host.open(SESSION + 1, 40001))["outcome"] == Reply.DONE
+    assert (await host.open())["outcome"] == Reply.NO_SESSION  # still
+    assert (await host.ask(message(Kind.CLOSE, SESSION + 1), 40001))[0]["outcome"] == Reply.DONE
+    assert (await host.open(SESSION + 1, 40001))["outcome"] == Reply.NO_SESSION
+    assert (await host.open(SESSION + 2))["outcome"] == Reply.DONE
+    # A stranger's CLOSE changes nothing for whose session it is.
+    assert (await host.ask(message(Kind.CLOSE, SESSION + 2), 40001))[0]["outcome"] == Reply.NO_SESSION
+    assert (await host.open(SESSION + 2))["outcome"] == Reply.DONE
+    assert (await host.open(SESSION + 3, 40001))["outcome"] == Reply.BUSY
+
+
+@cocotb.test()
 async def lookups(dut):
     pins = await card(dut)
     host, dice = Host(pins), random.Random(2)

@@ -17,7 +17,9 @@ BENCH = Path(__file__).with_name("bench_udp_card.py")
 SMALL = {"LINES": 64, "PATIENCE": 2000}
 
 
-@pytest.mark.parametrize("case", ["addresses_and_echo", "sessions", "lookups", "bad_frames", "old_and_early_numbers"])
+@pytest.mark.parametrize(
+    "case", ["addresses_and_echo", "sessions", "overtaken", "lookups", "bad_frames", "old_and_early_numbers"]
+)
 def test_at_the_pins(case, tmp_path, simulator):
     run_bench(Design("udp_card", SMALL), simulator, BENCH, tmp_path, case=case)
 

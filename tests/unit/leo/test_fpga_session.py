@@ -57,7 +57,10 @@ def test_each_request_is_carried_out_once_and_answered_once(bad, first):
     assert bool(session.resent) == bool(bad)
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [(Kind.OPEN, Reply.BUSY), (Kind.REQUEST, Reply.NO_SESSION)])
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [(Kind.OPEN, Reply.BUSY), (Kind.OPEN, Reply.NO_SESSION), (Kind.REQUEST, Reply.NO_SESSION)],
+)
 def test_a_card_of_another_host_is_refused(kind, outcome):
     reply = {"magic": MAGIC, "kind": kind, "session": 5, "outcome": outcome}
     with pytest.raises(Refused, match="the card"):

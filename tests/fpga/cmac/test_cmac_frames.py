@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from offramp.fpga.sources import modules
+from offramp_base.errors import MultilineError
 from offramp_sim.rtl.bench import run_bench
 from offramp_sim.rtl.build import Design
 
@@ -39,6 +41,35 @@ def test_what_comes_is_whole_or_tells_of_its_fault(clock_ns, idle, tmp_path, sim
 def test_what_finds_no_room_is_counted(short, clock_ns, tmp_path, simulator):
     small = Design("cmac_frames", {"RX_DEPTH": 32})
     run("more_than_there_is_room_for", tmp_path, simulator, small, short=short, clock_ns=clock_ns, frames=400)
+
+
+@pytest.mark.parametrize(
+    ("case", "module", "right", "wrong"),
+    [
+        ("to_the_line", "frame_queue", "taken != whole &&", "taken != written &&"),
+        ("to_the_line", "frame_widen", "here[g] ? in_data[g*8+:8] : 8'h00", "in_data[g*8+:8]"),
+        (
+            "to_the_line",
+            "cmac_frames",
+            "whole_keep = ~(64'hFFFF_FFFF_FFFF_FFFE",
+            "whole_keep = ~(64'hFFFF_FFFF_FFFF_FFFF",
+        ),
+        ("from_the_line", "cmac_rx", "count >= REST", "count > REST"),
+        ("from_the_line", "cmac_rx", "wire severed = gone && begun;", "wire severed = 1'b0;"),
+        ("from_the_line", "frame_queue", "in_last && in_alone ?", "1'b0 ?"),
+        ("more_than_there_is_room_for", "frame_queue", "!in_last && (full || !room)", "1'b0"),
+        ("more_than_there_is_room_for", "tally_crossing", "(tells ? {WIDTH{1'b0}} : owed)", "owed"),
+    ],
+)
+def test_a_planted_fault_is_found(case, module, right, wrong, tmp_path, simulator):
+    text = modules()[module].read_text()
+    assert text.count(right) == 1
+    planted = tmp_path / f"{module}.sv"
+    planted.write_text(text.replace(right, wrong))
+    depth = 32 if case == "more_than_there_is_room_for" else 2048
+    design = Design("cmac_frames", {"RX_DEPTH": depth}, extra=(planted,))
+    with pytest.raises(MultilineError, match="1 of 1 failed"):
+        run(case, tmp_path, simulator, design, idle=0.3, pause=0.3, short=False, frames=200)
 
 
 @pytest.mark.slow

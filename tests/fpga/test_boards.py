@@ -80,13 +80,14 @@ close $said
 
 
 @pytest.mark.skipif(not shutil.which("tclsh"), reason="needs tclsh")
-@pytest.mark.parametrize("name", ["pynq-z2", "u50"])
+@pytest.mark.parametrize("name", ["pynq-z2", "u50", "u50/ethernet"])
 def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeeds(name, tmp_path, monkeypatch):
     """Tcl's own part: quotes, lists, loops. What Vivado makes of its commands is not seen here."""
     pytest.importorskip("peakrdl_etana")
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nowhere")
-        build(BOARDS[name], tmp_path)
+        build(BOARDS[name.partition("/")[0]], tmp_path)
+    tmp_path = tmp_path.joinpath(*name.split("/")[1:])
     for path in ("engines.sv", "project/engines.gen/sources_1/bd/engines/hw_handoff/engines.hwh"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
@@ -102,7 +103,26 @@ def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeed
         assert said.count("ipx::add_register ") == len(registers) + 4 * 5
         assert said.count("ASSOCIATED_BUSIF") == 2 * 5 + 2 + 3 + 3
         return
+    if name == "u50/ethernet":
+        check_the_cage(said)
+        return
     check_the_overlay(BOARDS[name], said)
+
+
+def check_the_cage(said):
+    """One kernel without control, a CMAC, and the two interfaces whose pins are the cage's."""
+    assert re.findall(r"^package_xo .* -kernel_name (\w+) .* -ctrl_protocol (\w+)$", said, re.MULTILINE) == [
+        ("ethernet_kernel", "ap_ctrl_none")
+    ]
+    assert said.count("create_ip -name cmac_usplus ") == 1
+    assert "CONFIG.GT_REF_CLK_FREQ 161.1328125" in said
+    buses = re.findall(
+        r"^ipx::add_bus_interface (\w+) .*\n.*\nset_property abstraction_type_vlnv (\S+) ", said, re.MULTILINE
+    )
+    assert buses == [
+        ("gt_refclk", "xilinx.com:interface:diff_clock_rtl:1.0"),
+        ("gt_port", "xilinx.com:interface:gt_rtl:1.0"),
+    ]
 
 
 def check_the_overlay(board, said):
@@ -176,6 +196,69 @@ def test_every_port_of_every_kernel_is_joined_to_memory(tmp_path, monkeypatch):
         )
         joined = {line.partition(":")[0] for line in lines if line.startswith(f"sp={engine}.")}
         assert joined == {f"sp={engine}.{port}" for port in ports}
+
+
+CMAC = Path(__file__).with_name("cmac") / "cmac_usplus_0.sv"
+
+
+@pytest.fixture
+def project_of_the_u50(tmp_path, monkeypatch):
+    pytest.importorskip("peakrdl_etana")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        made = build(BOARDS["u50"], tmp_path)
+    assert tmp_path / "ethernet" / "udp_card_cmac.sv" in made.files
+    return tmp_path
+
+
+def makes(folder, *words):
+    done = subprocess.run(["make", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=30)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_the_cage_is_an_option_of_the_u50(project_of_the_u50):
+    _, plain = makes(project_of_the_u50, "-n")
+    assert "--kernel_frequency 250" in plain
+    assert "ethernet" not in plain
+    _, asked = makes(project_of_the_u50, "-n", "ETHERNET=1")
+    link = asked[asked.index("v++ --link") :]
+    assert "--config link.cfg --config ethernet/link.cfg --kernel_frequency 100" in link
+    assert link.count(".xo") == len(BOARDS["u50"].kernels) + 1
+    code, said = makes(project_of_the_u50, "-n", "ETHERNET=1", "TARGET=hw_emu")
+    assert code
+    assert "the transceivers are in no simulation" in said
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize(
+    ("words", "address", "mhz"), [([], 0xC0A80132, 100), (["ADDRESS=10.1.2.3", "MHZ=120"], 0x0A010203, 120)]
+)
+def test_the_kernel_behind_the_cage_elaborates_beside_a_stand_in_of_the_cmac(
+    words, address, mhz, project_of_the_u50, monkeypatch
+):
+    """The stand-in has the ports that the kernel joins, as PG203 lists them for these options; AMD's core has more."""
+    if lacking := missing("icarus"):
+        pytest.skip(f"needs {lacking}")
+    folder = project_of_the_u50 / "ethernet"
+    code, said = makes(project_of_the_u50, "ETHERNET=1", *words, "ethernet/ethernet_settings_pkg.sv")
+    assert code == 0, said
+    kernel = (folder / "ethernet_kernel.sv").read_text()
+    (folder / "shown.sv").write_text(
+        'module shown;\n  initial $display("%08x %0d", ethernet_settings_pkg::ADDRESS, ethernet_settings_pkg::CLOCK);\n'
+        "  ethernet_kernel kernel ();\nendmodule\n"
+    )
+    sources = sorted(folder.glob("*.sv"), key=lambda path: not path.stem.endswith("_pkg"))
+    command = ["iverilog", "-g2012", "-o", "shown.vvp", "-s", "shown", *map(str, sources), str(CMAC)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run(
+        ["vvp", "-n", "shown.vvp"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert f"{address:08x} {mhz * 1_000_000}" in shown.stdout
+    ports = set(re.findall(r"^ +(?:in|out)put +wire +(?:\[.*?\] )?(\w+)", kernel, re.MULTILINE))
+    joined = set(re.findall(r"^connect=.*\bethernet/(\w+)", (folder / "link.cfg").read_text(), re.MULTILINE))
+    assert joined == {re.sub(r"(_g[rt]x)?_[pn]$", "", port) for port in ports} - {"ap_clk", "ap_rst"}
 
 
 def test_streams_that_are_no_requests_make_no_kernel(tmp_path):

@@ -50,6 +50,8 @@ class Board(NamedTuple):
     """Whether the board has an IP address of its own."""
     parameters: Mapping[str, int] = {}
     """Parameters of the top module, by name."""
+    cage: str = ""
+    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links where it is asked to."""
 
     @property
     def stem(self) -> str:
@@ -135,6 +137,7 @@ BOARDS: Final = {
             tuple(f"{engine}_kernel.xo" for engine in _KERNELS),
             "AMD Alveo U50, Virtex UltraScale+ VU35P",
             _KERNELS,
+            cage="ethernet_kernel",
         ),
     )
 }
@@ -237,11 +240,13 @@ def _vivado(board: Board, folder: Path) -> Built:
     sources = [folder / path.name for path in files]
     for source, target in zip(files, sources, strict=True):
         shutil.copyfile(source, target)
-    own = [folder / path.name for path in sorted(home.iterdir(), key=lambda path: path.suffix != ".tcl")]
+    files_at_home = filter(Path.is_file, home.iterdir())
+    own = [folder / path.name for path in sorted(files_at_home, key=lambda path: path.suffix != ".tcl")]
     for path in own:
         shutil.copyfile(home / path.name, path)
     made = [*own, *sources, *(folder / f"{block}.sv" for block in blocks)]
     made += write_engines(board.overlay, folder) if board.overlay else []
+    made += _cage(board.cage, home / "ethernet", folder / "ethernet") if board.cage else []
     if board.kernels:
         made += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
         made += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
@@ -252,6 +257,16 @@ def _vivado(board: Board, folder: Path) -> Built:
         run_tool(["vivado", "-mode", "batch", "-source", "project.tcl"], folder, "vivado.log", 6 * 3600)
         return Built([folder / name for name in board.products])
     return Built(made, project_only=True)
+
+
+def _cage(kernel: str, home: Path, folder: Path) -> list[Path]:
+    """A project of its own for the kernel behind a cage: what is at home, and the sources under ``fpga/rtl``."""
+    folder.mkdir(exist_ok=True)
+    files, blocks = closure(kernel, (home / f"{kernel}.sv",))
+    sources = dict.fromkeys((*sorted(home.iterdir()), *files))
+    for path in sources:
+        shutil.copyfile(path, folder / path.name)
+    return [folder / path.name for path in sources] + [write_verilog(block, folder) for block in blocks]
 
 
 _PREAMBLE: Final = b"\xff\xff\xbd\xb3"

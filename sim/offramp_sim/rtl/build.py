@@ -52,7 +52,7 @@ class Design:
     main: Path | None = None
     """A C++ program that drives the pins of Verilator's class ``Vtop`` itself, in place of cocotb; at full speed."""
     seen: tuple[str, ...] = ()
-    """Signals of the top module that this program reads besides the ports."""
+    """Signals that this program reads besides the ports, as ``MODULE.SIGNAL``."""
 
     def sources(self) -> tuple[list[Path], list[str]]:
         """Source files, and register blocks to generate."""
@@ -148,7 +148,8 @@ def _verilator(design: Design, folder: Path) -> list[list[str]]:
     from cocotb_tools import config
 
     own = design.main is not None
-    public = [f'public_flat_rd -module "{design.top}" -var "{name}"' for name in design.seen]
+    seen = (name.split(".") for name in design.seen)
+    public = [f'public_flat_rd -module "{module}" -var "{signal}"' for module, signal in seen]
     public = public if own else [f'public_flat_rw -module "{design.top}" -var "*"']
     (folder / "public.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
     values = [f"-G{name}={value}" for name, value in design.parameters.items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues, arbiter, credits and the store of rows proved for all inputs; planted faults must not pass.
+"""Queues, arbiter, credits and the stores of rows and frames proved for all inputs; planted faults must not pass.
 
 Blind spots: parameters are small, and what the checkers do not say.
 """
@@ -30,6 +30,7 @@ def checked(checker, parameters, work, *extra):
         ("arbiter_check", {"COUNT": 3}),
         ("credit_check", {"COUNT": 4, "LATENCY": 3}),
         ("row_store_check", {}),
+        ("frame_queue_check", {}),
     ],
 )
 def test_what_the_checker_says_holds(checker, parameters, tmp_path):
@@ -49,6 +50,10 @@ def test_what_the_checker_says_holds(checker, parameters, tmp_path):
         ("credit_check", {}, "credit", "left <= COUNT;", "left <= COUNT + 1;"),
         ("row_store_check", {}, "row_store", "written <= whole;", "written <= whole + 1'b1;"),
         ("row_store_check", {}, "row_store", "whole <= written + 1'b1;", "whole <= written;"),
+        ("frame_queue_check", {}, "frame_queue", "kept ? behind : whole;", "behind;"),
+        ("frame_queue_check", {}, "frame_queue", "(full || !room);", "!room;"),
+        ("frame_queue_check", {}, "frame_queue", "taken != whole &&", "taken != written &&"),
+        ("frame_queue_check", {}, "frame_queue", "in_last && in_alone ?", "1'b0 ?"),
     ],
 )
 def test_a_planted_fault_is_found(checker, parameters, module, right, wrong, tmp_path):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole card at its RGMII pins, with frames as hosts send them, and as they should not."""
+"""The whole card at its RGMII pins, with frames as hosts send them, and as they should not.
+
+Cases that know no wire drive the card at a CMAC's user interface, too.
+"""
 
 import random
 import struct
@@ -19,6 +22,7 @@ from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
 from rtl import ethernet as eth
 from rtl import quantpack_cases as cases
+from rtl.cmac import CmacPins
 from rtl.ethernet import Pins, message, opened, udp_frame
 
 SESSION = 0x12345678
@@ -73,7 +77,10 @@ def lookup(number, keys):
 
 
 async def card(dut):
-    pins = Pins(dut, settings().get("clock_ns", 40))
+    if hasattr(dut, "usr_clk"):
+        pins = CmacPins(dut, settings().get("clock_ns", 4))
+    else:
+        pins = Pins(dut, settings().get("clock_ns", 40))
     await pins.reset()
     return pins
 

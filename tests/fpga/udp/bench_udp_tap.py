@@ -42,7 +42,7 @@ async def card(dut):
                 os.write(tap, frame)
     report(
         **wire_counts(to_card, to_host),
-        executed=int(dut.counters.value) >> 32 * 12 & 0xFFFFFFFF,
-        duplicate=int(dut.counters.value) >> 32 * 13 & 0xFFFFFFFF,
+        executed=int(dut.engines.counters.value) >> 32 * 12 & 0xFFFFFFFF,
+        duplicate=int(dut.engines.counters.value) >> 32 * 13 & 0xFFFFFFFF,
     )
     os.close(tap)

@@ -65,7 +65,7 @@ class Card {
   void report() {
     std::printf("{\"cycles\": %llu, \"counters\": [", static_cast<unsigned long long>(cycles_));
     for (unsigned at = 0; at < COUNTERS; ++at)
-      std::printf("%s%u", at ? ", " : "", top_.rootp->udp_card__DOT__counters[at]);
+      std::printf("%s%u", at ? ", " : "", top_.rootp->udp_card__DOT__engines__DOT__counters[at]);
     std::printf("]}\n");
   }
 

@@ -25,7 +25,7 @@ _MOST: Final = 2048
 
 def pins_design(parameters: Mapping[str, int]) -> Design:
     """The card with the program that drives its pins."""
-    return Design("udp_card", parameters, main=_PROGRAM, seen=("counters",))
+    return Design("udp_card", parameters, main=_PROGRAM, seen=("udp_engines.counters",))
 
 
 class WiredCard:

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often something happened, told to another clock's domain: each event is counted there once, a few together.
+module tally_crossing #(
+    // Bits of a number that crosses, enough for the events of six cycles of the slower clock.
+    parameter WIDTH = 8
+) (
+    input  wire             in_clk,
+    input  wire             in_rst,
+    input  wire             in_event,
+    input  wire             out_clk,
+    input  wire             out_rst,
+    output wire [WIDTH-1:0] out_count  // of events that are told in this cycle
+);
+  reg [WIDTH-1:0] owed;
+  wire ready, valid;
+  wire [WIDTH-1:0] told;
+  wire tells = ready && owed != 0;
+  assign out_count = valid ? told : {WIDTH{1'b0}};
+
+  always @(posedge in_clk) owed <= in_rst ? {WIDTH{1'b0}} : (tells ? {WIDTH{1'b0}} : owed) + {{WIDTH - 1{1'b0}}, in_event};
+
+  async_fifo #(
+      .WIDTH(WIDTH),
+      .DEPTH(4)
+  ) numbers (
+      .in_clk(in_clk),
+      .in_rst(in_rst),
+      .in_data(owed),
+      .in_valid(tells),
+      .in_ready(ready),
+      .out_clk(out_clk),
+      .out_rst(out_rst),
+      .out_data(told),
+      .out_valid(valid),
+      .out_ready(1'b1)
+  );
+
+`ifndef SYNTHESIS
+  always @(posedge in_clk) if (!in_rst) assert (!(&owed && in_event && !tells));
+`endif
+endmodule

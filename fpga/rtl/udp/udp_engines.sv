@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engines on a chip (chip_engines) behind a MAC: ARP, echo, and the request layer over UDP. The card's MAC address is
+// 02:4F and its IP address. With PAGES it is also the switch of all-reduces between the hosts of its network (aggregate),
+// with AGGREGATORS that of SwitchGNN (neighbour_sums), by the switch's MAC address.
+module udp_engines #(
+    // IPv4 address, 192.168.1.50 by default.
+    parameter [31:0] ADDRESS  = 32'hC0A80132,
+    // Hz of clk.
+    parameter [31:0] CLOCK    = 25_000_000,
+    // Cycles without a word after which another host may have the card.
+    parameter [31:0] PATIENCE = 5 * CLOCK,
+    // Requests on their way, a power of two, 2 or more.
+    parameter PLACES   = 8,
+    // Of the table, a power of two.
+    parameter LINES    = 256,
+    // Vectors of a sum: 2, 4 or 8.
+    parameter INPUTS   = 2,
+    // Whether it sums float32, too.
+    parameter FLOAT32S = 1,
+    // Beats of a vector, a power of two, 2 or more.
+    parameter DEPTH    = 64,
+    // Of slots for all-reduces: 0, or a power of two.
+    parameter PAGES    = 0,
+    // Of SwitchGNN, with their tables' places: 0, or powers of two, 16 to 65536.
+    parameter AGGREGATORS = 0,
+    parameter VERTICES    = 1024,
+    parameter EDGES       = 1024,
+    // Lines of ebs_lookup's tables: 0, without the engine, or a power of two up to 65536.
+    parameter EBS_LINES   = 0,
+    // Beats of 32 bytes of a row that quantpack holds: 0, without the engine, or a power of two up to 4096; of 64 nothing
+    // waits, and a datagram's longest row has 44.
+    parameter QUANTPACK_DEPTH = 0,
+    // Beats of frames that wait for the server, a power of two, 128 or more: 1024 where a window of the longest requests
+    // may come faster than the server takes them.
+    parameter STORE = 512
+) (
+    input  wire         clk,
+    input  wire         rst,
+    input  wire [127:0] rx_data,   // frames without check sequence, first byte lowest; always taken
+    input  wire [  3:0] rx_count,  // bytes of the beat - 1, 15 but in the last
+    input  wire         rx_last,
+    input  wire [  2:0] rx_fault,  // of the frame, with its last beat: ethernet_pkg
+    input  wire         rx_valid,
+    input  wire [  7:0] rx_lost,   // frames that the MAC had no room for, of which no beat comes
+    output wire [127:0] tx_data,
+    output wire [  3:0] tx_count,
+    output wire         tx_last,
+    output wire         tx_valid,
+    input  wire         tx_ready
+);
+  localparam [31:0] IP = {ADDRESS[7:0], ADDRESS[15:8], ADDRESS[23:16], ADDRESS[31:24]};
+  localparam [47:0] MAC = {IP, 16'h4F02};
+  localparam COUNTERS = udp_pkg::COUNTERS, OVERFLOW = udp_pkg::OVERFLOW;
+  localparam TARGETS = EBS_LINES == 0 ? 3 : 4;  // with the control port
+  localparam MOST_ANSWER = udp_pkg::MOST_PACKET / 16;
+
+  wire [127:0] judged_data;
+  wire [3:0] judged_count;
+  wire judged_last, judged_valid, overflow;
+  wire [1:0] judged_kind;
+  wire [15:0] check_events, server_events;
+  frame_check check (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .in_data(rx_data),
+      .in_count(rx_count),
+      .in_last(rx_last),
+      .in_fault(rx_fault),
+      .in_valid(rx_valid),
+      .out_data(judged_data),
+      .out_count(judged_count),
+      .out_last(judged_last),
+      .out_valid(judged_valid),
+      .out_kind(judged_kind),
+      .out_events(check_events)
+  );
+
+  wire [127:0] frame_data;
+  wire [3:0] frame_count;
+  wire frame_last, frame_valid, frame_ready;
+  wire [1:0] frame_kind;
+  frame_store #(
+      .DEPTH(STORE)
+  ) store (
+      .clk(clk),
+      .rst(rst),
+      .in_data(judged_data),
+      .in_count(judged_count),
+      .in_last(judged_last),
+      .in_kind(judged_kind),
+      .in_valid(judged_valid),
+      .overflow(overflow),
+      .out_data(frame_data),
+      .out_count(frame_count),
+      .out_last(frame_last),
+      .out_kind(frame_kind),
+      .out_valid(frame_valid),
+      .out_ready(frame_ready)
+  );
+
+  wire [127:0] echo_data, reply_data;
+  wire [3:0] echo_count;
+  wire echo_last, echo_valid, echo_ready, reply_last, frame_out_valid, reply_out_ready;
+  wire [95:0] reply_peer, peer;
+  wire [7:0] reply_kind, reply_outcome;
+  wire [31:0] reply_session, reply_sequence, session, window_sequence;
+  wire reply_valid, reply_ready, window_forget, window_idle, window_fresh, window_known, window_accept, window_again;
+  wire [2:0] in_target, out_source;
+  wire [127:0] in_data, out_data;
+  wire [15:0] in_keep;
+  wire in_last, in_valid, in_ready, out_last, out_valid;
+  udp_server #(
+      .PATIENCE(PATIENCE),
+      .TARGETS(TARGETS),
+      .QUANTPACK(QUANTPACK_DEPTH != 0)
+  ) server (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .in_data(frame_data),
+      .in_count(frame_count),
+      .in_last(frame_last),
+      .in_kind(frame_kind),
+      .in_valid(frame_valid),
+      .in_ready(frame_ready),
+      .echo_data(echo_data),
+      .echo_count(echo_count),
+      .echo_last(echo_last),
+      .echo_valid(echo_valid),
+      .echo_ready(echo_ready),
+      .reply_peer(reply_peer),
+      .reply_kind(reply_kind),
+      .reply_outcome(reply_outcome),
+      .reply_session(reply_session),
+      .reply_sequence(reply_sequence),
+      .reply_valid(reply_valid),
+      .reply_ready(reply_ready),
+      .peer(peer),
+      .session(session),
+      .window_forget(window_forget),
+      .window_idle(window_idle),
+      .window_sequence(window_sequence),
+      .window_fresh(window_fresh),
+      .window_known(window_known),
+      .window_accept(window_accept),
+      .window_again(window_again),
+      .out_target(in_target),
+      .out_data(in_data),
+      .out_keep(in_keep),
+      .out_last(in_last),
+      .out_valid(in_valid),
+      .out_ready(in_ready),
+      .events(server_events)
+  );
+
+  wire send_valid, sent;
+  wire [31:0] send_sequence, send_cycles;
+  wire [6:0] send_beats, send_beat;
+  wire [15:0] send_sum;
+  wire [127:0] send_data;
+  request_window #(
+      .PLACES (PLACES),
+      .SOURCES(QUANTPACK_DEPTH != 0 ? 6 : TARGETS)
+  ) window (
+      .clk(clk),
+      .rst(rst),
+      .forget(window_forget),
+      .idle(window_idle),
+      .sequence_in(window_sequence),
+      .fresh(window_fresh),
+      .known(window_known),
+      .accept(window_accept),
+      .again(window_again),
+      .target(in_target),
+      .answer_source(out_source),
+      .answer_data(out_data),
+      .answer_last(out_last),
+      .answer_valid(out_valid),
+      .send_valid(send_valid),
+      .send_sequence(send_sequence),
+      .send_beats(send_beats),
+      .send_sum(send_sum),
+      .send_cycles(send_cycles),
+      .send_beat(send_beat),
+      .send_data(send_data),
+      .sent(sent)
+  );
+
+  reply_sender #(
+      .PLACES(PLACES),
+      .LINES (LINES),
+      .CLOCK (CLOCK)
+  ) sender (
+      .clk(clk),
+      .rst(rst),
+      .mac(MAC),
+      .address(IP),
+      .reply_peer(reply_peer),
+      .reply_kind(reply_kind),
+      .reply_outcome(reply_outcome),
+      .reply_session(reply_session),
+      .reply_sequence(reply_sequence),
+      .reply_valid(reply_valid),
+      .reply_ready(reply_ready),
+      .peer(peer),
+      .session(session),
+      .send_valid(send_valid),
+      .send_sequence(send_sequence),
+      .send_beats(send_beats),
+      .send_sum(send_sum),
+      .send_cycles(send_cycles),
+      .send_beat(send_beat),
+      .send_data(send_data),
+      .sent(sent),
+      .out_data(reply_data),
+      .out_last(reply_last),
+      .out_valid(frame_out_valid),
+      .out_ready(reply_out_ready)
+  );
+
+  // The switches: 0 of all-reduces, 1 of SwitchGNN.
+  wire [255:0] sum_data;
+  wire [7:0] sum_count;
+  wire [1:0] sum_last, sum_valid, for_switch, sum_overflow;
+  wire [63:0] axil_rdata;
+  wire [1:0] axil_awready, axil_wready, axil_bvalid, axil_arready, axil_rvalid;
+  /* verilator lint_off UNUSEDSIGNAL */  // nobody listens without switches
+  wire [7:0] axil_addr;
+  wire [31:0] axil_wdata;
+  wire [1:0] axil_awvalid, axil_wvalid, axil_arvalid, sum_ready;
+  wire write_entry, entry_table;
+  wire [15:0] entry_at;
+  wire [95:0] entry_data;
+  /* verilator lint_on UNUSEDSIGNAL */
+  generate
+    if (PAGES == 0) begin : no_sums  // whoever asks reads 0
+      assign {for_switch[0], sum_overflow[0], sum_valid[0], sum_last[0], sum_count[3:0], sum_data[127:0]} = 0;
+      assign {axil_awready[0], axil_wready[0], axil_bvalid[0], axil_arready[0], axil_rvalid[0]} = 5'b11111;
+      assign axil_rdata[31:0] = 32'b0;
+    end else begin : sums
+      allreduce #(
+          .PAGES(PAGES)
+      ) switch (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awvalid(axil_awvalid[0]),
+          .s_axil_awready(axil_awready[0]),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wvalid(axil_wvalid[0]),
+          .s_axil_wready(axil_wready[0]),
+          .s_axil_bvalid(axil_bvalid[0]),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arvalid(axil_arvalid[0]),
+          .s_axil_arready(axil_arready[0]),
+          .s_axil_rdata(axil_rdata[31:0]),
+          .s_axil_rvalid(axil_rvalid[0]),
+          .in_data(rx_data),
+          .in_count(rx_count),
+          .in_last(rx_last),
+          .in_fault(rx_fault),
+          .in_valid(rx_valid),
+          .mine(for_switch[0]),
+          .overflow(sum_overflow[0]),
+          .out_data(sum_data[127:0]),
+          .out_count(sum_count[3:0]),
+          .out_last(sum_last[0]),
+          .out_valid(sum_valid[0]),
+          .out_ready(sum_ready[0])
+      );
+    end
+    if (AGGREGATORS == 0) begin : no_neighbours  // likewise
+      assign {for_switch[1], sum_overflow[1], sum_valid[1], sum_last[1], sum_count[7:4], sum_data[255:128]} = 0;
+      assign {axil_awready[1], axil_wready[1], axil_bvalid[1], axil_arready[1], axil_rvalid[1]} = 5'b11111;
+      assign axil_rdata[63:32] = 32'b0;
+    end else begin : neighbours
+      switchgnn #(
+          .AGGREGATORS(AGGREGATORS),
+          .VERTICES(VERTICES),
+          .EDGES(EDGES)
+      ) switch (
+          .clk(clk),
+          .rst(rst),
+          .s_axil_awaddr(axil_addr),
+          .s_axil_awvalid(axil_awvalid[1]),
+          .s_axil_awready(axil_awready[1]),
+          .s_axil_wdata(axil_wdata),
+          .s_axil_wvalid(axil_wvalid[1]),
+          .s_axil_wready(axil_wready[1]),
+          .s_axil_bvalid(axil_bvalid[1]),
+          .s_axil_araddr(axil_addr),
+          .s_axil_arvalid(axil_arvalid[1]),
+          .s_axil_arready(axil_arready[1]),
+          .s_axil_rdata(axil_rdata[63:32]),
+          .s_axil_rvalid(axil_rvalid[1]),
+          .write(write_entry),
+          .write_at(entry_at),
+          .write_edge(entry_table),
+          .write_data(entry_data),
+          .in_data(rx_data),
+          .in_count(rx_count),
+          .in_last(rx_last),
+          .in_fault(rx_fault),
+          .in_valid(rx_valid),
+          .mine(for_switch[1]),
+          .overflow(sum_overflow[1]),
+          .out_data(sum_data[255:128]),
+          .out_count(sum_count[7:4]),
+          .out_last(sum_last[1]),
+          .out_valid(sum_valid[1]),
+          .out_ready(sum_ready[1])
+      );
+    end
+  endgenerate
+
+  // Echoes and ARP's answers, the request layer's frames, or sums.
+  wire [3:0] turn;
+  packet_turns #(
+      .COUNT(4)
+  ) turns (
+      .clk(clk),
+      .rst(rst),
+      .valid({sum_valid, frame_out_valid, echo_valid}),
+      .ends(tx_valid && tx_ready && tx_last),
+      .turn(turn)
+  );
+  assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{tx_ready}};
+  assign tx_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
+  assign tx_data  = turn[3] ? sum_data[255:128] : turn[2] ? sum_data[127:0] : turn[1] ? reply_data : echo_data;
+  assign tx_count = turn[3] ? sum_count[7:4] : turn[2] ? sum_count[3:0] : turn[1] ? 4'd15 : echo_count;
+  assign tx_last  = |(turn & {sum_last, reply_last, echo_last});
+
+  reg [COUNTERS*32-1:0] counters;
+  // What is for a switch is none of the card's other frames, and misaddressed to it.
+  wire [15:0] judged_events = |for_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
+  wire [15:0] kept_events = overflow || |sum_overflow ? 16'h0001 << OVERFLOW : judged_events;
+  wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
+  wire [15:0] events = kept_events | server_events | sent_events;
+  // With what the MAC had no room for; a cycle later than the others.
+  reg [8:0] dropped;
+  wire overflows = |(events & 16'h0001 << OVERFLOW);
+  integer i;
+  always @(posedge clk) begin
+    dropped <= rst ? 9'b0 : {1'b0, rx_lost} + {8'b0, overflows};
+    for (i = 0; i < COUNTERS; i = i + 1)
+      counters[i*32+:32] <= rst ? 32'b0 : counters[i*32+:32] + (i[4:0] == OVERFLOW ? {23'b0, dropped} : {31'b0, events[i]});
+  end
+
+  chip_engines #(
+      .LINES(LINES),
+      .FLIGHT(16),
+      .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
+      .DEPTH(DEPTH),
+      .COUNTERS(COUNTERS),
+      .ENTRIES(AGGREGATORS == 0 ? 0 : VERTICES > EDGES ? VERTICES : EDGES),
+      .EBS_LINES(EBS_LINES),
+      .QUANTPACK_DEPTH(QUANTPACK_DEPTH),
+      .MOST_ANSWER(MOST_ANSWER)
+  ) engines (
+      .clk(clk),
+      .rst(rst),
+      .counters(counters),
+      .in_target(in_target),
+      .in_data(in_data),
+      .in_keep(in_keep),
+      .in_last(in_last),
+      .in_valid(in_valid),
+      .in_ready(in_ready),
+      .out_source(out_source),
+      .out_data(out_data),
+      .out_last(out_last),
+      .out_valid(out_valid),
+      .out_ready(1'b1),
+      .m_axil_addr(axil_addr),
+      .m_axil_awvalid(axil_awvalid),
+      .m_axil_awready(axil_awready),
+      .m_axil_wdata(axil_wdata),
+      .m_axil_wvalid(axil_wvalid),
+      .m_axil_wready(axil_wready),
+      .m_axil_bvalid(axil_bvalid),
+      .m_axil_arvalid(axil_arvalid),
+      .m_axil_arready(axil_arready),
+      .m_axil_rdata(axil_rdata),
+      .m_axil_rvalid(axil_rvalid),
+      .write_entry(write_entry),
+      .entry_at(entry_at),
+      .entry_table(entry_table),
+      .entry_data(entry_data)
+  );
+endmodule

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The card at the user interface of a CMAC of 322 MHz, with its engines at 250 MHz or another unrelated clock.
+
+Blind spots: the CMAC itself, the card at its pins (no simulator has AMD's transceivers), and whether a chip reaches the
+clocks.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from offramp_sim.rtl.bench import run_bench
+from offramp_sim.rtl.build import Design
+
+pytestmark = pytest.mark.rtl
+pytest.importorskip("cocotbext.eth")
+SHARED, BENCH = (Path(__file__).with_name(f"bench_udp_{name}.py") for name in ("card", "cmac"))
+SMALL = {"LINES": 64, "PATIENCE": 2000, "CLOCK": 25_000_000}
+"""The cases that the card behind RGMII has, too, expect its clock in its greeting."""
+PATIENT = {"LINES": 64}
+
+
+@pytest.mark.parametrize("case", ["addresses_and_echo", "sessions", "lookups", "old_and_early_numbers"])
+def test_what_the_card_behind_rgmii_does(case, tmp_path, simulator):
+    run_bench(Design("udp_card_cmac", SMALL), simulator, SHARED, tmp_path, case=case)
+
+
+@pytest.mark.slow
+def test_tables_of_volumes(tmp_path, simulator):
+    run_bench(Design("udp_card_cmac", SMALL | {"EBS_LINES": 64}), simulator, SHARED, tmp_path, case="volumes")
+
+
+@pytest.mark.parametrize(("paced", "short", "pause"), [(True, True, 0.0), (False, True, 0.5), (False, False, 0.5)])
+def test_more_frames_than_the_card_takes(paced, short, pause, tmp_path, simulator):
+    """At the line's pace, or a beat in every cycle; without room frames are dropped whole and counted."""
+    chosen = {"paced": paced, "short": short, "pause": pause, "frames": 2000 if paced else 1500}
+    run_bench(Design("udp_card_cmac", PATIENT), simulator, BENCH, tmp_path, case="overload", settings=chosen)
+
+
+@pytest.mark.parametrize(("clock_ns", "seed"), [(4, 1), (3.1, 2), (40, 3)])
+def test_frames_with_faults_change_nothing(clock_ns, seed, tmp_path, simulator):
+    chosen = {"clock_ns": clock_ns, "seed": seed, "frames": 60}
+    run_bench(
+        Design("udp_card_cmac", PATIENT), simulator, BENCH, tmp_path, case="faults_between_answers", settings=chosen
+    )
+
+
+def test_the_rate_is_the_engines(tmp_path, simulator):
+    """Two cycles for each beat of an answer and six more; what comes meanwhile waits and is not lost."""
+    found = run_bench(Design("udp_card_cmac", PATIENT), simulator, BENCH, tmp_path, case="engine_rate")["cycles"]
+    assert set(found) == {"64", "256", "512", "1024", "1400"}
+    for size, cycles in found.items():
+        beats = -(-(int(size) - 16) // 16) + 1  # two addresses each, and the completion
+        assert cycles == pytest.approx(2 * beats + 6, abs=0.1)

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of all-reduce without a link (offramp.allreduce.compiled): the agent's endpoint in the process that trains.
 #include <cstdio>
-#include <memory>
 
 #include "allreduce/endpoint.hpp"
+#include "settings.hpp"
 
 using namespace offramp;
 using namespace offramp::allreduce;
-
-#define OFFRAMP_API extern "C" __attribute__((visibility("default")))
 
 // A rank with `settings`, which are within the bounds that Python checks.
 OFFRAMP_API void* offramp_rank_open(const Settings* settings) { return new Endpoint(*settings); }

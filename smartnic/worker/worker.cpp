@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker of SwitchGNN on a link (offramp.nic.compiled_worker): the agent's endpoint in the process that trains.
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "settings.hpp"
 #include "shared_link.hpp"
 #include "socket_link.hpp"
 #include "switchgnn/endpoint.hpp"
@@ -16,7 +16,6 @@ using namespace offramp::switchgnn;
 
 namespace {
 
-constexpr std::size_t why_bytes = 512;
 constexpr Time stall = 60'000'000'000;  // a switch that takes no frame for so long is given up
 constexpr double line_bps = 100e9;
 constexpr double burst_ns = 50e3;  // that a worker may be behind its pace
@@ -28,17 +27,9 @@ Time clock_now() {
     return now.tv_sec * Time{1'000'000'000} + now.tv_nsec;
 }
 
-void say(char* why, const std::string& text) { std::snprintf(why, why_bytes, "%s", text.c_str()); }
-
 }  // namespace
 
 extern "C" {
-
-struct offramp_worker_settings {
-    std::uint32_t worker, window;  // frames that are sent before the link is read again
-    std::int64_t retry, cap, limit, tick;  // nanoseconds
-    std::uint32_t acks, reupload;
-};
 
 // What a call came to.
 enum offramp_worker_outcome { worker_done = 0, worker_interrupted = 1, worker_silent = 2, worker_gone = 3, worker_stalled = 4, worker_lied = 5 };
@@ -51,8 +42,7 @@ class Worker {
     Worker(const offramp_worker_settings& settings, std::vector<Plan> plans, std::unique_ptr<Link> link)
         : settings_(settings),
           link_(std::move(link)),
-          endpoint_(settings.worker, std::move(plans),
-                    {settings.retry, settings.cap, settings.acks != 0, settings.reupload != 0}, &journal_) {}
+          endpoint_(settings.worker, std::move(plans), recovery_of(settings), &journal_) {}
 
     void start() {
         endpoint_.start();
@@ -160,8 +150,6 @@ class Worker {
 };
 
 }  // namespace
-
-#define OFFRAMP_API extern "C" __attribute__((visibility("default")))
 
 // A worker on the socket `descriptor`, with `memory` through that: both stay the caller's. Nothing, and why, where `plans`
 // are none. It is one thread's at a time.

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from dataclasses import fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, cast
 
@@ -14,11 +13,11 @@ import numpy as np
 
 from offramp.graph.csr import IntArray
 from offramp.nic import plans as plan_text
-from offramp.nic.worker_library import WHY_BYTES, Settings, library
+from offramp.nic.worker_library import STATS_WORDS, WHY_BYTES, library, settings_for, stats_of
 from offramp.switchgnn.endpoint import require_values
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
-from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.worker import TICKS, silence
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _LINK: Final = ("received", "sent", "malformed")
 """Fields of :class:`LinkStats` that the library counts, in its order."""
-_STATS: Final = struct.Struct(f"={8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
+_STATS: Final = struct.Struct(f"={STATS_WORDS + len(_LINK)}Q")
 
 
 class WorkerOutcome(IntEnum):
@@ -76,8 +75,9 @@ class CompiledWorker:
         recovery = recovery or Recovery()
         shares = plan_text.share(plans, index, racks)
         self.boundaries = [boundary for _, boundary, _ in shares]
-        times = recovery.timeout_s, recovery.cap_s, timeout_s, min(recovery.timeout_s / TICKS, timeout_s)
-        settings = Settings(index, window, *(round(1e9 * each) for each in times), recovery.acks, recovery.reupload)
+        tick_s = min(recovery.timeout_s / TICKS, timeout_s)
+        pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}
+        settings = settings_for(index, recovery, **pace)
         self._library, self._why = library(), ctypes.create_string_buffer(WHY_BYTES)
         text = plan_text.write(shares)
         memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
@@ -88,9 +88,7 @@ class CompiledWorker:
     @property
     def stats(self) -> WorkerStats:
         """Counts of what was sent, received and refused so far."""
-        numbers = self._counts()
-        up, down = Link(*numbers[:4]), Link(*numbers[4:8])
-        return WorkerStats(up, down, *numbers[8 : -len(_LINK)])
+        return stats_of(self._counts()[:STATS_WORDS])
 
     @property
     def link(self) -> LinkStats:

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import ctypes
 import logging
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final
 
 from offramp.cmake import build_once, kept_folder, own_file, require_tools
 from offramp.nic.build import source_root
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.stats import Link, WorkerStats
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import make_private
 
@@ -17,6 +21,9 @@ LIBRARY: Final = "libofframp-worker.so"
 WHY_BYTES: Final = 512
 _OTHERS: Final = ("agent", "cmake", "fuzz", "ports", "store", "tests")
 """Folders beside the sources of the library and the endpoint."""
+_LINK_WORDS: Final = len(fields(Link))
+STATS_WORDS: Final = 2 * _LINK_WORDS + len(fields(WorkerStats)) - 2
+"""64-bit numbers of ``offramp::switchgnn::Stats``."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -57,13 +64,24 @@ _POINTER, _TEXT, _SIZE, _WORD, _LONG = (
     ctypes.c_uint32,
     ctypes.c_uint64,
 )
+_OPENED = (ctypes.POINTER(Settings), _TEXT, _SIZE)
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
-    "worker_open": (_POINTER, (ctypes.POINTER(Settings), _TEXT, _SIZE, ctypes.c_int, _POINTER, _TEXT)),
+    "worker_open": (_POINTER, (*_OPENED, ctypes.c_int, _POINTER, _TEXT)),
     "worker_start": (None, (_POINTER,)),
     "worker_begin": (None, (_POINTER, _WORD, _WORD, _POINTER, _POINTER)),
     "worker_run": (ctypes.c_int, (_POINTER, _TEXT)),
     "worker_stats": (None, (_POINTER, _POINTER)),
     "worker_close": (None, (_POINTER,)),
+    "exchange_open": (_POINTER, (*_OPENED, _TEXT)),
+    "exchange_start": (None, (_POINTER,)),
+    "exchange_begin": (None, (_POINTER, _WORD, _WORD, _POINTER, _POINTER)),
+    "exchange_over": (ctypes.c_int, (_POINTER,)),
+    "exchange_outgoing": (_SIZE, (_POINTER, _SIZE, _POINTER, _POINTER)),
+    "exchange_incoming": (None, (_POINTER, _POINTER, _SIZE, _POINTER, _SIZE)),
+    "exchange_tick": (None, (_POINTER, ctypes.c_int64)),
+    "exchange_numbers": (None, (_POINTER, _POINTER)),
+    "exchange_state": (None, (_POINTER, _TEXT)),
+    "exchange_close": (None, (_POINTER,)),
     "rank_open": (_POINTER, (ctypes.POINTER(RankSettings),)),
     "rank_begin": (None, (_POINTER, _WORD, _LONG, _POINTER, _POINTER)),
     "rank_outgoing": (_SIZE, (_POINTER, _SIZE, _POINTER)),
@@ -74,6 +92,20 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rank_close": (None, (_POINTER,)),
 }
 """Result and arguments of the library's functions, whose names begin with ``offramp_``."""
+
+
+def settings_for(worker: int, recovery: Recovery | None, **more: int) -> Settings:
+    """Settings of a worker; ``more`` are those that only a worker with a link of its own has."""
+    recovery = recovery or Recovery()
+    times = round(1e9 * recovery.timeout_s), round(1e9 * recovery.cap_s)
+    return Settings(worker, retry=times[0], cap=times[1], acks=recovery.acks, reupload=recovery.reupload, **more)
+
+
+def stats_of(counts: Sequence[int]) -> WorkerStats:
+    """Counts of a worker, from :data:`STATS_WORDS` numbers of the library."""
+    return WorkerStats(
+        Link(*counts[:_LINK_WORDS]), Link(*counts[_LINK_WORDS : 2 * _LINK_WORDS]), *counts[2 * _LINK_WORDS :]
+    )
 
 
 @cache

@@ -121,6 +121,11 @@ class Endpoint:
         return not self._todo and self._reception is None
 
     @property
+    def over(self) -> bool:
+        """Whether the start, or the exchange, is complete here and everywhere."""
+        return self.finished and not self.waiting
+
+    @property
     def sums(self) -> npt.NDArray[np.int64]:
         """``(n, F)`` sums over the remote neighbours of each boundary vertex; zeros until finished."""
         return self._sums if self.finished else np.zeros_like(self._sums)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from offramp.graph.csr import IntArray
@@ -21,6 +21,10 @@ from offramp_base.wire.ethernet import total_wire_bytes
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from offramp.nic.compiled_endpoint import CompiledEndpoint
+
+    AnyEndpoint = Endpoint | CompiledEndpoint
 
 TICKS = 8
 """Looks at the clock within the shortest time-out."""
@@ -56,7 +60,7 @@ class Worker:
         racks: Sequence[int] = (),
     ) -> None:
         recovery = recovery or Recovery()
-        self.endpoint = Endpoint(index, plans, recovery, racks)
+        self.endpoint = _endpoint(index, plans, recovery, racks)
         self._tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         self._rate = rate
         self._marks = 0
@@ -86,7 +90,7 @@ class Worker:
             OfframpError: they were not ready within the time-out, or the link is gone.
         """
         self.endpoint.start()
-        self._run(lambda: not self.endpoint.waiting)
+        self._run()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Sum the features of the remote neighbours of each boundary vertex, over all blocks of a plan.
@@ -105,17 +109,17 @@ class Worker:
                 block, round and missing vertices; a link that is gone.
         """
         self.endpoint.begin(plan_index, values)
-        self._run(lambda: self.endpoint.finished and not self.endpoint.waiting)
+        self._run()
         return self.endpoint.sums
 
-    def _run(self, done: Callable[[], bool]) -> None:
+    def _run(self) -> None:
         endpoint = self.endpoint
         progress, since = endpoint.progress, time.monotonic()
         while True:
             while len(batch := endpoint.outgoing(self._window)):
                 self._io.send(batch)
                 self._listen(max(self._gap_s, self._pause(batch)))
-            if done():
+            if endpoint.over:
                 return
             endpoint.incoming(self._io.receive(self._tick_s))
             now = time.monotonic()
@@ -141,6 +145,17 @@ class Worker:
         self.endpoint.incoming(self._io.receive(0.0))
         while (left := until - time.monotonic()) > 0:
             self.endpoint.incoming(self._io.receive(left))
+
+
+def _endpoint(index: int, plans: Sequence[Plan], recovery: Recovery, racks: Sequence[int]) -> AnyEndpoint:
+    """The protocol in machine code where that can be built, else in Python."""
+    from offramp.nic.worker_library import available
+
+    if not available():
+        return Endpoint(index, plans, recovery, racks)
+    from offramp.nic.compiled_endpoint import CompiledEndpoint
+
+    return CompiledEndpoint(index, plans, recovery, racks)
 
 
 def silence(worker: int, timeout_s: float, state: str) -> str:

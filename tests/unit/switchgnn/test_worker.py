@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from offramp.nic.worker_library import available
 from offramp.switchgnn.worker import Worker
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import FrameIO
@@ -21,6 +23,16 @@ from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 
 Serve = Callable[[Job], list[FrameIO]]
+
+
+@pytest.fixture(autouse=True, params=["machine code", "Python", "in turns"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers run the protocol in machine code, in Python, or in either in turns, on the same switch."""
+    turns = {"machine code": [True], "Python": [False], "in turns": [True, False]}[request.param]
+    chosen = itertools.cycle(turns)
+    if turns[0] and not available():
+        pytest.skip("needs a C++ compiler and cmake")
+    monkeypatch.setattr("offramp.nic.worker_library.available", lambda: next(chosen))
 
 
 @pytest.fixture

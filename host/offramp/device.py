@@ -35,7 +35,7 @@ class Completion(NamedTuple):
         request: the number that the host gave.
         status: how it ended.
         message: the answer; empty unless ``status`` is OK.
-        busy_ns: how long the device worked on it by its own clock.
+        busy_ns: time that the device worked on it by its own clock.
     """
 
     request: int
@@ -115,7 +115,7 @@ class Device(Protocol):
         Args:
             function: to call.
             request: the host's number for it, 64 bits, returned in the completion.
-            message: which may be reused as soon as this returns.
+            message: the message, whose memory may be reused as soon as this returns.
 
         Raises:
             OfframpError: the device is gone or closed.

@@ -25,7 +25,7 @@ class ModelEvaluator:
     """Evaluates weights on the whole graph.
 
     Attributes:
-        model: whose weights are set for each evaluation.
+        model: the model, whose weights are set for each evaluation.
         features, view: of the whole graph.
     """
 

@@ -92,7 +92,7 @@ def terms(
     """The loss of masks, given before their sigmoid.
 
     Args:
-        model: whose weights are frozen.
+        model: the model, whose weights are frozen.
         graph: of ``g`` pooled and ``r`` remote vertices.
         features: ``(g + r, F)``.
         target: ``(g, C)`` probabilities that the model gives the pooled vertices.
@@ -137,7 +137,7 @@ class Explanation:
     Attributes:
         nodes: ``(r + 1,)`` from 0 to 1.
         features: ``(F,)``.
-        steps: that were taken.
+        steps: steps that the explanation took.
         loss: total of the last.
         divergence: of the prediction from the target.
     """

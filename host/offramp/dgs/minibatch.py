@@ -30,7 +30,7 @@ class SampledView(View):
     what was drawn, and with all neighbours every layer is that of the whole graph.
 
     Attributes:
-        targets: how many there are.
+        targets: number of targets.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SampledView(View):
 
         Args:
             sources: ``(s,)`` vertices, targets first.
-            targets: how many of them.
+            targets: number of targets.
             sampled: neighbours drawn for each target.
             columns: places among the sources of ``sampled.neighbours``.
             degree: of all vertices of the graph.

@@ -38,10 +38,10 @@ def train_dgs(
     """Train on ``graph``, in one process for each worker on this machine, or in those that torchrun or srun started.
 
     Args:
-        graph: what ``settings.graph`` names.
+        graph: the graph that ``settings.graph`` names.
         settings: of the run.
         on_epoch: called after each epoch, in the process that returns the result.
-        launch: where workers run, if not there.
+        launch: opens the launcher of the workers; by default as described above.
 
     Returns:
         The result; None in processes of torchrun or srun other than rank 0.

@@ -64,7 +64,7 @@ def answer(
         request: names vertices, and the version of the masks that it wants to be answered by.
         features: ``(n, F)`` of the owner's vertices.
         vertices: ``(n,)`` ascending: which they are.
-        columns: that the requester has chosen in ``version``; None: all.
+        columns: columns that the requester has chosen in ``version``; None: all.
         version: of the requester's masks that the owner knows.
         worker: the owner.
 

@@ -30,7 +30,7 @@ class Shard:
 
     Attributes:
         settings: of the run.
-        worker: whose share it is.
+        worker: the worker whose share it is.
         owner: ``(N,)`` int32 worker of each vertex.
         degree: ``(N,)`` int64 neighbours of each vertex.
         vertices: ``(n,)`` own ones, ascending.

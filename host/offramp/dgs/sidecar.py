@@ -66,8 +66,8 @@ class Explanations(ABC):
     """Makes a worker's masks.
 
     Attributes:
-        cache: what was received.
-        seconds: that the last explanation took.
+        cache: rows that were received.
+        seconds: seconds that the last explanation took.
         count: explanations begun.
     """
 

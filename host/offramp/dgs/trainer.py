@@ -36,7 +36,7 @@ class MiniBatchTrainer(EpochLoop[Progress]):
 
     Attributes:
         model: with the same weights on every worker.
-        masks: that the sampler goes by.
+        masks: masks by which the sampler draws.
         batches: trained, over all epochs.
     """
 

@@ -15,10 +15,10 @@ class Machine:
 
     Attributes:
         name: of the host.
-        capacity: what is available of each resource, C_m^r.
+        capacity: available amount of each resource, C_m^r.
         ingress_bps, egress_bps: available bandwidth of the network card.
         speed: by kind of task, how many times faster than the job's figures it runs here; 1 where nothing is said.
-        address: where launchers reach it; the name by default.
+        address: address at which launchers reach it; the name by default.
     """
 
     name: str

@@ -43,7 +43,7 @@ class Exploration:
         steps: I, transitions.
         beta: of equation 29, divided by the cost of the start: 20 accepts a cost 5 % higher with probability 1/e.
         gamma: feasible placements whose critical path is within this share of the shortest are simulated.
-        mu: by which share capacities may be exceeded on the way.
+        mu: share by which capacities may be exceeded on the way.
         by_makespan: walk by simulated time instead of the critical path (figure 9).
         simulations: at most this many placements are simulated; the paper sets no limit.
     """
@@ -70,7 +70,7 @@ class Explored:
     Attributes:
         machine: the best feasible placement. makespan: its simulated seconds.
         accepted, feasible, simulated: transitions taken, those among them to feasible placements, simulations.
-        simulation_s: what the latest simulation took by the clock.
+        simulation_s: seconds that the latest simulation took by the clock.
     """
 
     machine: IntArray
@@ -93,8 +93,8 @@ def explore(
     """Walk from a feasible placement; the same seed takes the same walk.
 
     Args:
-        problem: what to place.
-        start: where to begin.
+        problem: the problem.
+        start: the placement at which the walk begins.
         evaluator: judges placements.
         how: settings.
         seed: moves everything random.

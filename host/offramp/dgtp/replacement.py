@@ -37,7 +37,7 @@ class Moves:
         kept, moved: tasks that stay, and that go to another machine though theirs is still there.
         lost: tasks whose machine has left. new: those that the plan did not have.
         bytes: memory of the tasks that have moved, which is the most that has to travel.
-        seconds: that the busiest network card takes for it.
+        seconds: seconds that the busiest network card takes for it.
     """
 
     kept: int

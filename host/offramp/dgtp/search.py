@@ -104,7 +104,7 @@ class Found:
     Attributes:
         machine: of every task.
         makespan: its simulated seconds over ``iterations`` of the search's volumes.
-        walks: what each walk has found, in order.
+        walks: results of each walk, in order.
     """
 
     machine: IntArray

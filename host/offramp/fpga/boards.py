@@ -161,7 +161,7 @@ def build(
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 
     Args:
-        board: what it is for.
+        board: the board for which it is.
         folder: made if it is not there.
         seed: of nextpnr's placement.
         address: of a board on Ethernet; by default its top's.

@@ -79,8 +79,8 @@ class CardRegisters:
     Args:
         at: ``HOST`` or ``HOST:PORT``.
         engine: whose.
-        version: that its register map must have.
-        timeout_s: how long the card may be silent.
+        version: the version that its register map must have.
+        timeout_s: seconds that the card may be silent.
 
     Raises:
         OfframpError: no such address, no answer, another engine or version there.

@@ -17,7 +17,7 @@ class Arrivals:
     """The messages that one layer waits for.
 
     Args:
-        mailbox: where they arrive.
+        mailbox: the mailbox in which they arrive.
         labels: of the messages, by number.
         accept: called with the number and the bytes of each.
     """

@@ -40,7 +40,7 @@ class BatchLoader(ABC):
     Args:
         part: the rank's part of a graph of one type.
         inputs: ``(i,)`` what batches are made of, in this rank's numbers.
-        batch_size: how many of them a batch has.
+        batch_size: number of inputs of a batch.
         shuffle: a new order in each epoch.
         seed: of order and draws.
         fields: of vertices, in batches; by default all of them.

@@ -28,7 +28,7 @@ class ClusterLoader(BatchLoader):
         num_parts: clusters of a rank.
         batch_size: clusters of a batch.
         method: of :func:`offramp.graph.partition.partition`, that makes them.
-        shuffle: which clusters meet is new in each epoch.
+        shuffle: whether clusters are combined anew in each epoch.
         seed: of method and order.
         fields: of vertices, in batches; by default all of them.
         prefetch: batches that a thread makes ahead.

@@ -74,7 +74,7 @@ class EdgeSet:
     Attributes:
         type: its name; ``("", name, "")`` in a graph of one type.
         source, target: vertices at the ends.
-        halo: where the rows of sources come from; their numbers count from ``source.owned``.
+        halo: source of the rows of sources; their numbers count from ``source.owned``.
         index: ``(2, E)`` local numbers.
         ids: ``(E,)`` edges of the whole graph.
         data: tensors with one row for each edge, by name.
@@ -108,7 +108,7 @@ class Partition:
         comm: the ranks.
         vertices: by type.
         edges: by type.
-        shared: what is neither of vertices nor of edges, the same on all ranks.
+        shared: data of neither vertices nor edges, the same on all ranks.
     """
 
     comm: Comm | Alone

@@ -27,7 +27,7 @@ class Route:
     """The rows of an exchange, there and back, are ``s`` own vertices that leave and ``h`` copies, ascending by id.
 
     Attributes:
-        halo: whose rows they are.
+        halo: the halo whose rows they are.
         copies: of all ranks; vertices are numbered by rank and row.
         own: ``(s,)`` own rows that leave.
         place: ``(h,)`` row of the exchange of each row of the halo.

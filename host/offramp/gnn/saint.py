@@ -34,7 +34,7 @@ class GraphSAINTSampler(BatchLoader):
         part: the rank's part of a graph of one type.
         batch_size: where a rank's sample starts: this many vertices, edges or walks.
         num_steps: batches of an epoch.
-        sample_coverage: how often a vertex is sampled on average before training; 0 leaves the factors out.
+        sample_coverage: average number of samples that a vertex is in before training; 0 leaves the factors out.
         seed, fields, cache_bytes, prefetch: of :class:`~offramp.gnn.batches.BatchLoader`.
     """
 

@@ -50,7 +50,7 @@ class Switch:
         address: of the switch's P4Runtime server; only the first rank connects to it.
         ports: every rank's link, in rank order: ``LINK,LINK`` or ``PORT@LINK,…``.
         memory: bytes of the switch's aggregators.
-        timeout_s: how long nothing new may arrive before an exchange fails.
+        timeout_s: seconds without anything new after which an exchange fails.
         retry_s: time without anything new after which a rank asks for what it lacks; it doubles while nothing comes.
         target: the switch's program: ``v1model``, ``v1model-replicated`` or ``tna``.
         faults: given to each rank's link on purpose.

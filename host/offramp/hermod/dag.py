@@ -88,8 +88,8 @@ class Dag:
 
     Attributes:
         workers, stages: of the pipeline; worker ``rank * replicas + replica``.
-        iterations: how many are in it.
-        layers, micro_batches, interleaved: what the priorities are made of.
+        iterations: number of iterations in it.
+        layers, micro_batches, interleaved: parameters of the priorities.
         captured: whether it is somebody's trace, of which an iteration ends with its last task; of our own DAGs it ends
             with its last computation, as in the thesis, since what is left overlaps with the next one.
     """

@@ -22,7 +22,7 @@ class Placement:
 
     Attributes:
         server, port: of each worker; a port is a NIC.
-        ports: how many NICs there are in the model.
+        ports: number of NICs in the model.
         share: GPUs of a worker that send through its NIC.
     """
 

@@ -29,7 +29,7 @@ class Tenant:
     Attributes:
         name: unlike others'.
         codec: its priorities.
-        weight: what counts is its ratio to the largest; of ``weighted`` only.
+        weight: its ratio to the largest counts; of ``weighted`` only.
     """
 
     name: str

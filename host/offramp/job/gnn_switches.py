@@ -65,7 +65,7 @@ class GnnNetwork:
     """Where workers and switches are.
 
     Attributes:
-        cluster, hosts: whose.
+        cluster, hosts: the cluster, and the workers' hosts.
         switches: the only one; or leaves, then spines.
         racks: as SwitchGNN numbers their ports; None where there is one switch.
     """

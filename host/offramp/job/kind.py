@@ -90,10 +90,10 @@ class Prediction:
         ways: all of them, the plain one first.
         step_s: predicted, of those that can be taken.
         model_s: of what is offloaded, by models alone.
-        corrections: what was measured over the model.
+        corrections: measured values over the model's.
         refused: why others cannot be taken.
         gains: whether the job says enough for an offload to gain anything for certain.
-        rounds: what was measured of each way, by rounds in which they took turns; empty: nothing was.
+        rounds: measurements of each way, by rounds in which they took turns; empty: there is none.
     """
 
     ways: Sequence[str]
@@ -132,7 +132,7 @@ class Start:
 
     Attributes:
         folder: for logs, results and checkpoints.
-        attempt: how often it was started before.
+        attempt: number of earlier starts.
         rounds: steps to run in place of all, for a calibration.
     """
 
@@ -145,8 +145,8 @@ class Kind(ABC):
     """A kind of job.
 
     Attributes:
-        ways: by which it can run, the plain one, that offloads nothing, first.
-        leading: how many ranks, from 0, end by themselves; the others serve them. None: all.
+        ways: ways by which it can run; first the plain one, that offloads nothing.
+        leading: number of ranks, from 0, that end by themselves; the others serve them. None: all.
         calibration_rounds: steps of a calibration by each way; of epochs the first is not counted.
     """
 

@@ -25,7 +25,7 @@ class Choice:
         taken: whether the job uses it.
         why: a sentence.
         model_s: of what is offloaded by the model alone.
-        correction: what calibration found over the model.
+        correction: measured time over the model's, by calibration.
     """
 
     way: str

@@ -34,11 +34,11 @@ class Ranks:
     """Starts all ranks, and waits for them; :meth:`stop` ends what still runs.
 
     Attributes:
-        job, cluster, hosts: what runs where; rank order is that of the hosts.
+        job, cluster, hosts: the job, its cluster, and its hosts in rank order.
         network: file for ``OFFRAMP_NETWORK``; None: without our backend's settings.
         folder: for logs, ``rank-0.log`` and so on.
-        attempt: how often the job was started before.
-        leading: how many ranks, from 0, end by themselves; the others serve them. None: all.
+        attempt: number of earlier starts of the job.
+        leading: number of ranks, from 0, that end by themselves; the others serve them. None: all.
     """
 
     job: JobSettings
@@ -68,7 +68,7 @@ class Ranks:
         """Wait for all that end by themselves; seconds that passed.
 
         Args:
-            timeout_s: how long at most.
+            timeout_s: most seconds that it may take.
             lost: asked once a second why they cannot go on; empty where they can.
 
         Raises:

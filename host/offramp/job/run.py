@@ -45,7 +45,7 @@ class RunResult:
 
     Attributes:
         seconds: from the start of the ranks to the end of the last one, of the attempt that ended well.
-        attempts: how often it was started.
+        attempts: number of starts.
         bytes_by_link: sent and received by each host on its first link, while the ranks ran.
         steps: of deploying, in order.
     """

@@ -152,7 +152,7 @@ class JobOnSwitch(ProgramOnSwitch):
 
     Attributes:
         role: the switch's part.
-        pages: that the job gets.
+        pages: pages of slots for the job.
         segments: of a frame, where the program is brought.
     """
 

@@ -84,7 +84,7 @@ class RankLook:
 
     Attributes:
         step: number of the last one that ended.
-        seconds: that it took.
+        seconds: seconds that the step took.
         mean_s: of all but the first, or of the only one.
         parts: seconds of the last one of each part that the program names.
     """
@@ -145,7 +145,7 @@ def look(cluster: Cluster, folder: Path | None) -> Look:
 
     Args:
         cluster: whom.
-        folder: where the ranks of a run write, if that is to be seen; its plan lies in it or beside it.
+        folder: folder into which the ranks of a run write, if it is to be shown; its plan lies in it or beside it.
     """
     there = folder is not None and folder.is_dir()
     return Look(

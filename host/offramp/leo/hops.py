@@ -32,7 +32,7 @@ class Moment:
 
     Attributes:
         at_ns: time in ns on the clock of the process that recorded it.
-        where: what has the request from then on.
+        where: the process or device that has the request from then on.
         note: further details for the trace.
     """
 

@@ -27,7 +27,7 @@ class Scheme:
         pairwise: workers upload a partial sum for each destination, in place of vertices.
         chunk_major: one chunk of every vertex before the next, so that memory holds one chunk of each.
         bits: bits of a value on the wire, one of :data:`BITS`.
-        hybrid: what costs more bytes through the switch goes from worker to worker.
+        hybrid: contributions that cost more bytes through the switch go from worker to worker.
         balanced: blocks also share their uploads out among the workers.
         binned: blocks follow G3's bins: the earlier its vertices are computed, the earlier a block.
         code_bits: bits of a value, if all contributions to a sum share one step (Sylvie's codes; pairwise only) and

@@ -31,7 +31,7 @@ class Target:
         prefix: prefix of the names of tables, counters and registers, but not of actions.
         egress: controls that are in the egress pipeline; all others are in ingress.
         recirculations: name of the counter of passes beyond a packet's first, without the prefix.
-        recirculation_port: where packets go that need another pass; no link may be on it.
+        recirculation_port: port for packets that need another pass; no link may be on it.
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.

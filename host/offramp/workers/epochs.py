@@ -99,7 +99,7 @@ class RankResult(Generic[E, R]):
 
     Attributes:
         epochs: one record per epoch.
-        ranks: what each rank has gathered, in rank order.
+        ranks: records of each rank, in rank order.
         seconds: time from the start of the first epoch to the end of the last.
     """
 

@@ -35,8 +35,8 @@ class Place:
         rank: rank of this process, from 0.
         size: number of processes.
         on_machine: number of them on this machine; ``size`` if the launcher does not say.
-        rendezvous: where they meet, a URL of ``torch.distributed.init_process_group``.
-        started: what the launcher did, for messages: ``torchrun started WORLD_SIZE=2``.
+        rendezvous: rendezvous, a URL of ``torch.distributed.init_process_group``.
+        started: a phrase for messages: ``torchrun started WORLD_SIZE=2``.
     """
 
     rank: int

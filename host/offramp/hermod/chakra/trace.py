@@ -26,7 +26,7 @@ class Node:
 
     Attributes:
         kind: number of the node's type (``schema.COMPUTE``, …).
-        waits: what has to be over before it begins.
+        waits: nodes that have to be over before it begins.
         duration_us: microseconds.
         inputs: values of its inputs as text, where a profiler has written them.
     """

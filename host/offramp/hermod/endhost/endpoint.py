@@ -53,7 +53,7 @@ class Endpoint:
         priorities: of the job; off by default.
         where: interface or address; by default GLOO_SOCKET_IFNAME, or the way to MASTER_ADDR.
         tuning: of the connections.
-        token: that ranks prove to each other on every connection; by default that of OFFRAMP_TOKEN_FILE.
+        token: token that ranks prove to each other on every connection; by default that of OFFRAMP_TOKEN_FILE.
         insecure: do without one though other machines reach the address.
 
     Attributes:
@@ -154,7 +154,7 @@ class Endpoint:
             outgoing: by peer.
             incoming: by peer; of one size at both ends.
             factors: its priority; None: the last.
-            order: what is sent first; by default all transfers at once, a chunk of each in turn.
+            order: order of sending; by default all transfers at once, a chunk of each in turn.
 
         Raises:
             OfframpError: a factor outside the job, pieces that are not the transfers, or the endpoint has failed.

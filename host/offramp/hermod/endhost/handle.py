@@ -17,7 +17,7 @@ class Handle(Generic[T]):
 
     Args:
         future: its end.
-        timeout_s: how long :meth:`wait` waits unless told otherwise.
+        timeout_s: seconds that :meth:`wait` waits unless told otherwise.
         late: called with the seconds when that is over; raises.
         finish: turns the future's result into the operation's, once, in the thread that first waits.
     """

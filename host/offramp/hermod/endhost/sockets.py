@@ -64,7 +64,7 @@ def dial(
         there: the peer's.
         mark: of the packets.
         tuning: of the connection.
-        token: that both sides prove.
+        token: token that both sides prove.
         hello: the greeting.
         dialled: called before each attempt.
 

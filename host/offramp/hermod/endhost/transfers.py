@@ -56,7 +56,7 @@ class Coflow:
         mark: its priority.
         number: of submission, the last tie-break.
         pieces: to send; of a coflow ``in_order`` the first only, else any.
-        transfers: how many are not over; the future has its result when none is left.
+        transfers: number of transfers that are not over; the future has its result when none is left.
     """
 
     mark: Mark

@@ -19,7 +19,7 @@ class Tuning:
             no longer be overtaken at this host.
         send_buffer, receive_buffer: of the sockets.
         congestion: TCP's congestion control.
-        rate_bps: what the network card sends at most, in chunks: emulates one that many ranks of a machine do not have.
+        rate_bps: most that the network card sends, in chunks: emulates one that many ranks of a machine do not have.
         timeout_s: after which an operation fails that is not over.
         dead_s: after which a silent host counts as dead.
 

@@ -97,7 +97,7 @@ class SwitchPlan:
         roles: by DSCP, where there are gates.
         members: ports whose DSCPs count; what comes in by others is best effort. None: every port's count.
         police: by queue, what one of ``members`` (of ``ports`` without) may send in it; more is best effort.
-        upper: what may go to a port of ``ports`` by all queues but the lowest; more is dropped.
+        upper: rate of each of ``ports`` for all queues but the lowest together; more is dropped.
     """
 
     queues: Mapping[int, int]

@@ -65,7 +65,7 @@ class Watcher:
     """Looks at intervals, and hands each look to all waiting clients.
 
     Attributes:
-        looks: how many there were.
+        looks: number of looks so far.
         cluster: whom it looks at.
     """
 

@@ -77,7 +77,7 @@ class Comparison:
         rows: each path alone, all paths under rival rules, then all paths.
         load: fraction of its own rate at which each row's latency was measured.
         summed: paths that share no device; the sum of their rates is the reference for all paths together.
-        restarts: how often the responder ended by itself and was started again.
+        restarts: number of times that the responder ended by itself and was started again.
         fate: how it last ended.
     """
 

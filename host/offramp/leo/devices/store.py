@@ -49,7 +49,7 @@ class StoreDevice:
     Attributes:
         address, token: address and token of the store.
         asked: reads of each key since the counter was last cleared.
-        timeout_s: how long the store may take: changes wait for whoever serves their keys elsewhere.
+        timeout_s: seconds that the store may take: changes wait for whoever serves their keys elsewhere.
     """
 
     kind = "cpu"

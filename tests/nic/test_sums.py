@@ -127,8 +127,13 @@ def check(ranks: Sequence[R], sum_: Callable[[R, np.ndarray], None], segments: i
         assert all(equal(array, expected) for array in arrays), (name, count)
 
 
+def summed(rank: NicRank, array: np.ndarray, timeout_s: float) -> None:
+    rank.begin(array)
+    rank.finish(timeout_s)
+
+
 def nic_sum(rank: NicRank, array: np.ndarray) -> None:
-    rank.sum(array, 30.0)
+    summed(rank, array, 30.0)
 
 
 @pytest.mark.netns
@@ -175,7 +180,7 @@ def test_a_rank_that_never_comes_is_named(programs: Path) -> None:
     def work(net: Net) -> None:
         with net.nic_ranks(timeout_s=0.5) as ranks:
             array = np.ones(100, np.float32)
-            said = at_once(ranks[:2], lambda _, own: own.sum(array.copy(), 0.5))
+            said = at_once(ranks[:2], lambda _, own: summed(own, array.copy(), 0.5))
             assert said == [f"rank {rank}: all_reduce 0: nothing came from rank 2 for 0.5 s" for rank in range(2)]
 
     on_a_net(programs, work)
@@ -202,12 +207,12 @@ def test_an_agent_that_dies_or_hangs_is_one_line(programs: Path, monkeypatch: py
             os.kill(net.agent.pid, signal.SIGSTOP)
             try:
                 with pytest.raises(OfframpError, match="timed out"):
-                    ranks[0].sum(np.ones(10, np.float32), 30.0)
+                    summed(ranks[0], np.ones(10, np.float32), 30.0)
             finally:
                 os.kill(net.agent.pid, signal.SIGCONT)
             net.agent.kill()
             with pytest.raises(OfframpError, match="the agent is gone"):
-                ranks[1].sum(np.ones(10, np.float32), 30.0)
+                summed(ranks[1], np.ones(10, np.float32), 30.0)
 
     on_a_net(programs, work)
 
@@ -233,7 +238,7 @@ def test_descriptors_that_lie_change_nothing(programs: Path) -> None:
                 where = rank._region, rank._message_at, len(message), rank._region, rank._answer_at, 1024
                 rank._rings.submit(Submission(1, wire.Function.ALLREDUCE, *where))
                 with pytest.raises(OfframpError, match=said.strip()):
-                    rank._finish("a lie", 30.0)
+                    rank._wait("a lie", 30.0)
             check(ranks, nic_sum)
 
     on_a_net(programs, work)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
@@ -49,8 +48,17 @@ class LinkRank:
         """Counts of what this end of the link carried and lost so far."""
         return self._io.stats
 
-    def sum(self, array: Array, timeout_s: float) -> None:
-        """Replace ``array`` by its sum over all ranks.
+    def begin(self, array: Array) -> None:
+        """Start to replace ``array`` by its sum over all ranks.
+
+        Raises:
+            OfframpError: an array that cannot be summed.
+        """
+        with self._lock:
+            self._endpoint.begin(array)
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait for the sums of all that was begun.
 
         Raises:
             OfframpError: as :meth:`offramp.allreduce.reducer.AllReducer.all_reduce`.
@@ -58,8 +66,7 @@ class LinkRank:
         with self._lock:
             if self._failed is not None:
                 raise OfframpError(self._failed)
-            self._endpoint.begin(array)
-            self._run(lambda: self._endpoint.idle, timeout_s)
+            self._run(timeout_s)
 
     def close(self) -> None:
         """End the thread and release the link."""
@@ -86,10 +93,10 @@ class LinkRank:
             endpoint.incoming(self._io.receive(0.0))
         endpoint.incoming(self._io.receive(wait_s))
 
-    def _run(self, done: Callable[[], bool], timeout_s: float) -> None:
+    def _run(self, timeout_s: float) -> None:
         endpoint = self._endpoint
         progress, since = endpoint.progress, time.monotonic()
-        while not done():
+        while not endpoint.idle:
             try:
                 self._exchange(self._tick_s)
             except OfframpError as error:
@@ -99,5 +106,5 @@ class LinkRank:
             endpoint.tick(now)
             if endpoint.progress != progress:
                 progress, since = endpoint.progress, now
-            elif now - since > timeout_s and not done():
+            elif now - since > timeout_s and not endpoint.idle:
                 raise OfframpError(f"{endpoint.state()} for {timeout_s:g} s")

@@ -120,14 +120,16 @@ class AllReducer:
                 meaning after an error.
 
         Raises:
-            OfframpError: ranks sum different tensors; a sum that does not fit its type; nothing new within the
-                time-out, naming the ranks of which nothing came; a link that is gone. No later call succeeds.
+            OfframpError: an array that cannot be summed, which changes nothing. Ranks sum different tensors; a sum that
+                does not fit its type; nothing new within the time-out, naming the ranks of which nothing came; a link
+                that is gone: after these no later call succeeds.
         """
         with self._lock:
             if self._failed is not None:
                 raise OfframpError(self._failed)
+            self._rank.begin(array)
             try:
-                self._rank.sum(array, self._timeout_s)
+                self._rank.finish(self._timeout_s)
             except OfframpError as error:
                 self._failed = str(error)
                 raise
@@ -191,6 +193,7 @@ class AllReducer:
         """Sum nothing once more: when all have sent that, every rank has every sum; rank 0 alone must know."""
         limit_s = min(self._timeout_s, parting_s if self.rank == 0 else _PARTING * self._network.retry_s)
         with contextlib.suppress(OfframpError):
-            self._rank.sum(np.zeros(0, np.int8), limit_s)
+            self._rank.begin(np.zeros(0, np.int8))
+            self._rank.finish(limit_s)
         if self.rank == 0 and self._network.control:
             time.sleep(min(self._timeout_s, _PARTING / 2 * self._network.retry_s))  # others may still ask the switch

@@ -81,6 +81,7 @@ class NicRank:
         self.stats, self.link = Stats(), LinkStats()
         self._name, self._world, self._timeout_s = f"rank {rank}: all_reduce", world, timeout_s
         self._number = 0
+        self._running: tuple[Array, np.dtype[Any]] = np.zeros(0), np.dtype(np.float64)
         self._memory = SharedMemory(wire.queue_bytes(_ENTRIES) + 64 + _ANSWER, f"offramp-rank-{rank}")
         self._message_at = -(-wire.queue_bytes(_ENTRIES) // 64) * 64
         self._answer_at = self._message_at + 64
@@ -104,14 +105,13 @@ class NicRank:
             self.close()
             raise
 
-    def sum(self, array: Array, timeout_s: float) -> None:
-        """Replace ``array`` by its sum over all ranks.
+    def begin(self, array: Array) -> None:
+        """Start to replace ``array`` by its sum over all ranks; one at a time.
 
         Raises:
-            OfframpError: as :meth:`offramp.allreduce.reducer.AllReducer.all_reduce`; the agent is gone, or hangs.
+            OfframpError: an array that cannot be summed, or no memory for it.
         """
-        name = f"{self._name} {self._number}"
-        require_in_place(array, name)
+        require_in_place(array, f"{self._name} {self._number}")
         form = numbers.format_of(array.dtype, self._world)
         given, summed = numbers.carried(form)
         apart = -(-array.size * summed.itemsize // 64) * 64
@@ -122,9 +122,20 @@ class NicRank:
         self._memory.view[self._message_at : self._message_at + len(message)] = message
         places = self._region, self._message_at, len(message), self._region, self._answer_at, _ANSWER
         self._rings.submit(Submission(self._number, wire.Function.ALLREDUCE, *places))
+        self._running = array, summed
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait for the sums.
+
+        Raises:
+            OfframpError: as :meth:`offramp.allreduce.reducer.AllReducer.all_reduce`; the agent is gone, or hangs.
+        """
+        name = f"{self._name} {self._number}"
         self._number += 1
-        self._finish(name, timeout_s)
-        sums: Any = np.frombuffer(view, summed, array.size)
+        self._wait(name, timeout_s)
+        array, summed = self._running
+        assert self._tensors is not None
+        sums: Any = np.frombuffer(self._tensors.view, summed, array.size)
         with np.errstate(over="ignore"):  # a sum beyond the type is infinite, as it is elsewhere
             array.reshape(-1)[:] = sums.astype(array.dtype)
 
@@ -151,7 +162,7 @@ class NicRank:
             self._tensors = larger
         return self._tensors.view
 
-    def _finish(self, name: str, timeout_s: float) -> None:
+    def _wait(self, name: str, timeout_s: float) -> None:
         """Wait for the agent's answer, and count what it counted."""
         mine = timeout_s < self._timeout_s  # else the agent says when it has waited long enough
         deadline = time.monotonic() + (timeout_s if mine else timeout_s + _PATIENCE_S)

@@ -138,9 +138,7 @@ def test_without_a_rank_the_others_name_it_within_the_timeout(switch) -> None:
             if rank != 1:
                 one.all_reduce(np.ones(100, np.float32))
         finally:
-            one._closing.set()
-            one._thread.join()
-            one._io.close()
+            one._rank.close()
 
     said = "rank {}: all_reduce 1: nothing came from rank 1 for 0.8 s"
     assert each(work) == [said.format(0), None, said.format(2)]

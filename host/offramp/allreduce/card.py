@@ -106,7 +106,7 @@ class CardControl:
                 self._card.write(REGISTERS["RANKS0"] + JOB_BYTES * place, 0)
 
     def outcomes(self) -> dict[str, int]:
-        """What packets came to since the card was reset, by name; frames of something else are not counted here."""
+        """Counts of the packets' outcomes since the card was reset, by name; frames of other protocols are left out."""
         return {verdict.name.lower(): self._card.read(at) for verdict, at in COUNTS.items()}
 
     def _jobs(self) -> list[_Job]:
@@ -124,7 +124,7 @@ class CardControl:
             self._card.write(REGISTERS[name] + JOB_BYTES * place, value)
 
     def _clear(self, page: int) -> None:
-        """What an earlier job left there would look newer than this one's first chunks."""
+        """Clear the slots: chunks that an earlier job left there would look newer than this one's first."""
         self._card.write(REGISTERS["CLEAR"], _START | page)
         if all(self._card.read(REGISTERS["STATUS"]) & 1 for _ in range(_LOOKS)):
             raise OfframpError(f"{self._card.name}: does not empty page {page}")

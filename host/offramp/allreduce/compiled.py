@@ -120,7 +120,7 @@ class CompiledEndpoint:
         return self._said(_Text.NAME)
 
     def state(self) -> str:
-        """What is missing, for an error message."""
+        """The ranks of which nothing came, or that nothing does, for an error message."""
         return self._said(_Text.STATE)
 
     def outgoing(self, limit: int) -> PacketBatch:

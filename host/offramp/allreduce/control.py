@@ -46,7 +46,7 @@ class JobControl(Protocol):
         """Give up what a job has, if it has anything."""
 
     def outcomes(self) -> dict[str, int]:
-        """What packets came to, by name."""
+        """Counts of the packets' outcomes, by name."""
 
 
 class AllReduceControl:
@@ -119,7 +119,7 @@ class AllReduceControl:
         session.delete(session.make.multicast_group(group, []) for group in groups)
 
     def outcomes(self) -> dict[str, int]:
-        """What packets came to since the pipeline was pushed, by name."""
+        """Counts of the packets' outcomes since the pipeline was pushed, by name."""
         cells = self._session.read_counter(self._prefix + entries.OUTCOMES)
         return {outcome.name.lower(): cells.get(outcome, (0, 0))[0] for outcome in PacketVerdict}
 

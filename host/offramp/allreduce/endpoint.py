@@ -178,12 +178,12 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """What errors begin with: this rank, and the collective that is summed."""
+        """Prefix of error messages: this rank, and the collective that is summed."""
         sequence = self._running[0].sequence if self._running else self._sequence
         return f"rank {self.rank}: all_reduce {sequence}"
 
     def state(self) -> str:
-        """What is missing, for an error message."""
+        """The ranks of which nothing came, or that nothing does, for an error message."""
         present = self._present | self._present_before
         if not present:
             return f"{self.name}: no answer from the switch, which may run another program or lack the job's entries,"

@@ -194,7 +194,7 @@ def classify(chunks: Array) -> Array:
 
 
 def declassify(sums: Array) -> Array:
-    """What the counts of :func:`classify` add to a finite sum: 0, an infinity or NaN, float64."""
+    """Float64 that the summed counts of :func:`classify` stand for: an infinity, NaN, or 0 where there are none."""
     positive, negative, nans = (sums >> shift & _COUNTS for shift in (0, _FIELD, 2 * _FIELD))
     wild = np.where(positive > 0, np.inf, 0.0)
     wild = np.where(negative > 0, np.where(positive > 0, np.nan, -np.inf), wild)

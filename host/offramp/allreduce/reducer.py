@@ -101,12 +101,12 @@ class AllReducer:
 
     @property
     def stats(self) -> Stats:
-        """What was sent and received so far."""
+        """Counts of what was sent and received so far."""
         return self._rank.stats
 
     @property
     def link(self) -> LinkStats:
-        """What this end of the link carried and lost so far."""
+        """Counts of what this end of the link carried and lost so far."""
         return self._rank.link
 
     def all_reduce(self, array: Array) -> None:

@@ -69,7 +69,7 @@ class TensorSum:
 
     @property
     def name(self) -> str:
-        """What errors begin with."""
+        """Prefix of error messages: the rank and the collective."""
         return f"rank {self.rank}: all_reduce {self.sequence}"
 
     @property

@@ -58,7 +58,7 @@ Lanes = npt.NDArray[np.int32]
 
 
 class Kind(IntEnum):
-    """What a packet is; :data:`MEANING` explains each."""
+    """Kinds of packets, which :data:`MEANING` explains."""
 
     DATA = 0
     AGAIN = 1

@@ -352,7 +352,7 @@ def test_engines_that_a_board_cannot_have_are_refused_before_synthesis(board, pa
 @pytest.mark.parametrize("text", ["PAGES", "PAGES=", "PAGES=two", "PAGES=-1", "=1", "PAGES=1.0"])
 def test_parameters_are_names_with_numbers(text):
     found = CliRunner().invoke(app, ["fpga", "build", "--board", "ecpix-5", "--parameter", text])
-    assert str(found.exception) == f"--parameter {text}: expected NAME=NUMBER, such as AGGREGATORS=2048"
+    assert str(found.exception) == f"--parameter {text}: expected NAME=NUMBER, such as AGGREGATORS=1024"
 
 
 @pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board.ethernet])

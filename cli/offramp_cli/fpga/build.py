@@ -31,7 +31,7 @@ def _boards() -> dict[str, str]:
 def _parameter(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     if not re.fullmatch(r"[0-9]{1,9}", value) or not name:
-        raise ValueError("expected NAME=NUMBER, such as AGGREGATORS=2048")
+        raise ValueError("expected NAME=NUMBER, such as AGGREGATORS=1024")
     return name, int(value)
 
 

@@ -51,7 +51,9 @@ class Board(NamedTuple):
     parameters: Mapping[str, int] = {}
     """Parameters of the top module, by name."""
     cage: str = ""
-    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links where it is asked to."""
+    """The kernel behind a cage for 100 Gigabit Ethernet, which the board's Makefile links where it is asked to.
+
+    It has no registers, so its name does not end as those of engines do."""
 
     @property
     def stem(self) -> str:
@@ -137,7 +139,7 @@ BOARDS: Final = {
             tuple(f"{engine}_kernel.xo" for engine in _KERNELS),
             "AMD Alveo U50, Virtex UltraScale+ VU35P",
             _KERNELS,
-            cage="ethernet_kernel",
+            cage="ethernet_card",
         ),
     )
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The card behind the U50's QSFP28 cage as an RTL kernel without arguments. Not exercised by any test; make ETHERNET=1 runs
 # it in this folder: vivado -mode batch -source project.tcl (2022.1 or later, with AMD's licence for the CMAC, which is free).
-create_project ethernet_kernel project_ethernet -part xcu50-fsvh2104-2-e -force
+create_project ethernet_card project_ethernet -part xcu50-fsvh2104-2-e -force
 add_files [glob *.sv]
 add_files -fileset constrs_1 crossings.xdc
 # Behind the CMAC's own constraints, which make its clocks.
@@ -32,7 +32,7 @@ set_property -dict [list \
 ] [get_ips cmac_usplus_0]
 generate_target all [get_ips cmac_usplus_0]
 
-set_property top ethernet_kernel [current_fileset]
+set_property top ethernet_card [current_fileset]
 update_compile_order -fileset sources_1
 ipx::package_project -root_dir packaged_ethernet -vendor offramp -library engines -taxonomy /KernelIP -import_files
 set core [ipx::current_core]
@@ -62,6 +62,6 @@ ipx::infer_bus_interface clk_gt_freerun xilinx.com:signal:clock_rtl:1.0 $core
 ipx::create_xgui_files $core
 ipx::update_checksums $core
 ipx::save_core $core
-package_xo -force -xo_path ethernet_kernel.xo -kernel_name ethernet_kernel -ip_directory packaged_ethernet \
+package_xo -force -xo_path ethernet_card.xo -kernel_name ethernet_card -ip_directory packaged_ethernet \
     -ctrl_protocol ap_ctrl_none
 close_project

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The card behind the U50's QSFP28 cage as a kernel without arguments (UG1393, ap_ctrl_none): AMD's CMAC, which project.tcl
 // makes, its link, and udp_card_cmac. The Makefile writes ethernet_settings_pkg.
-module ethernet_kernel (
+module ethernet_card (
     input  wire       ap_clk,
     input  wire       ap_rst_n,
     input  wire       clk_gt_freerun,  // 100 MHz

@@ -36,7 +36,7 @@ def open_worker(
 ) -> AnyWorker:
     """Open the worker ``rank``; ``stack`` closes it.
 
-    On Unix sockets and in shared memory it is machine code if a compiler is available.
+    Its protocol is machine code if a compiler is available; on Unix sockets and in shared memory its link, too.
 
     Args:
         rank: rank of the worker.

@@ -57,8 +57,8 @@ module fp32_div #(
     /* verilator lint_off WIDTHEXPAND */ exponent_2 <= exponent_1 - zeros_a + zeros_b; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   end
 
-  // 3: the quotient's first digit is a one. Bits that are the same in every quotient are nobody's registers: a tool that
-  // follows them from stage to stage takes minutes. They are the divisor's first one and what is below LOW.
+  // 3: the quotient's first digit is a one. Bits that are the same in every division have no registers, as a tool that
+  // follows them from stage to stage takes minutes: the divisor's first one, and what is below LOW.
   localparam KEPT = DIVISOR_BITS - 1;
   localparam LOW = 24 - DIVISOR_BITS;
   wire less = dividend_2 < divisor_2;

@@ -21,10 +21,10 @@ from allreduce_oracle import exact_sum, random_tensor
 from nic_agent import agent_arguments, cards, where_links_are
 from offramp.allreduce.control import with_control, with_session
 from offramp.allreduce.entries import star
+from offramp.allreduce.nic_rank import NicRank
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.nic import wire
 from offramp.nic.process import AgentProcess
-from offramp.nic.rank import NicRank
 from offramp.nic.rings import Submission
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
@@ -198,7 +198,7 @@ def test_tensors_that_differ_are_one_line(programs: Path) -> None:
 
 @pytest.mark.netns
 def test_an_agent_that_dies_or_hangs_is_one_line(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offramp.nic.rank._PATIENCE_S", 0.5)
+    monkeypatch.setattr("offramp.allreduce.nic_rank._PATIENCE_S", 0.5)
     monkeypatch.setattr("offramp.nic.connection.ANSWER_S", 1.0)
 
     def work(net: Net) -> None:

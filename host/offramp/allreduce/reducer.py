@@ -24,8 +24,8 @@ from offramp_base.transport.links import NIC
 if TYPE_CHECKING:
     from offramp.allreduce.control import JobControl
     from offramp.allreduce.endpoint import Stats
+    from offramp.allreduce.nic_rank import NicRank
     from offramp.allreduce.tensor_sum import Array
-    from offramp.nic.rank import NicRank
     from offramp_base.transport.base import FrameIO, LinkStats
 
     Rank = LinkRank | NicRank
@@ -183,7 +183,7 @@ class AllReducer:
         shape: dict[str, Any] = {"pages": network.pages, "segments": segments, "retry_s": network.retry_s}
         shape["flight"] = network.flight // frame_bytes(segments)
         if io is None and network.link.startswith(f"{NIC}:"):
-            from offramp.nic.rank import NicRank
+            from offramp.allreduce.nic_rank import NicRank
 
             return NicRank(network.link, *who, self._timeout_s, **shape)
         tick_s = min(network.retry_s / _TICKS, self._timeout_s)

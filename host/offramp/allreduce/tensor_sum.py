@@ -25,7 +25,7 @@ WILD = 1
 """Flag of a chunk: a rank has infinities or NaNs in the one that comes a window later."""
 _LOW = 0xFFFF_FFFF
 _MOST_BITS = 64
-"""Of integers; a head's sum that says more was forged."""
+"""Greatest width of integers; a head's sum that says more was forged."""
 
 
 class TensorSum:

@@ -47,7 +47,7 @@ RULES: Final = {
 """By name; the preconditions are those of the modules in ``fpga/rtl``."""
 
 BLOCK_BITS: Final = 18 * 1024
-"""Of an ECP5's block RAM."""
+"""Bits of an ECP5's block RAM."""
 
 _CARD: Final = 46
 """Blocks that the card takes without the engines of :data:`RULES` (docs/PERFORMANCE.md)."""

@@ -20,9 +20,9 @@ MOST_ENTRIES: Final = 65536
 
 
 MOST_PAGES: Final = 16
-"""Of slots of a rank of all-reduce."""
+"""Most pages of slots of a rank of all-reduce."""
 MOST_SEGMENTS: Final = 4
-"""Of a packet of all-reduce: more do not fit a port's buffers."""
+"""Most segments of a packet of all-reduce: more do not fit a port's buffers."""
 
 
 class Kind(IntEnum):

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from offramp.nic.compiled_endpoint import CompiledEndpoint
-
-    AnyEndpoint = Endpoint | CompiledEndpoint
+    from offramp.switchgnn.worker_endpoint import Engine
 
 TICKS = 8
 """Looks at the clock within the shortest time-out."""
@@ -44,6 +42,7 @@ class Worker:
         rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
             16 frames and queues 64 packets per port, so that windows of 8 frames every 5 ms are safe there.
+        engine: runs the protocol; by default in Python.
     """
 
     def __init__(
@@ -58,9 +57,10 @@ class Worker:
         recovery: Recovery | None = None,
         rate: RateControl | None = None,
         racks: Sequence[int] = (),
+        engine: Engine = Endpoint,
     ) -> None:
         recovery = recovery or Recovery()
-        self.endpoint = _endpoint(index, plans, recovery, racks)
+        self.endpoint = engine(index, plans, recovery, racks)
         self._tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         self._rate = rate
         self._marks = 0
@@ -145,17 +145,6 @@ class Worker:
         self.endpoint.incoming(self._io.receive(0.0))
         while (left := until - time.monotonic()) > 0:
             self.endpoint.incoming(self._io.receive(left))
-
-
-def _endpoint(index: int, plans: Sequence[Plan], recovery: Recovery, racks: Sequence[int]) -> AnyEndpoint:
-    """The protocol in machine code where that can be built, else in Python."""
-    from offramp.nic.worker_library import available
-
-    if not available():
-        return Endpoint(index, plans, recovery, racks)
-    from offramp.nic.compiled_endpoint import CompiledEndpoint
-
-    return CompiledEndpoint(index, plans, recovery, racks)
 
 
 def silence(worker: int, timeout_s: float, state: str) -> str:

@@ -80,8 +80,10 @@ def _on_link(
     seed: int,
 ) -> Worker | CompiledWorker:
     """A worker whose frames are built in this process."""
+    from offramp.nic.compiled_endpoint import CompiledEndpoint
     from offramp.nic.compiled_worker import CompiledWorker
     from offramp.nic.worker_library import available
+    from offramp.switchgnn.endpoint import Endpoint
     from offramp.switchgnn.rate import RateControl
     from offramp.switchgnn.wire import worker_mac
     from offramp.switchgnn.worker import Worker
@@ -97,4 +99,5 @@ def _on_link(
     io: FrameIO = Faulty(plain, seed=seed, sending=faults, receiving=faults) if faults != Faults() else plain
     if TRANSPORTS[parse_link(link).transport].on_interface:
         io = Addressed(io, worker_mac(rank))
-    return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl())
+    engine = CompiledEndpoint if available() else Endpoint
+    return Worker(rank, plans, io, timeout_s, **options, gap_s=gap_s, rate=RateControl(), engine=engine)

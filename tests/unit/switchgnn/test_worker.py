@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
+from offramp.nic.compiled_endpoint import CompiledEndpoint
 from offramp.nic.worker_library import available
+from offramp.switchgnn.endpoint import Endpoint
 from offramp.switchgnn.worker import Worker
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import FrameIO
@@ -23,16 +26,21 @@ from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 
 Serve = Callable[[Job], list[FrameIO]]
+Makes = Callable[..., Worker]
 
 
-@pytest.fixture(autouse=True, params=["machine code", "Python", "in turns"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers run the protocol in machine code, in Python, or in either in turns, on the same switch."""
-    turns = {"machine code": [True], "Python": [False], "in turns": [True, False]}[request.param]
-    chosen = itertools.cycle(turns)
-    if turns[0] and not available():
+@pytest.fixture(params=["machine code", "Python", "in turns"])
+def made(request: pytest.FixtureRequest) -> Makes:
+    """Makes workers that run the protocol in machine code, in Python, or in either in turns, on the same switch."""
+    engines = {"machine code": [CompiledEndpoint], "Python": [Endpoint], "in turns": [CompiledEndpoint, Endpoint]}
+    if request.param != "Python" and not available():
         pytest.skip("needs a C++ compiler and cmake")
-    monkeypatch.setattr("offramp.nic.worker_library.available", lambda: next(chosen))
+    turns = itertools.cycle(engines[request.param])
+
+    def make(*arguments: Any, **options: Any) -> Worker:
+        return Worker(*arguments, **options, engine=next(turns))
+
+    return make
 
 
 @pytest.fixture
@@ -76,9 +84,9 @@ def run_all(workers: list[Worker], x: np.ndarray) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("window", [1, 7, 256])
-def test_exchanges(serve: Serve, window: int) -> None:
+def test_exchanges(serve: Serve, made: Makes, window: int) -> None:
     job = random_job(5, vertices=40, edges=160, workers=4, limit=10, features=(40,))
-    workers = [Worker(i, job.plans, io, window=window) for i, io in enumerate(serve(job))]
+    workers = [made(i, job.plans, io, window=window) for i, io in enumerate(serve(job))]
     x = np.random.default_rng(0).integers(-(2**24), 2**24, (40, 40)).astype(np.int32)
     expected = job.expected(x)
     for worker, sums in zip(workers, run_all(workers, x), strict=True):
@@ -89,11 +97,11 @@ def test_exchanges(serve: Serve, window: int) -> None:
             assert link.payload_bytes == 3 * own * 40 * 4
 
 
-def test_faulty_links_that_lose_nothing(serve: Serve) -> None:
+def test_faulty_links_that_lose_nothing(serve: Serve, made: Makes) -> None:
     job = random_job(6, vertices=30, edges=90, workers=3, limit=6)
     faults = Faults(duplication=0.3, reordering=0.3)
     workers = [
-        Worker(i, job.plans, Faulty(io, seed=i, sending=faults, receiving=faults)) for i, io in enumerate(serve(job))
+        made(i, job.plans, Faulty(io, seed=i, sending=faults, receiving=faults)) for i, io in enumerate(serve(job))
     ]
     x = np.random.default_rng(0).integers(-100, 100, (30, 8)).astype(np.int32)
     expected = job.expected(x)
@@ -101,7 +109,7 @@ def test_faulty_links_that_lose_nothing(serve: Serve) -> None:
         assert np.array_equal(sums, expected[worker.boundary(0)])
 
 
-def test_done_and_go_may_be_lost(serve: Serve) -> None:
+def test_done_and_go_may_be_lost(serve: Serve, made: Makes) -> None:
     class LosesFirstShort:
         """Loses the first DONE that goes out and the first GO that comes in."""
 
@@ -126,14 +134,14 @@ def test_done_and_go_may_be_lost(serve: Serve) -> None:
             self._inner.close()
 
     job = six_vertices()
-    workers = [Worker(i, job.plans, LosesFirstShort(io)) for i, io in enumerate(serve(job))]
+    workers = [made(i, job.plans, LosesFirstShort(io)) for i, io in enumerate(serve(job))]
     x = np.array([[3], [-1], [10], [4], [-7], [2]], np.int32)
     assert [s[:, 0].tolist() for s in run_all(workers, x)] == [[7, 12], [-5, 5], [13, 3]]
 
 
-def test_a_worker_that_is_alone_says_so(serve: Serve) -> None:
+def test_a_worker_that_is_alone_says_so(serve: Serve, made: Makes) -> None:
     job = six_vertices()
-    worker = Worker(1, job.plans, serve(job)[1], timeout_s=0.3)
+    worker = made(1, job.plans, serve(job)[1], timeout_s=0.3)
     began = time.monotonic()
     with pytest.raises(
         OfframpError,
@@ -143,7 +151,7 @@ def test_a_worker_that_is_alone_says_so(serve: Serve) -> None:
     assert time.monotonic() - began < 2
 
 
-def test_missing_results_are_named(serve: Serve) -> None:
+def test_missing_results_are_named(serve: Serve, made: Makes) -> None:
     class LosesData:
         def __init__(self, inner: FrameIO) -> None:
             self._inner = inner
@@ -160,7 +168,7 @@ def test_missing_results_are_named(serve: Serve) -> None:
     job = six_vertices()
     links = serve(job)
     links[0] = LosesData(links[0])
-    workers = [Worker(i, job.plans, io, timeout_s=0.5) for i, io in enumerate(links)]
+    workers = [made(i, job.plans, io, timeout_s=0.5) for i, io in enumerate(links)]
     x = np.ones((6, 1), np.int32)
     messages = []
 

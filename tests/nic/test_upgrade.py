@@ -160,7 +160,7 @@ def test_coflows_and_ports_that_one_agent_alone_can_hold_are_refused(programs: P
         with (
             CoflowPort(f"nic:{agent.path}#0", 0, [Host.of_rank(rank) for rank in range(2)], memory=1 << 20),
             closing(Connection(agent.path)) as successor,
-            pytest.raises(OfframpError, match="upgrade: a client has coflows, whose state stays here"),
+            pytest.raises(OfframpError, match="upgrade: a client has coflows or sums, whose state stays here"),
         ):
             successor.ask(wire.Kind.UPGRADE, wire.UPGRADE.pack(VERSION) + b"net_ring0")
 

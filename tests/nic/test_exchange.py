@@ -36,6 +36,7 @@ from offramp_sim.switchgnn.jobs import Job, random_job
 
 pytestmark = pytest.mark.nic
 NOTICED_S = 1.0
+SOON = Recovery(0.1, 0.5)
 EMULATED_S = 300.0
 """Most that a program may take to compile where the processor is emulated (docs/how-to/guest.md)."""
 
@@ -62,6 +63,7 @@ def run_workers(
     x: np.ndarray,
     *,
     faults: Faults | None = None,
+    recovery: Recovery = SOON,
     meanwhile: Callable[[AgentProcess], None] | None = None,
     exchanges: int = 3,
 ) -> list[NicWorker]:
@@ -87,7 +89,7 @@ def run_workers(
                         job.plans,
                         f"nic:{agent.path}#{i}",
                         timeout_s=30,
-                        recovery=Recovery(0.1, 0.5),
+                        recovery=recovery,
                         faults=faults,
                         seed=i,
                     )
@@ -133,7 +135,7 @@ def test_shared_memory_between_two_agents(programs: Path, tmp_path: Path) -> Non
 @pytest.mark.netns
 def test_counts_are_those_of_the_plan(programs: Path) -> None:
     job, x = job_of(5)
-    workers = run_workers(programs, job, x)
+    workers = run_workers(programs, job, x, recovery=Recovery(5.0, 20.0))  # nothing is asked for twice, however slow
     for worker in workers:
         own = sum(int((block.owner == worker.index).sum()) for block in job.plans[0].blocks)
         assert worker.stats.down.data_packets == 3 * own * 2

@@ -12,7 +12,7 @@ import numpy as np
 
 from offramp.allreduce import numbers
 from offramp.allreduce.endpoint import Stats
-from offramp.allreduce.tensor_sum import Array, check_ranks, require_in_place
+from offramp.allreduce.tensor_sum import Array, check_ranks, check_shape, require_in_place
 from offramp.allreduce.wire import PAGE, frame_bytes
 from offramp.nic.worker_library import RankSettings, library
 from offramp_base.errors import OfframpError
@@ -66,6 +66,7 @@ class CompiledEndpoint:
         first: int = 0,
     ) -> None:
         check_ranks(rank, ranks)
+        check_shape(pages, segments)
         self.rank, self.ranks, self.job = rank, ranks, job
         self._library = library()
         self._size = frame_bytes(segments)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.allreduce.tensor_sum import Array, Indices, TensorSum, check_ranks
+from offramp.allreduce.tensor_sum import Array, Indices, TensorSum, check_ranks, check_shape
 from offramp.allreduce.wire import (
     LANES,
     PAGE,
@@ -86,6 +86,7 @@ class Endpoint:
         first: int = 0,
     ) -> None:
         check_ranks(rank, ranks)
+        check_shape(pages, segments)
         self.rank, self.ranks, self.job = rank, ranks, job
         self.stats = Stats()
         self.progress = 0

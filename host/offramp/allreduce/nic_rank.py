@@ -180,6 +180,8 @@ class NicRank:
             raise OfframpError(
                 answer.decode(errors="replace") or f"{name}: the agent refuses it with status {done[0].status}"
             )
+        if len(answer) != _STATS.size:
+            raise OfframpError(f"{name}: the agent answers with {len(answer)} bytes, expected {_STATS.size}")
         counted = _STATS.unpack(answer)
         own = len(fields(Stats))
         self.stats = Stats(*counted[:own])

@@ -24,6 +24,8 @@ Indices = npt.NDArray[np.int64]
 WILD = 1
 """Flag of a chunk: a rank has infinities or NaNs in the one that comes a window later."""
 _LOW = 0xFFFF_FFFF
+_MOST_PAGES = 256  # a byte says which
+_MOST_SEGMENTS = 255  # IPv4's length has 16 bits
 _MOST_BITS = 64
 """Greatest width of integers; a head's sum that says more was forged."""
 
@@ -260,6 +262,18 @@ def require_in_place(array: Array, name: str) -> None:
     """
     if not (array.flags.c_contiguous and array.flags.writeable):
         raise OfframpError(f"{name}: expected an array that is C-contiguous and writable")
+
+
+def check_shape(pages: int, segments: int) -> None:
+    """Refuse slots and packets that the header has no room for.
+
+    Raises:
+        OfframpError: no pages or more than 256, no segments or more than 255.
+    """
+    if not 1 <= pages <= _MOST_PAGES or not 1 <= segments <= _MOST_SEGMENTS:
+        raise OfframpError(
+            f"all_reduce: {pages} pages, {segments} segments: expected 1 to {_MOST_PAGES} and 1 to {_MOST_SEGMENTS}"
+        )
 
 
 def check_ranks(rank: int, ranks: int) -> None:

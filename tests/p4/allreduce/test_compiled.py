@@ -163,6 +163,13 @@ def test_arrays_that_cannot_be_summed_in_place_are_refused(engine: type[RankEndp
     assert endpoint.idle
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("shape", [{"pages": 0}, {"pages": 257}, {"segments": 0}, {"segments": 256}])
+def test_shapes_that_packets_have_no_room_for_are_refused(engine: type[RankEndpoint], shape: dict[str, int]) -> None:
+    with pytest.raises(OfframpError, match="expected 1 to 256 and 1 to 255"):
+        engine(0, 2, JOB, **shape)  # type: ignore[call-arg]
+
+
 def test_without_a_compiler_ranks_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offramp.nic.worker_library.available", lambda: False)
     assert isinstance(make_endpoint(0, 2, JOB, pages=2), Endpoint)

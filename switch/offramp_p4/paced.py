@@ -96,8 +96,11 @@ class PacedSwitch:
         times, frames = self.queued.advance_batch(now_ps)
         if len(times):
             times = np.concatenate([self._times, times])
-            order = np.argsort(times, kind="stable")
-            self._times, self._leaving = times[order], PacketBatch.concatenate([self._leaving, frames]).select(order)
+            frames = PacketBatch.concatenate([self._leaving, frames])
+            if (times[1:] < times[:-1]).any():
+                order = np.argsort(times, kind="stable")
+                times, frames = times[order], frames.select(order)
+            self._times, self._leaving = times, frames
         left = int(np.searchsorted(self._times, now_ps, side="right"))
         out, rest = self._leaving.select(slice(left)), self._leaving.select(slice(left, None))
         self._times, self._leaving = self._times[left:], rest

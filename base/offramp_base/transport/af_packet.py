@@ -62,14 +62,14 @@ class AfPacketSocket:
         """The descriptor to poll."""
         return self.socket.fileno()
 
-    def receive(self) -> PacketBatch:
-        """Frames that have arrived, without waiting; valid until the next call, unpadded.
+    def receive(self, most: int = ring.MOST) -> PacketBatch:
+        """Frames that have arrived, at most ``most``, without waiting; valid until the next call, unpadded.
 
         Raises:
             OSError: ENETDOWN when the interface is down or gone.
         """
         before = self._ring.truncated
-        batch = self._ring.receive()
+        batch = self._ring.receive(most)
         self.stats.malformed += self._ring.truncated - before
         self.stats.received += len(batch)
         return batch

@@ -12,33 +12,32 @@ gets its own frames singly, and a program that knows none does too.
 from __future__ import annotations
 
 import socket
-from collections import deque
+from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.arrays import RecordArrays, address
+from offramp_base.native.library import compiled_all
 from offramp_base.transport import ring
 from offramp_base.transport.af_packet import AfPacketSocket
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.datagrams import run_starts
+from offramp_base.transport.bundles import HEAD, HEAD_BYTES, Arrived, Leaving, lay_out, make_messages, measure
 from offramp_base.transport.interface import MIN_FRAME, mtu
-from offramp_base.transport.mmsg import HEADER, IOVEC, addresses, frame_vectors, long_enough, send_many
+from offramp_base.transport.mmsg import HEADER, IOVEC, send_many
 from offramp_base.wire.batch import PacketBatch
-from offramp_base.wire.ethernet import ETHER_TYPE_IPV4
 
-ETHER_TYPE: Final = 0x88B6
-"""EtherType for experiments (IEEE 802)."""
-_HEAD: Final = b"\xff" * 6 + b"\x02\0\0\0\0\0" + ETHER_TYPE.to_bytes(2, "big")
-_HEAD_BYTES: Final = len(_HEAD) + 2
-_LENGTH_AT: Final = len(_HEAD)
-_PROTOCOL_AT: Final = 23
-"""Byte of an Ethernet frame that names the protocol over IPv4."""
 _OF_THE_KERNEL: Final = [socket.IPPROTO_ICMP, socket.IPPROTO_TCP, socket.IPPROTO_UDP]
-_MOST_FRAMES: Final = 1000
-"""Frames of a bundle: the kernel takes 1,024 pieces at once."""
 _MOST_BYTES: Final = 16 << 20
 """Memory of a batch whose frames differ in length: its rows are as wide as the longest."""
+_HEAD: Final = np.frombuffer(HEAD.ljust(HEAD_BYTES, b"\0"), np.uint8)
+
+
+@cache
+def _functions() -> dict[str, Callable[..., int]]:
+    return compiled_all((measure, lay_out, make_messages))
 
 
 class BundleSocket(AfPacketSocket):
@@ -50,84 +49,57 @@ class BundleSocket(AfPacketSocket):
         first: send everything in bundles, as hosts do; or only what is answered.
 
     Raises:
-        OfframpError: no such interface, or no permission.
+        OfframpError: no such interface, no permission, or llvmlite is missing.
     """
 
     def __init__(
         self, ifname: str, ring_bytes: int = ring.RING_BYTES, stats: LinkStats | None = None, *, first: bool
     ) -> None:
+        self._call = _functions()
         super().__init__(ifname, ring_bytes, stats)
-        self._room = mtu(self.socket, ifname) + MIN_FRAME - _HEAD_BYTES
-        self._first = first
-        self._answered = np.zeros(256, np.bool_)  # by protocol
-        self._unread: deque[PacketBatch] = deque()
+        self._room = mtu(self.socket, ifname) + MIN_FRAME - HEAD_BYTES
+        self._answered = None if first else np.zeros(256, np.uint8)  # by protocol
+        self._arrived = RecordArrays(Arrived)
+        fields, slots = self._arrived.fields, self._ring.slots
+        fields.slots, fields.slot_bytes = address(slots), slots.shape[1]
+        fields.longest, fields.most_bytes = self._ring.width, _MOST_BYTES
 
-    def receive(self) -> PacketBatch:
-        """The frames that have arrived, bundled or not, in order; valid until the next call, unpadded.
+    def receive(self, most: int = ring.MOST) -> PacketBatch:
+        """The frames of at most ``most`` that have arrived, bundled or not, in order; unpadded.
 
         Raises:
             OSError: ENETDOWN when the interface is down or gone.
         """
-        while not self._unread:
-            batch = super().receive()
-            if not len(batch):
-                return batch
-            self._unread.extend(PacketBatch.concatenations(self._unbundle(batch), _MOST_BYTES))
-        return self._unread.popleft()
+        arrived = self._arrived.fields
+        start, end = self._ring.ahead(most)
+        if not self._call["measure"](self._arrived.address, start, end):
+            return super().receive(1) if arrived.odd else self._ring.nothing()
+        frames, width = arrived.frames, arrived.width
+        data, lengths = np.empty((frames, width), np.uint8), np.empty(frames, np.int32)
+        answered = 0 if self._answered is None else address(self._answered)
+        self._call["lay_out"](self._arrived.address, start, address(data), address(lengths), answered)
+        self._ring.pass_over(arrived.taken)
+        if self._answered is not None:
+            self._answered[_OF_THE_KERNEL] = 0
+        self.stats.received += frames
+        self.stats.malformed += arrived.malformed
+        return PacketBatch(np.zeros(frames, np.int32), lengths, data)
 
     def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Bundles:
         """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
-        rows, short = long_enough(batch, rows, MIN_FRAME)
-        self.stats.dropped += short
-        self.stats.unfit += short
-        return Bundles(batch, rows, self._room, None if self._first else self._answered)
-
-    def _unbundle(self, batch: PacketBatch) -> list[PacketBatch]:
-        """The frames of a batch, those of bundles in memory of their own."""
-        data = batch.data
-        if data.shape[1] < _HEAD_BYTES:
-            return [batch]
-        bundles = _numbers(data, 12) == ETHER_TYPE
-        if not bundles.any():
-            self._learn(batch, answer=False)
-            return [batch]
-        lengths = np.where(bundles, _numbers(data, _LENGTH_AT), 0)
-        key = lengths * (1 << 20) + np.where(bundles, batch.lengths, 0)
-        edges = np.flatnonzero(np.diff(key)) + 1
-        parts: list[PacketBatch] = []
-        for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(key)], strict=True):
-            part = batch.select(slice(start, end))
-            if bundles[start]:
-                part = self._frames(part, int(lengths[start]))
-            self._learn(part, answer=bool(bundles[start]))
-            parts.append(part)
-        return parts
-
-    def _frames(self, bundles: PacketBatch, length: int) -> PacketBatch:
-        """The frames of bundles that are equally long, as their frames are."""
-        self.stats.received -= len(bundles)
-        size = int(bundles.lengths[0]) - _HEAD_BYTES
-        if length < MIN_FRAME or size <= 0 or size % length:
-            self.stats.malformed += len(bundles)
-            return PacketBatch.empty()
-        data = bundles.data[:, _HEAD_BYTES : _HEAD_BYTES + size].reshape(-1, length)
-        self.stats.received += len(data)
-        return PacketBatch(np.zeros(len(data), np.int32), np.full(len(data), length, np.int32), data)
-
-    def _learn(self, frames: PacketBatch, *, answer: bool) -> None:
-        """Note whether protocols over IPv4 have come in bundles; a bundle's first frame is enough to see."""
-        if self._first or not (answer or self._answered.any()):
-            return
-        seen = 1 if answer else len(frames)
-        self._answered[_protocols(frames.data[:seen], frames.lengths[:seen])] = answer
-        self._answered[0] = False
-        self._answered[_OF_THE_KERNEL] = False
+        made = Bundles(batch, rows, self._room, self._answered)
+        self.stats.dropped += made.short
+        self.stats.unfit += made.short
+        return made
 
 
 class Bundles:
     """Frames to be sent, in order: runs of equal length in bundles that hold ``room`` bytes.
 
     ``bundled`` tells by protocol over IPv4 which frames; None: all that fit.
+
+    Attributes:
+        short: frames that are too short for Ethernet, and left out.
     """
 
     def __init__(
@@ -135,70 +107,41 @@ class Bundles:
         batch: PacketBatch,
         rows: npt.NDArray[np.intp] | None,
         room: int,
-        bundled: npt.NDArray[np.bool_] | None,
+        bundled: npt.NDArray[np.uint8] | None,
     ) -> None:
-        self._data, self._iovecs = frame_vectors(batch, rows)
-        self._room = room
-        self._bundled = self._iovecs["len"] <= room
+        data = batch.data if batch.data.strides[1] == 1 else np.ascontiguousarray(batch.data)
+        count = len(batch) if rows is None else len(rows)
+        self._batch, self._bundled = PacketBatch(batch.ports, batch.lengths, data), bundled
+        self._made = made = RecordArrays(Leaving)
+        fields = made.fields
+        fields.data, fields.stride, fields.count, fields.room = address(data), data.strides[0], count, room
+        made.give(Leaving.lengths, batch.lengths.astype(np.int32, copy=False))
+        rows = made.give(Leaving.rows, np.arange(count) if rows is None else np.array(rows, np.int64))
+        made.give(Leaving.head, _HEAD)
         if bundled is not None:
-            some = bundled.any()
-            self._bundled &= bundled[_protocols(batch.data, self._iovecs["len"], rows)] if some else False
+            made.give(Leaving.bundled, bundled)
+        headers = made.give(Leaving.headers, np.zeros(count, HEADER))
+        made.give(Leaving.iovecs, np.empty(2 * count, IOVEC))
+        made.give(Leaving.heads, np.empty((count, HEAD_BYTES), np.uint8))
+        firsts = made.give(Leaving.firsts, np.empty(count + 1, np.int64))
+        self._rows = rows[: _functions()["make_messages"](made.address)]
+        self.short = fields.short
+        self._headers, self._firsts = headers[: fields.messages], firsts[: fields.messages + 1]
 
     def __len__(self) -> int:
-        return len(self._iovecs)
+        return len(self._rows)
 
     def part(self, start: int, end: int) -> Bundles:
         """The frames from number ``start`` to before ``end``."""
-        made = object.__new__(Bundles)
-        made._data, made._room = self._data, self._room
-        made._iovecs, made._bundled = self._iovecs[start:end], self._bundled[start:end]
-        return made
+        return Bundles(self._batch, self._rows[start:end], self._made.fields.room, self._bundled)
 
     def size(self, start: int, end: int) -> int:
         """Bytes of the frames from number ``start`` to before ``end``."""
-        return int(self._iovecs["len"][start:end].sum())
+        return int(self._batch.lengths[self._rows[start:end]].sum())
 
     def send(self, sock: socket.socket, start: int = 0) -> int:
         """Send frames from number ``start`` on, in order; the count that the kernel took. OSError as sendmmsg(2)."""
-        frames, bundled = self._iovecs[start:], self._bundled[start:]
-        if not len(frames):
-            return 0
-        lengths = frames["len"].astype(np.int64)
-        firsts = _first_frames(lengths, bundled, self._room)
-        counts = np.diff(firsts, append=len(frames))
-        in_bundle = bundled[firsts]
-        before = np.cumsum(in_bundle)  # heads up to and with that of each message
-        heads = np.empty((int(before[-1]), _HEAD_BYTES), np.uint8)
-        heads[:, :_LENGTH_AT] = np.frombuffer(_HEAD, np.uint8)
-        heads[:, _LENGTH_AT:] = lengths[firsts[in_bundle]].astype(">u2").view(np.uint8).reshape(-1, 2)
-        iovecs = np.empty(len(frames) + len(heads), IOVEC)
-        iovecs[np.arange(len(frames)) + np.repeat(before, counts)] = frames
-        at = firsts + before - in_bundle
-        iovecs["base"][at[in_bundle]], iovecs["len"][at[in_bundle]] = addresses(heads), _HEAD_BYTES
-        headers = np.zeros(len(firsts), HEADER)
-        headers["iov"], headers["iovlen"] = addresses(iovecs)[at], counts + in_bundle
-        return int(counts[: send_many(sock, headers)].sum())
-
-
-def _first_frames(lengths: npt.NDArray[np.int64], bundled: npt.NDArray[np.bool_], room: int) -> npt.NDArray[np.intp]:
-    """The number of the first frame of each message: a bundle, or a frame alone."""
-    most = np.minimum(room // lengths, _MOST_FRAMES)
-    if bundled.all() and (lengths == lengths[0]).all():
-        return np.arange(0, len(lengths), most[0])
-    return run_starts(np.where(bundled, lengths, -1), np.where(bundled, most, 1))
-
-
-def _numbers(data: npt.NDArray[np.uint8], at: int) -> npt.NDArray[np.int64]:
-    """16-bit numbers of all rows."""
-    return data[:, at].astype(np.int64) << 8 | data[:, at + 1]
-
-
-def _protocols(
-    data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer], rows: npt.NDArray[np.intp] | None = None
-) -> npt.NDArray[np.int64]:
-    """``(n,)``: the protocol over IPv4 of each frame (``rows``, or all), 0 of others; ``lengths`` are theirs."""
-    if data.shape[1] <= _PROTOCOL_AT:
-        return np.zeros(len(lengths), np.int64)
-    heads = data[:, 12 : _PROTOCOL_AT + 1] if rows is None else data[rows, 12 : _PROTOCOL_AT + 1]
-    over = (_numbers(heads, 0) == ETHER_TYPE_IPV4) & (lengths > _PROTOCOL_AT)
-    return np.where(over, heads[:, -1], 0)
+        first = int(np.searchsorted(self._firsts, start))
+        if self._firsts[first] != start:  # the rest of a message
+            return self.part(start, len(self)).send(sock)
+        return int(self._firsts[first + send_many(sock, self._headers[first:])]) - start

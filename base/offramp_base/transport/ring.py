@@ -34,7 +34,7 @@ _HEADROOM: Final = 160
 # <linux/if_packet.h>; Python names none of these.
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_STATISTICS, _PACKET_VERSION = 263, 5, 6, 10
 _TPACKET_V2 = 1
-_USER, _VLAN_VALID, _VLAN_TPID_VALID = 1 << 0, 1 << 4, 1 << 6
+USER, VLAN_VALID, _VLAN_TPID_VALID = 1 << 0, 1 << 4, 1 << 6
 # struct tpacket2_hdr
 _HEADER = np.dtype(
     [
@@ -55,6 +55,8 @@ class Ring:
     """The receive ring of a packet socket that is not bound yet, for frames of up to ``width`` bytes.
 
     Attributes:
+        width: bytes of the longest frame.
+        slots: ``(count, bytes)``, each a struct tpacket2_hdr and a frame.
         truncated: longer frames, which are dropped.
 
     Raises:
@@ -62,7 +64,7 @@ class Ring:
     """
 
     def __init__(self, sock: socket.socket, width: int, ring_bytes: int = RING_BYTES) -> None:
-        self._socket, self._width = sock, width
+        self._socket, self.width = sock, width
         slot = 1 << (width + _HEADROOM - 1).bit_length()
         block = max(_BLOCK, slot)
         size = max(ring_bytes, 64 * slot)
@@ -72,29 +74,47 @@ class Ring:
         sock.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
         sock.setsockopt(_SOL_PACKET, _PACKET_RX_RING, struct.pack("4I", block, count * slot // block, slot, count))
         self._memory = mmap.mmap(sock.fileno(), count * slot, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        self._bytes = np.frombuffer(self._memory, np.uint8).reshape(count, slot)
+        self.slots = np.frombuffer(self._memory, np.uint8).reshape(count, slot)
         self._headers = np.ndarray(count, _HEADER, self._memory, 0, slot)
         self._status = self._headers["status"]
         self._next = self._held = 0
         self.truncated = 0
 
-    def receive(self) -> PacketBatch:
-        """Frames that have arrived, at most :data:`MOST`; valid until the next call, unpadded.
+    def receive(self, most: int = MOST) -> PacketBatch:
+        """Frames that have arrived, at most ``most``; valid until the next call, unpadded.
 
         Raises:
             OSError: nothing is left, and the interface is down or gone.
         """
-        self.release()
-        start = self._next = self._next % len(self._status)
-        ready = self._status[start : start + MOST] & _USER
+        start, end = self.ahead(most)
+        ready = self._status[start:end] & USER
         count = len(ready) if ready.all() else int(ready.argmin())
         if not count:
-            number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if number and number != errno.EAGAIN:
-                raise OSError(number, os.strerror(number))
-            return PacketBatch.empty()
-        self._next, self._held = start + count, count
+            return self.nothing()
+        self._held = count
+        self.pass_over(count)
         return self._batch(start, start + count)
+
+    def ahead(self, most: int = MOST) -> tuple[int, int]:
+        """Slots of the next frames, from the first to before the last; those of the last batch are given back."""
+        self.release()
+        self._next %= len(self._status)
+        return self._next, min(self._next + most, len(self._status))
+
+    def pass_over(self, count: int) -> None:
+        """Go on behind ``count`` slots more."""
+        self._next += count
+
+    def nothing(self) -> PacketBatch:
+        """No frames: there are none.
+
+        Raises:
+            OSError: the interface is down or gone.
+        """
+        number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if number and number != errno.EAGAIN:
+            raise OSError(number, os.strerror(number))
+        return PacketBatch.empty()
 
     def release(self) -> None:
         """Give the slots of the last batch back to the kernel; until then poll(2) says that there is something."""
@@ -109,7 +129,7 @@ class Ring:
 
     def close(self) -> None:
         """Release the memory; batches received before are gone."""
-        del self._bytes, self._headers, self._status
+        del self.slots, self._headers, self._status
         try:
             self._memory.close()
         except BufferError:  # somebody still holds a batch; the memory goes with it
@@ -119,14 +139,14 @@ class Ring:
         headers = self._headers[start:end]
         lengths = headers["snaplen"].astype(np.int32)
         first = int(headers["mac"][0])
-        data = self._bytes[start:end, first : first + int(lengths.max())]
+        data = self.slots[start:end, first : first + int(lengths.max())]
         if (headers["mac"] != first).any():
-            data = np.zeros((end - start, self._width), np.uint8)
-            for row, slot, mac, length in zip(data, self._bytes[start:end], headers["mac"], lengths, strict=True):
-                row[: min(length, self._width)] = slot[mac : mac + length][: self._width]
+            data = np.zeros((end - start, self.width), np.uint8)
+            for row, slot, mac, length in zip(data, self.slots[start:end], headers["mac"], lengths, strict=True):
+                row[: min(length, self.width)] = slot[mac : mac + length][: self.width]
         batch = PacketBatch(np.zeros(end - start, np.int32), lengths, data)
-        tagged = (headers["status"] & _VLAN_VALID) != 0
-        cut = (headers["len"] > headers["snaplen"]) | (lengths > self._width)
+        tagged = (headers["status"] & VLAN_VALID) != 0
+        cut = (headers["len"] > headers["snaplen"]) | (lengths > self.width)
         if tagged.any():
             batch = _restore_tags(batch, tagged, headers)
         if cut.any():

@@ -11,7 +11,8 @@ import pytest
 
 import namespaces
 from offramp_base.transport.af_packet import AfPacketSocket
-from offramp_base.transport.bundle import ETHER_TYPE, BundleSocket
+from offramp_base.transport.bundle import BundleSocket
+from offramp_base.transport.bundles import ETHER_TYPE
 from offramp_base.wire.batch import PacketBatch
 
 pytestmark = pytest.mark.netns

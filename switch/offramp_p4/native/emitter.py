@@ -29,6 +29,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Type
 
 if TYPE_CHECKING:
+    from offramp_p4.native.next_pass import Reach
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import Layout
     from offramp_p4.native.lookup import TablePlan
@@ -120,7 +121,8 @@ class Emitter:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
         watched: headers, where somebody wants to know whether they are written.
-        counted: tables that a packet which comes again looks up with keys one after the other.
+        counted: tables that a packet which comes again looks up with keys one after the other, and what each entry of
+            them leads to.
         work: number of steps that the statements in a loop take.
     """
 
@@ -131,7 +133,7 @@ class Emitter:
         self.library, self._name = library, name
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
-        self.counted: frozenset[ir.Table] = frozenset()
+        self.counted: Mapping[ir.Table, tuple[Reach, ...]] = {}
         self.watched: Watch | None = None
         self.work = Work()
         self._function: _Function | None = None

@@ -13,6 +13,7 @@ from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
 from offramp_p4.native.lookup import MemberBits, TablePlan, key_room, lookup
+from offramp_p4.native.next_pass import write_hints
 from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
@@ -63,6 +64,8 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"], words)
     if table in g.counted:
         g.call(hint_next, g.word_address(plan.words), words, entry, plan.row_size)
+        if g.counted[table]:
+            write_hints(g, plan, words, key_room(g, plan), g.counted[table])
     row, found = g.allocate(I64), g.allocate(I64)
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 

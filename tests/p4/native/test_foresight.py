@@ -72,6 +72,55 @@ def test_packets_are_those_of_the_other_engine() -> None:
     assert native.stats.recirculations > 200
 
 
+REGISTERS = """
+    register<bit<32>>(70000) sums; register<bit<32>>(70000) marks; register<bit<16>>(70000) counts;
+    register<bit<32>>(70000) others;
+    action reach(bit<16> base) { meta.i = (bit<32>)base + (bit<32>)hdr.h.a; }
+    action straight(bit<32> at) { meta.i = at; }
+    action twice(bit<32> at) { meta.i = at << 1; }
+    table hops { key = { hdr.h.c: exact; meta.w: exact; } actions = { reach; straight; twice; NoAction; } size = 10000; }
+"""
+ADD = """
+    meta.i = 0; hops.apply();
+    bit<32> v; sums.read(v, meta.i); v = v + meta.w + 1; sums.write(meta.i, v); hdr.h.c = hdr.h.c; sm.egress_spec = 1;
+    marks.write(meta.i, v); bit<16> n; counts.read(n, meta.i); counts.write(meta.i, n + 1);
+    others.write((bit<32>)hdr.h.b, v);
+"""
+
+
+def reaching() -> str:
+    """Packets that come again, each time to other rows of registers."""
+    text = program(local=REGISTERS, body=ADD)
+    text = text.replace("bit<32> w;", "@field_list(1) bit<32> w; bit<32> i;")
+    return text.replace(EGRESS, EGRESS + AGAIN)
+
+
+def test_registers_of_the_next_pass_are_hinted_of_and_hold_what_the_other_engine_holds() -> None:
+    loaded, rng = load_text(reaching()), np.random.default_rng(3)
+    native, python = (make_switch(loaded, engine) for engine in ("native", "python"))
+    actions = [("I.reach", 1 << 16), ("I.straight", 1 << 32), ("I.twice", 40000), ("I.straight", 70000)]
+    for c in range(ENTRIES // 6):
+        for w in range(6):
+            if rng.random() < 0.1:
+                continue  # the hint finds nothing
+            name, most = actions[int(rng.integers(0, 4))]
+            entry = TableEntry((Exact(c), Exact(w)), ActionData(name, (int(rng.integers(0, most)),)))
+            for switch in (native, python):
+                switch.tables["I.hops"].insert(entry)
+    frames = []
+    for _ in range(400):
+        key = int(rng.integers(0, ENTRIES // 5)).to_bytes(2, "big")
+        frames.append((0, bytes([int(rng.integers(0, 256)), int(rng.integers(0, 9))]) + key + rng.bytes(20)))
+    batch = PacketBatch.of(frames)
+    assert list(native.process(batch)) == list(python.process(batch))
+    assert native.stats == python.stats
+    for name in ("I.sums", "I.marks", "I.counts", "I.others"):
+        held, expected = native.registers[name], python.registers[name]
+        assert [held.read(i) for i in range(held.size)] == [expected.read(i) for i in range(expected.size)]
+    source = NativeSwitch(loaded).source
+    assert len(re.findall(r'call void @"rt.hint_line"', source)) == 4  # sums and marks, and counts, of two actions
+
+
 def hints(text: str, function: str) -> int:
     """How often a function hints."""
     source = NativeSwitch(load_text(text)).source

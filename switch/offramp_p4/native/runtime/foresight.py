@@ -29,6 +29,24 @@ def hint_row(table: Table, key: Words, words: int, row_size: int) -> None:
 
 
 @native
+def next_row(table: Table, key: Words, spare: Words, row_size: int) -> int:
+    """The address of the row of a key of one word that is 1 larger; 0 if there is none, or the table is small."""
+    if table.mask < _SMALL:
+        return 0
+    spare[0] = key[0] + 1
+    number = find(table.slots, table.mask, spare, 1)
+    if number == 0:
+        return 0
+    return int(table.rows) + (number - 1) * row_size
+
+
+@native
+def hint_line(place: int) -> None:
+    """A line will be read."""
+    prefetch(Words(place))
+
+
+@native
 def hint_next(table: Table, key: Words, number: int, row_size: int) -> None:
     """The packet will come again with a key of one word that is 1 larger: so the next line of slots will be read."""
     if table.mask >= _SMALL and (key[0] & BESIDE) == 0:

@@ -17,6 +17,7 @@ from offramp_p4.native.emitter import Emitter, Watch
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.near import copy_near, same_bytes
+from offramp_p4.native.next_pass import indexed_places, reaches
 from offramp_p4.native.plan import Plan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
@@ -38,6 +39,7 @@ from offramp_p4.native.v1model.fields import by_list
 from offramp_p4.native.v1model.giving_back import gives_back, restores_metadata
 from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
+from offramp_p4.state import RegisterState
 from offramp_p4.v1model.blocks import blocks_of
 from offramp_p4.v1model.metadata import UNLIMITED
 
@@ -85,7 +87,9 @@ def translate(program: ir.Program, objects: NativeState, way: Way) -> Module:
     if known:
         g.watched = Watch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)
-    g.counted = foresight.counted
+    columns = {i: plan.columns[state.name] for i, state in objects.of.items() if isinstance(state, RegisterState)}
+    places = indexed_places(g, columns)
+    g.counted = {table: reaches(g, table, places) for table in foresight.counted}
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
     supplied |= foresight.write(g)

@@ -131,7 +131,7 @@ def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Mem
 
 
 def depth(code: Code, frame: FrameType) -> int:
-    """How many frames :func:`stack` would find."""
+    """Number of frames that :func:`stack` would find."""
     count, outer = 1, frame.f_back
     while outer is not None:
         count += outer.f_code.co_filename == code.file and HERE in outer.f_locals

@@ -73,7 +73,7 @@ def test_packets_are_those_of_the_other_engine() -> None:
 
 
 def hints(text: str, function: str) -> int:
-    """How often a function hints."""
+    """Number of hints in a function."""
     source = NativeSwitch(load_text(text)).source
     (body,) = re.findall(rf"define internal void @\"p4.{function}\".*?\n}}", source, re.DOTALL)
     return body.count('@"rt.hint_')

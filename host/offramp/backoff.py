@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of repeats of what may have been lost: a time-out that doubles."""
+"""Timing of retransmissions: a time-out that doubles."""
 
 from __future__ import annotations
 

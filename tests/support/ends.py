@@ -32,7 +32,7 @@ def slowness() -> float:
 
 @dataclass
 class Ended:
-    """The outcome of a process.
+    """The outcome of a process after a signal.
 
     Attributes:
         code: exit code as :mod:`subprocess` has it.

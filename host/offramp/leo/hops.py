@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whereabouts of a request over time: every process on its way records moments, with their clocks aligned to one.
+"""Progress of a request: every process on its way records moments, and their clocks are aligned to one.
 
 With ``OFFRAMP_HOPS`` naming a folder, a process appends a line of JSON for each moment to a file of its own, in
 nanoseconds of its monotonic clock; without it nothing is recorded. A moment says what begins then, so that the time of

@@ -180,7 +180,7 @@ def ethernet_hpp() -> str:
 
 
 def stats_hpp() -> str:
-    """What one worker counts."""
+    """The counts of one worker."""
     link = Structure("LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(Link)})
     counts = [each.name for each in fields(WorkerStats) if each.type != "Link"]
     body = cpp.structure(link)

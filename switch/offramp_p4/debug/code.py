@@ -27,7 +27,7 @@ Kind = Literal["parser", "control", "state", "table", "action", "function"]
 
 
 Dropped = Callable[["ir.ControlInstance", "Memory"], str | None]
-"""Why the architecture drops a packet that a control has ended with; None: it does not."""
+"""Gives the reason that the architecture drops a packet that a control has ended with; None: it does not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

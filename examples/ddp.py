@@ -19,7 +19,7 @@ import offramp.torch
 
 
 def work() -> None:
-    """What each rank does."""
+    """The work of each rank."""
     model = DistributedDataParallel(nn.Linear(8, 1))
     optimiser = torch.optim.SGD(model.parameters(), 0.1)
     x = torch.randn(64, 8, generator=torch.Generator().manual_seed(dist.get_rank()))

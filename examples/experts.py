@@ -20,7 +20,7 @@ from offramp.hermod.operator.moe import combine, dispatch
 
 
 def work() -> None:
-    """What each rank does."""
+    """The work of each rank."""
     rank = dist.get_rank()
     tokens = torch.arange(4.0).reshape(4, 1) + 10 * rank
     to = torch.arange(4) % 2  # the router's choice

@@ -17,7 +17,7 @@ from offramp import gnn
 
 
 def work() -> None:
-    """What each rank does."""
+    """The work of each rank."""
     data = KarateClub()[0]
     model = GraphSAGE(data.num_features, 16, num_layers=2, out_channels=4).eval()
     expected = model(data.x, data.edge_index)

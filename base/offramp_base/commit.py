@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which commit this is."""
+"""The commit of the running code."""
 
 from __future__ import annotations
 

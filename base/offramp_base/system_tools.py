@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the system's tools lie: Debian keeps ``tc`` and ``bridge`` in folders that users do not have on PATH."""
+"""Paths of the system's tools: Debian keeps ``tc`` and ``bridge`` in folders that users do not have on PATH."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _values(numbers: Iterable[object]) -> dict[str, int]:
 
 
 def device_hpp() -> str:
-    """How requests end, and the numbers of functions."""
+    """The statuses of requests, and the numbers of functions."""
     body = cpp.comment("How requests end. The last two never reach an application: an answer that is longer than the")
     body += cpp.comment("room for it, and one that comes later.")
     body += cpp.enumeration("Status", _STATUS | {"no_room": nic.NO_ROOM, "pending": nic.PENDING})
@@ -180,7 +180,7 @@ def ethernet_hpp() -> str:
 
 
 def stats_hpp() -> str:
-    """What one worker counts."""
+    """The counts of one worker."""
     link = Structure("LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(Link)})
     counts = [each.name for each in fields(WorkerStats) if each.type != "Link"]
     body = cpp.structure(link)

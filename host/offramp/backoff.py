@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When to repeat what may have been lost: a time-out that doubles."""
+"""Timing of retransmissions: a time-out that doubles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Backoff:
 
     @property
     def due_s(self) -> float | None:
-        """When the time-out is over; None before the first look at the clock."""
+        """The time at which the time-out is over; None before the first look at the clock."""
         return self._due_s
 
     def restart(self) -> None:

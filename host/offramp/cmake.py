@@ -20,7 +20,7 @@ _SOURCES: Final = (".c", ".cpp", ".h", ".hpp", ".cmake", ".in", ".service")
 
 
 def kept_folder(name: str, root: Path, variant: str, without: Sequence[str] = ()) -> Path:
-    """Where a build of the sources under ``root`` is kept.
+    """The folder in which a build of the sources under ``root`` is kept.
 
     Args:
         name: of the folder in the cache.

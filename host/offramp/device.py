@@ -17,7 +17,7 @@ own."""
 
 
 class Status(IntEnum):
-    """How a request ended."""
+    """The outcome of a request."""
 
     OK = 0
     UNKNOWN_FUNCTION = 1

@@ -62,7 +62,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
 
 
 def _missing(options: dict[str, Any]) -> str | None:
-    """Why the native engine cannot run the program, as far as it shows without compiling it; None: no reason."""
+    """The reason that the native engine cannot run the program, as far as shows without compiling; None: no reason."""
     for option, what in _PYTHON_ONLY.items():
         if options.get(option):
             return f"{what} needs the Python engine"

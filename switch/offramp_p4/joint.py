@@ -67,7 +67,7 @@ class PythonJoint:
 
     @property
     def next_ps(self) -> int | None:
-        """When something happens without a further arrival; None: never."""
+        """The time at which something happens without a further arrival; None: never."""
         ready = self.tm.next_ps
         if not self._returning:
             return ready

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 HOLD_US: Final = 1000
-"""How long a link that takes no more keeps its port from sending, before it is asked again."""
+"""Microseconds for which a link that takes no more keeps its port from sending before it is asked again."""
 
 
 class PacedSwitch:
@@ -81,7 +81,7 @@ class PacedSwitch:
 
     @property
     def next_us(self) -> int | None:
-        """When :meth:`process` has something to do without arrivals, microseconds; None: never."""
+        """The time at which :meth:`process` has something to do without arrivals, microseconds; None: never."""
         times = [self.queued.next_ps, int(self._times[0]) if len(self._times) else None]
         earliest = min((time for time in times if time is not None), default=None)
         return None if earliest is None else -(-earliest // PS_PER_US)

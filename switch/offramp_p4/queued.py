@@ -70,7 +70,7 @@ class QueuedSwitch:
 
     @property
     def next_ps(self) -> int | None:
-        """When something happens without a further arrival; None: never."""
+        """The time at which something happens without a further arrival; None: never."""
         time_ns = None if self._generator is None else self._generator.next_ns
         generated = None if time_ns is None else max(time_ns * _PS_PER_NS, self._reached_ps)
         times = [time for time in (self._joint.next_ps, generated) if time is not None]

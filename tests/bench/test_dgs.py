@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast batches are drawn on one worker: neighbours, numbering, views; beside PyG's loader where it is installed.
+"""The speed of drawing batches on one worker: neighbours, numbering, views; beside PyG's loader if it is installed.
 
 Run by hand: ``pytest -s -m bench tests/bench/test_dgs.py``. The numbers of ``docs/PERFORMANCE.md`` come from here.
 """

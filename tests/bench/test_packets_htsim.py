@@ -55,7 +55,7 @@ def tree_file(folder, below, lowest):
 
 
 def htsim(folder, program, hosts, table, *more):
-    """When each flow's last acknowledgement was back, in microseconds by source and sink; and the time that it took."""
+    """Time of each flow's last acknowledgement, in microseconds by source and sink; and the time that the run took."""
     rows = [f"{a}->{b} id {k} start 0 size {size}" for k, (a, b, size, _) in enumerate(table, 1)]
     (folder / "flows.cm").write_text("\n".join([f"Nodes {hosts}", f"Connections {len(rows)}", *rows, ""]))
     command = [Path(FOLDER) / f"htsim_{program}", "-nodes", str(hosts), "-tm", folder / "flows.cm"]
@@ -68,7 +68,7 @@ def htsim(folder, program, hosts, table, *more):
 
 
 def roce(folder, tree, hosts, table, pauses):
-    """When each flow's last acknowledgement was back, in microseconds; and the time that it took."""
+    """The time of each flow's last acknowledgement, in microseconds; and the time that the run took."""
     more = ("-topo", tree, "-mtu", str(PAYLOAD), "-strat", "ecmp_host", "-paths", "1", *QUEUES, *pauses)
     back, took_s = htsim(folder, "roce", hosts, table, *more)
     return np.array([back[a, b] for a, b, *_ in table]), took_s

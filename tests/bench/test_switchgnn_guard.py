@@ -58,7 +58,7 @@ def without_check(name: str, folder: Path) -> Path:
 
 
 def packets_of_strangers(switch: NativeSwitch) -> int:
-    """How many of two forged uploads, one in the name of each of the first two vertices, count as a stranger's."""
+    """Number of two forged uploads, in the names of the first two vertices, that are counted as a stranger's."""
     before = direct.counters(switch)["stranger"]
     lanes = np.full((1, LANES), 9, np.int32)
     for vertex in range(2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How deep the logic between registers is: the walk of mapped netlists by hand-made ones, and the engines' limits.
+"""Depth of the logic between registers: the walk of mapped netlists by hand-made ones, and the engines' limits.
 
 Blind spot: wires. Synthesis knows no distances, so a path within the limits may still be slow on a full chip.
 """

@@ -69,7 +69,7 @@ def _children(pid: int) -> list[int]:
 
 
 def seconds_until(condition: Callable[[], bool]) -> float:
-    """How long it takes, at most 10 s."""
+    """Seconds until the condition holds, at most 10."""
     start = time.monotonic()
     while not condition() and time.monotonic() < start + 10:
         time.sleep(0.005)

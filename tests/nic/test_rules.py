@@ -87,7 +87,7 @@ UNMATCHED = {
     "a VLAN": tagged(ready(), 7),
 }
 FRAGMENTS = [changed(ready(), 20, 0x00, 0x01), changed(ready(), 20, 0x20, 0x00)]
-"""Which the kernel keeps for the rest of their datagram, as DPDK's packet sockets ask it to."""
+"""Fragments that the kernel keeps for the rest of their datagram, as DPDK's packet sockets ask it to."""
 CORRUPT = {
     "IPv4's checksum": changed(ready(), 24, 0xFF),
     "UDP's checksum": ready(checksum=0x1234),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine a switch gets, and that it says why."""
+"""The engine that a switch gets, and the reason that it gives."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def system_of(network: Network, chunks: int, memory_gbytes: float = 50, **more: 
 def ends_ns(
     folder: Path, prefix: Path, network: Path, system: dict[str, object], groups: Path | None, *more: str
 ) -> list[int]:
-    """When each NPU has ended, in nanoseconds; a run without an end for each is skipped with what the program said."""
+    """The end of each NPU, in nanoseconds; a run without all of them is skipped with what the program said."""
     (folder / "system.json").write_text(json.dumps(system))
     (folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
     given = {

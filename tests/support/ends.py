@@ -24,7 +24,7 @@ GONE_S: Final = 10.0
 
 
 def slowness() -> float:
-    """How much longer things take on this machine at this moment than on an idle one; at least 1."""
+    """The factor by which things take longer on this machine now than on an idle one; at least 1."""
     begun = time.monotonic()
     subprocess.run([sys.executable, "-c", "import json, subprocess"], check=True)
     return max(1.0, (time.monotonic() - begun) / _IDLE_START_S)
@@ -32,7 +32,7 @@ def slowness() -> float:
 
 @dataclass
 class Ended:
-    """How a process has ended.
+    """The outcome of a process after a signal.
 
     Attributes:
         code: exit code as :mod:`subprocess` has it.

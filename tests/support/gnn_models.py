@@ -266,7 +266,7 @@ def worst(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
 
 
 def compare(group: Any, item: tuple[list[str], str, dict[str, Any]], report: Any) -> dict[str, float]:
-    """How far each model is from one process, the worst of all ranks."""
+    """Each model's distance from a run in one process, the worst of all ranks."""
     names, dtype_name, choices, *rest = item
     device = rest[0] if rest else "cpu"
     dtype = getattr(torch, dtype_name)

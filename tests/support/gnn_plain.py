@@ -92,7 +92,7 @@ def make(kind: type[nn.Module] = Model, **options: Any) -> nn.Module:
 
 
 def compare(group: Any, _: Any, report: Any) -> dict[str, float]:
-    """How far each way is from one process, the worst of all ranks."""
+    """The distance of each way from a run in one process, the worst of all ranks."""
     found = {}
     data = graph()
     expected = train(make(), data)

@@ -18,7 +18,7 @@ ROOMS: Final = {
     "offramp_sim": ROOT / "sim",
     "offramp_cli": ROOT / "cli",
 }
-"""Where each package lies."""
+"""The folder of each package."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ ARGUMENTS: Final = [
 
 
 def way(which: str) -> str:
-    """How workers exchange rows in runs with this target."""
+    """The propagator by which workers exchange rows in runs with this target."""
     return which if which in WAYS else "p2p"
 
 

@@ -84,7 +84,7 @@ class ModelSelector:
         return sum(self.resources[r].scaled(self.resources[r].pending) for r in self.loads(kind, path))
 
     def lateness(self, path: int) -> int:
-        """How late the oldest request under way is."""
+        """The delay of the oldest request under way beyond what was expected."""
         known = self.paths[path]
         if not known.under_way or not known.away:
             return 0
@@ -320,7 +320,7 @@ class ModelSelector:
             known.offset += shifted(beyond)
 
     def compare(self, request: Request, known: Path, waited: int) -> None:
-        """How far the wait is from what the model and the work under way have foretold."""
+        """Compare the wait with what the model and the work under way have foretold."""
         by_model = waited - request.wait - known.excess
         by_count = waited - request.counted - known.surplus
         self.miss_model += shifted(abs(by_model) - self.miss_model, learning.MISS_SHIFT)

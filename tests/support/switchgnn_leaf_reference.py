@@ -46,7 +46,7 @@ class ReferenceLeaf(ReferenceSwitch):
         return self._network.racks[int(block.owner[rank])] == self._leaf
 
     def _from_here(self, block: BlockPlan, rank: int) -> int:
-        """How many neighbours of a vertex are in this rack."""
+        """Number of a vertex's neighbours in this rack."""
         return sum(self._is_home(block, int(source)) for source in block.row(rank))
 
     def _reply(self, frame: bytes, header: Header, rest: bytes) -> bytes:

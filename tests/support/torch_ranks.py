@@ -77,7 +77,7 @@ def meet(where: str) -> None:
 
 
 def programs(group: Group, item: tuple[list[str], list[int]], report: Report) -> list[str]:
-    """Which programs end with other bits on this backend than on gloo, from rank 0; each rank checks its own."""
+    """Programs that end with other bits on this backend than on gloo, from rank 0; each rank checks its own."""
     names, seeds = item
     wrong = []
     for name in names:

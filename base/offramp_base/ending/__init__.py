@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands end, and what they hold outside of themselves until then.
+"""The ending of commands, and what they hold outside of themselves until then.
 
 A command is two processes. The one that its caller knows does nothing but wait
 (:mod:`~offramp_base.ending.supervisor`): it passes SIGINT, SIGTERM and SIGHUP on to the other, which does the work and

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 def address(array: Array) -> int:
-    """Where the first byte of an array is."""
+    """Address of an array's first byte."""
     first: int = array.__array_interface__["data"][0]
     return first
 

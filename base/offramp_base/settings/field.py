@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a dataclass declares a field: ``epochs: Annotated[int, Field("Full-batch steps.", least=1)] = 60``."""
+"""Declaration of fields in dataclasses: ``epochs: Annotated[int, Field("Full-batch steps.", least=1)] = 60``."""
 
 from __future__ import annotations
 

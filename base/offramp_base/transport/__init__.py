@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a worker's frames reach its switch port: interfaces, sockets and in-process queues, one interface."""
+"""Transports of frames between a worker and its switch port: interfaces, sockets and queues, one interface."""
 
 from __future__ import annotations
 

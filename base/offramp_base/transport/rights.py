@@ -27,7 +27,7 @@ def has_capability(name: str) -> bool:
 
 
 def obstacle(transport: Transport) -> str:
-    """Why this process cannot use the transport; empty if it can."""
+    """The reason that this process cannot use the transport; empty if it can."""
     missing = [name for name in transport.needs if not has_capability(name)]
     if missing:
         return f"needs root, or {' and '.join(missing)}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Address = tuple[Any, ...]
 PROVE_S: Final = 10.0
-"""How long a host waits for the port to accept its token."""
+"""Seconds that a host waits for the port to accept its token."""
 BUFFER: Final = 16 << 20
 """Requested buffer in bytes; without root, the kernel grants up to its own limit (``net.core.rmem_max``)."""
 # <asm-generic/socket.h>, <linux/in.h>, <linux/in6.h>; Python names none of these.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may be the host at a UDP port: the one that was named, one that proves the token, or a process of this user."""
+"""The host at a UDP port: the one that was named, one that proves the token, or a process of this user."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ JOINING: Final = say(JOIN, bytes(JOIN_BYTES - KIND_BYTES))
 
 
 def refusal(datagram: bytes) -> str | None:
-    """Why a port refuses, for people; None where this is something else."""
+    """The reason that a port gives for refusing, for people; None if the datagram is something else."""
     if len(datagram) != KIND_BYTES + 1 or not datagram.startswith(REFUSED):
         return None
     return _REASONS.get(datagram[KIND_BYTES:], "the port refuses")

@@ -87,7 +87,7 @@ class HeaderFormat:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
-        """How many bits of the header are behind each field, and the field's mask, by name in wire order."""
+        """The bits of the header behind each field, and the field's mask, by name in wire order."""
         return {f.name: (8 * self.size - f.offset - f.width, f.mask) for f in self.fields}
 
     def pack(self, values: Mapping[str, npt.ArrayLike], n: int) -> Bytes:

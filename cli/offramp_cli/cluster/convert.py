@@ -49,7 +49,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Out:
-    """Where the result is written."""
+    """The destination of the result."""
 
     out: Annotated[
         Path | None,

@@ -55,7 +55,7 @@ class DemoSettings:
 
 @dataclass(frozen=True)
 class Outputs(Result):
-    """Where the report goes."""
+    """The destination of the report."""
 
     out: Annotated[Path, Field("Folder for logs, the report and a trace", group=OUTPUT, filled=True)] = Path("out/demo")
 

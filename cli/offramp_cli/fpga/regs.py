@@ -17,7 +17,7 @@ from offramp_cli.result import OUTPUT, write_file
 
 @dataclass(frozen=True)
 class RegsSettings:
-    """Where the files go."""
+    """The folder for generated files."""
 
     out: Annotated[Path, Field("Folder for SystemVerilog, C headers, Python and Markdown", group=OUTPUT)]
 

@@ -39,7 +39,7 @@ class Files:
 
 @dataclass(frozen=True)
 class PlanSettings(Files):
-    """Which parts of the plan are shown."""
+    """The parts of the plan to show."""
 
     cores: Annotated[int | None, Field("Cores of each host that serve, in place of the file's number", least=1)] = None
     steps: Annotated[bool, Field("Show every link and function on each path")] = False

@@ -119,7 +119,7 @@ def _run(agent: Agent, where: Build, *more: str) -> None:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Where metrics are written."""
+    """The file for metrics."""
 
     out: Annotated[
         Path | None,

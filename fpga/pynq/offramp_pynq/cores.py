@@ -15,7 +15,7 @@ DMAS = {
         "dequantise_dma": ("s_axis_codes", "m_axis_values"),
     },
 }
-"""What feeds the streams of those that a processor asks, and the streams."""
+"""The DMA engines of those cores that a processor asks, and the streams that they feed."""
 
 MEMORY_PORTS = {
     "kvs_lookup": ("m_axi_0", "m_axi_1"),

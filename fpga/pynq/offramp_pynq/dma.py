@@ -43,7 +43,7 @@ class PynqCore:
         self.ways[way].begin(packet, room)
 
     def finish(self, way: int) -> bytes:
-        """What came back."""
+        """Wait for the end; returns what came back."""
         return self.ways[way].finish()
 
 
@@ -62,7 +62,7 @@ class Way:
         self.dma.sendchannel.transfer(self.to, nbytes=len(packet))
 
     def finish(self) -> bytes:
-        """What came back."""
+        """Wait for the end; returns what came back."""
         self.dma.sendchannel.wait()
         self.dma.recvchannel.wait()
         return bytes(self.back[: self.dma.recvchannel.transferred].tobytes())

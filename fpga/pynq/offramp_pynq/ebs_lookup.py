@@ -46,7 +46,7 @@ class EbsLookup(Engine):
         return tables
 
     def lookup(self, reads: bytes, number: int = 0) -> Answer:
-        """What becomes of reads of 24 bytes each, 16 bytes for each as the payload of an answer.
+        """The results of reads of 24 bytes each, 16 bytes for each as the payload of an answer.
 
         Raises:
             ValueError: there are more than ``READS``, or one is cut off.

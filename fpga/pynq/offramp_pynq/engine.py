@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all drivers share: a register map that must be the known one, and packets; needs nothing of PYNQ or XRT."""
+"""The base of all drivers: a register map that must be the known one, and packets; needs nothing of PYNQ or XRT."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Core(Protocol):
         """Send a packet, whose answer has at most ``room`` bytes."""
 
     def finish(self, way: int) -> bytes:
-        """What came back."""
+        """Wait for the end; returns what came back."""
 
 
 class Engine:

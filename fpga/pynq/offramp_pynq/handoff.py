@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Vivado's hardware handoff (.hwh) says of an overlay, as far as PYNQ reads it: cores, parameters, addresses."""
+"""Vivado's hardware handoff (.hwh) of an overlay, as far as PYNQ reads it: cores, parameters, addresses."""
 
 from __future__ import annotations
 

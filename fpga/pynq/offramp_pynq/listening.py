@@ -32,7 +32,7 @@ LEAST_TOKEN, MOST_TOKEN = 16, 4096
 
 
 class Refused(Exception):
-    """Why something is not done, in one line."""
+    """The reason for refusing something, in one line."""
 
 
 def read_token(path: str | None) -> bytes | None:
@@ -201,7 +201,7 @@ class Stranger:
         return len(self.got) == self._want
 
     def step(self, *, busy: bool) -> bytes:
-        """What to answer to what is complete."""
+        """Answer what is complete; returns the bytes to send."""
         got, self.got = self.got, b""
         if not self.proved:
             theirs, answer = got[:NONCE], got[NONCE:]

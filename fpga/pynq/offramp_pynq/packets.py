@@ -15,7 +15,7 @@ HEADER = struct.Struct("<8sQ")
 
 
 class Answer(NamedTuple):
-    """What an engine answered; ``count`` elements are in ``payload``, padded to whole beats."""
+    """An engine's answer; ``count`` elements are in ``payload``, padded to whole beats."""
 
     status: int
     count: int

@@ -23,7 +23,7 @@ class PathRouter(Engine):
 
     @property
     def model(self) -> str:
-        """What packets that begin now go by.
+        """The hardware model for packets that begin now.
 
         Raises:
             ValueError: set to one that was not built in.

@@ -89,7 +89,7 @@ class SimulatedDevice(pynq.Device):  # type: ignore[misc]
         )
 
     def get_bitfile_metadata(self, _: str) -> Any:
-        """What PYNQ reads of the overlay in its .hwh file."""
+        """The overlay's metadata that PYNQ reads from its .hwh file."""
         with tempfile.TemporaryDirectory() as folder:
             handoff = write_handoff(cores(self._engines), Path(folder) / "engines.hwh")
             found = RuntimeMetadataParser(Metadata(input=str(handoff)))

@@ -16,7 +16,7 @@ from offramp_pynq.drivers import Drivers
 from offramp_pynq.engine import MOST
 
 KERNEL = "_kernel"
-"""What the names of kernels end with."""
+"""The end of kernels' names."""
 
 EXCHANGE, WRITE, READ = range(3)
 TO, BACK, TABLES = 4, 5, 6
@@ -105,7 +105,7 @@ class XrtCore:
         self._start(EXCHANGE, way, len(packet), self._room)
 
     def finish(self, _: int) -> bytes:
-        """What came back.
+        """Wait for the end; returns what came back.
 
         Raises:
             XrtError: nothing, or more than there was room for, or memory refused.

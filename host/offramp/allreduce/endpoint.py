@@ -196,7 +196,7 @@ class Endpoint:
     # --- sending -------------------------------------------------------------------------------------------
 
     def _sendable(self, limit: int) -> int:
-        """How many frames of the collective that is being sent may leave."""
+        """Number of frames of the collective being sent that may leave now."""
         collective, start = self._running[len(self._starts) - 1], self._starts[-1]
         at, complete = self._next - start, self._base - start
         if at == 0:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp_base.transport.base import FrameIO, LinkStats
 
 _IDLE_S = 0.01
-"""How often a rank that sums nothing looks whether others still need something of it."""
+"""Seconds after which an idle rank looks again whether others still need something from it."""
 
 
 class LinkRank:

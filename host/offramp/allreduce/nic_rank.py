@@ -33,7 +33,7 @@ _ENTRIES: Final = 16
 _ANSWER: Final = 1024
 _LOOK_S: Final = 1.0
 _PATIENCE_S: Final = 10.0
-"""How much longer than its own time-out an agent may say nothing before it is asked whether it is well."""
+"""Seconds beyond its own time-out after which a silent agent is asked whether it is well."""
 _STATS: Final = struct.Struct(f"<{len(fields(Stats)) + len(LINK_COUNTS)}Q")
 _LEAST_MEMORY: Final = 1 << 20
 

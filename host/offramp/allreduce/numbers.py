@@ -32,7 +32,7 @@ _COUNTS = (1 << _FIELD) - 1
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a type of elements goes over the wire, among ``ranks``.
+    """The wire format of a type of elements, among ``ranks``.
 
     Attributes:
         dtype: of the tensor.
@@ -74,7 +74,7 @@ def name_of(code: int) -> str:
 
 
 def format_of(dtype: np.dtype[Any], ranks: int) -> Format:
-    """How elements of ``dtype`` are summed over ``ranks``.
+    """The format in which elements of ``dtype`` are summed over ``ranks``.
 
     Raises:
         OfframpError: a type that is not served.

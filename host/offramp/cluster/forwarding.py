@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which port of each switch leads to which host: what plain frames need, whatever else a program does."""
+"""The port of each switch that leads to each host: what plain frames need, whatever else a program does."""
 
 from __future__ import annotations
 

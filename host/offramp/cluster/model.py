@@ -154,7 +154,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Dimension:
-    """How ranks are joined along one dimension, the innermost first (Themis)."""
+    """A dimension along which ranks are joined, the innermost first (Themis)."""
 
     type: Annotated[str, Field("How its ranks are joined", choices=KINDS)]
     size: Annotated[int, Field("Ranks that communicate along it", least=1)]

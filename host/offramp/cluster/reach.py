@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command reaches a host: on this machine, by ssh, as a step of a Slurm job, or in a laboratory's namespace."""
+"""Ways to reach a host with a command: on this machine, by ssh, in a Slurm job, or in a laboratory's namespace."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which neighbours are drawn for which requester: one rule for each sampler (specification sections 7 and 9)."""
+"""The neighbours drawn for each requester: one rule for each sampler (specification sections 7 and 9)."""
 
 from __future__ import annotations
 

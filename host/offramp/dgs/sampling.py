@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which neighbours are drawn: machine code where there is LLVM, NumPy where there is not."""
+"""The drawing of neighbours: machine code where there is LLVM, NumPy where there is not."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def max_colocated(problem: Problem, seed: int) -> IntArray:
 
 
 def colocated(problem: Problem, machine: IntArray) -> int:
-    """How many samplers share a machine with their worker."""
+    """Number of samplers that share a machine with their worker."""
     return sum(int(machine[s] == machine[w]) for s, w in _worker_of(problem).items())
 
 

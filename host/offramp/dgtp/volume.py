@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bytes a flow carries: distributions, as profiling gives them, and draws from them."""
+"""Volumes of flows in bytes: distributions, as profiling gives them, and draws from them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much logic stands between registers: LUT levels and bits of carry on the longest paths of a mapped netlist.
+"""Depth of the logic between registers: LUT levels and bits of carry on the longest paths of a mapped netlist.
 
 A path begins and ends at a flip-flop, a block RAM, an UltraRAM, a DSP or a port of the module. On it a LUT is a level,
 and so are a read of LUT RAM and of a shift register; the muxes behind LUTs of the same slice (MUXF7 to MUXF9) are none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many LUT sites a netlist takes when two small functions share one, as vendor tools pack them.
+"""Number of LUT sites that a netlist takes when two small functions share one, as vendor tools pack them.
 
 A site of UltraScale+ has six inputs and two outputs: it holds one function of six inputs, or two of at most five
 between them (AMD UG574). Yosys counts functions. Pairing here is greedy, functions with common inputs first, so the

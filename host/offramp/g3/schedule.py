@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a worker computes a bin, and when what it made leaves (g3.md sections 5, 6 and 8)."""
+"""The times at which a worker computes a bin and its results leave (g3.md sections 5, 6 and 8)."""
 
 from __future__ import annotations
 

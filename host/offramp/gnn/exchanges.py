@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How halo rows travel: as they are, in a codec's bytes, or an epoch late."""
+"""Exchanges of halo rows: as they are, in a codec's bytes, or an epoch late."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a training run's numbers go besides the terminal: TensorBoard's event files, Weights & Biases.
+"""Destinations of a training run's numbers besides the terminal: TensorBoard's event files, Weights & Biases.
 
 A logger is called with a step and its numbers by name; rank 0 alone has one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows each worker sends to each other, and the bins in which they are computed (g3.md sections 5.1 and 6)."""
+"""Rows that each worker sends to each other, and the bins in which they are computed (g3.md sections 5.1 and 6)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which worker owns which vertex."""
+"""The owner of each vertex."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _CHUNK = 1 << 24
 
 
 class RemoteNeighbours:
-    """How many remote vertices each worker needs and sends, exact after every move, in O(degree + workers) each.
+    """Numbers of remote vertices that each worker needs and sends, exact after every move, in O(degree + workers) each.
 
     Worker p's remote vertices are those outside V_p with an edge into V_p.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which graph a run trains on; settings of the training systems begin with these."""
+"""The graph that a run trains on; settings of the training systems begin with these."""
 
 from __future__ import annotations
 

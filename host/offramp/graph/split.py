@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which vertices train, validate and test."""
+"""The vertices that train, validate and test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a job's workers are: servers and NICs, and the groups that they form."""
+"""Placement of a job's workers: servers and NICs, and the groups that they form."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MOST_QUEUES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """Which code goes out as which DSCP, and which DSCP into which queue; higher queues go first.
+    """The DSCP of each code, and the queue of each DSCP; higher queues go first.
 
     Attributes:
         dscp: by code, for the codes in use.

@@ -62,7 +62,7 @@ class GnnOnSwitch(ProgramOnSwitch):
 
 @dataclass(frozen=True)
 class GnnNetwork:
-    """Where workers and switches are.
+    """The locations of workers and switches.
 
     Attributes:
         cluster, hosts: the cluster, and the workers' hosts.

@@ -30,7 +30,7 @@ _PROGRAM: Final = "program"
 
 
 def folder_of(switch: Switch) -> Path:
-    """Where a switch's ledger is: beside its Unix socket, else in this user's state folder."""
+    """The folder of a switch's ledger: beside its Unix socket, else in this user's state folder."""
     control = switch.control or ""
     if control.startswith("unix:"):
         return Path(control.removeprefix("unix:")).parent / "ledger"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ranks of ours find each other: by a file where all hosts are this machine, else as torchrun has it.
+"""Rendezvous of our own ranks: by a file where all hosts are this machine, else as torchrun has it.
 
 PyTorch's store listens at every address of rank 0's host; a file does not listen.
 """

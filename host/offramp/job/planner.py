@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which way a job should take: each one's time by the project's models, corrected by a calibration on the cluster."""
+"""Choice between a job's ways: each one's time by the project's models, corrected by a calibration on the cluster."""
 
 from __future__ import annotations
 

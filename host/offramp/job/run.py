@@ -69,7 +69,7 @@ class There:
     steps: Sequence[Step]
 
     def lost(self) -> str:
-        """Why the ranks cannot go on: a switch or an agent that is gone, or was started anew; else empty."""
+        """The reason that the ranks cannot go on: a switch or an agent that is gone, or was restarted; else empty."""
         return next((why for step in self.steps if (why := step.holds())), "")
 
 

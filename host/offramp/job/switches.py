@@ -132,7 +132,7 @@ class ProgramOnSwitch(ABC):
             with_switch(self.switch, lambda session: _leave(session, ledger, [self.job]))
 
     def holds(self) -> str:
-        """Why the job cannot go on: the switch does not answer, or has lost what the job had there; else empty."""
+        """The reason that the job cannot go on: the switch does not answer, or has lost the job's state; else empty."""
         found = [False]
 
         def look(session: Session) -> None:

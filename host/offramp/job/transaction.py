@@ -24,7 +24,7 @@ class Step(Protocol):
         """Take it away again."""
 
     def holds(self) -> str:
-        """Why what was applied is no longer there; else empty."""
+        """The reason that what was applied is no longer there; else empty."""
 
 
 class Transaction:

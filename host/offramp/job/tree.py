@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How sums climb to one switch: a job's part on each switch, from a cluster's links."""
+"""The tree along which sums climb to one switch: a job's part on each switch, from a cluster's links."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a request is at each time: every process on its way records moments, and their clocks are aligned to one.
+"""Progress of a request: every process on its way records moments, and their clocks are aligned to one.
 
 With ``OFFRAMP_HOPS`` naming a folder, a process appends a line of JSON for each moment to a file of its own, in
 nanoseconds of its monotonic clock; without it nothing is recorded. A moment says what begins then, so that the time of
@@ -103,7 +103,7 @@ def read(folder: Path, side: str) -> list[Noted]:
 
 
 def offset_ns(there: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]]) -> tuple[float, float]:
-    """How far another clock is ahead of ours, and the error bound of that estimate, in ns.
+    """The lead of another clock over ours, and the error bound of that estimate, in ns.
 
     Messages take an unknown time each way: the fastest of each direction bound the difference from both sides, and
     their middle is the estimate (Cristian 1989, NTP).

@@ -28,7 +28,7 @@ class ModelSettings(Protocol):
 
     @property
     def aggregator(self) -> str:
-        """How gcn sums neighbours: one of :data:`~offramp.models.aggregation.AGGREGATORS`."""
+        """The way in which gcn sums neighbours: one of :data:`~offramp.models.aggregation.AGGREGATORS`."""
 
     @property
     def heads(self) -> int:

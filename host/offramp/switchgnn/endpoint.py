@@ -200,7 +200,7 @@ class Endpoint:
 
     @property
     def due_s(self) -> float | None:
-        """When :meth:`tick` has something to do next if nothing arrives; None while that is unknown."""
+        """The time at which :meth:`tick` has something to do next if nothing arrives; None while that is unknown."""
         return None if self.progress != self._timed else self._timer.due_s
 
     def repeat_done(self) -> None:

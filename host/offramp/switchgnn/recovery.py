@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a worker retransmits what may have been lost (specification section 4)."""
+"""Times at which a worker retransmits what may have been lost (specification section 4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the graph neural network gets the language model's embeddings, and the table that stores them (section 3.5)."""
+"""Delivery of the language model's embeddings to the graph neural network, and their table (section 3.5)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the ranks of a run execute: in this process, in local processes, or in those that a launcher started."""
+"""Execution of a run's ranks: in this process, in local processes, or in those that a launcher started."""
 
 from __future__ import annotations
 

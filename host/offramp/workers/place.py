@@ -74,7 +74,7 @@ def leads() -> bool:
 
 
 def ranks_here(ranks: int) -> int:
-    """How many of a run's ``ranks`` share this machine's memory."""
+    """Number of a run's ``ranks`` that share this machine's memory."""
     place = find_place()
     return ranks if place is None else place.on_machine
 

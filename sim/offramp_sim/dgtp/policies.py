@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How flows share network cards: online execution's equal shares, and the policies compared with it (section VI-B)."""
+"""Policies for sharing network cards: online execution's equal shares, and those compared with it (section VI-B)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How packets stand for a job's bytes: sizes, rates and windows."""
+"""Representation of a job's bytes by packets: sizes, rates and windows."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def _one_by_one(
 
 
 def _clocks(near: list[hops.Noted], far: list[hops.Noted]) -> tuple[float, float]:
-    """How far the responder's clock is ahead; exactly 0 if both are the same clock."""
+    """The lead of the responder's clock and its error bound, in ns; exactly 0 if both are the same clock."""
     if {noted.boot for noted in far} == {noted.boot for noted in near} == {hops.boot()}:
         return 0.0, 0.0
     left = [_cells(noted, "agent of ") for noted in (near, far)]

@@ -26,7 +26,7 @@ WARM_UP: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How paths are chosen.
+    """The rule by which paths are chosen.
 
     Attributes:
         policy: of the selectors.

@@ -88,7 +88,7 @@ def _listen(interface: str) -> socket.socket:
 
 
 def _ahead_ns() -> int:
-    """How far the system clock is ahead of the monotonic one, from the readings that took the least time."""
+    """The lead of the system clock over the monotonic one, from the readings that took the least time."""
     readings = []
     for _ in range(_SAMPLES):
         before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast an engine runs packets in this process: whole batches in, whole batches out, no interfaces."""
+"""The rate of an engine in this process: whole batches in, whole batches out, no interfaces."""
 
 from __future__ import annotations
 

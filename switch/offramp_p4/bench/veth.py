@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a switch forwards over veth pairs, in a network namespace made for the purpose.
+"""The forwarding rate of a switch over veth pairs, in a network namespace made for the purpose.
 
 Host and switch are processes of their own; see :mod:`offramp_p4.bench.player` for how frames are sent and counted.
 """

@@ -27,7 +27,7 @@ Kind = Literal["parser", "control", "state", "table", "action", "function"]
 
 
 Dropped = Callable[["ir.ControlInstance", "Memory"], str | None]
-"""Why the architecture drops a packet that a control has ended with; None: it does not."""
+"""Gives the reason that the architecture drops a packet that a control has ended with; None: it does not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ def stack(code: Code, frame: FrameType, number: int) -> list[tuple[Location, Mem
 
 
 def depth(code: Code, frame: FrameType) -> int:
-    """How many frames :func:`stack` would find."""
+    """Number of frames that :func:`stack` would find."""
     count, outer = 1, frame.f_back
     while outer is not None:
         count += outer.f_code.co_filename == code.file and HERE in outer.f_locals

@@ -42,7 +42,7 @@ class Node(Protocol):
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @property
     def indexed(self) -> bool:

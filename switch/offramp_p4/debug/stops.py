@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why and where a packet is held, and how far it runs when it is released."""
+"""The places and reasons where a packet is held, and how far it runs when it is released."""
 
 from __future__ import annotations
 

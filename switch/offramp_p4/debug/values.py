@@ -74,7 +74,7 @@ def number(value: int) -> str:
 
 
 def count(t: Type) -> int:
-    """How many parts a value of this type has."""
+    """Number of parts of a value of this type."""
     t = strip(t)
     if isinstance(t, Header):
         return 1 + len(t.fields)

@@ -130,7 +130,7 @@ def _load(source: Path, line: Words) -> ir.Program:
 
 
 def _outputs(line: Words, source: Path, program: str) -> tuple[Path | None, list[Path]]:
-    """Where the JSON goes, and the P4Info."""
+    """Paths of the JSON, and of the P4Info."""
     infos = [
         Path(n)
         for option in ("--p4runtime-files", "--p4runtime-file")

@@ -18,7 +18,7 @@ Kind = Bits | Varbit | None
 
 
 def scalar_bits(t: Type) -> Bits:
-    """How a scalar is serialised; no bits for what has none (error, plain enum)."""
+    """The bits as which a scalar is serialised; no bits for what has none (error, plain enum)."""
     t = strip(t)
     if isinstance(t, Enum) and t.base is not None:
         return t.base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every variable of a program lives in the flat memory of one packet."""
+"""The place of every variable of a program in the flat memory of one packet."""
 
 from __future__ import annotations
 

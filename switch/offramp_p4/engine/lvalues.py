@@ -47,7 +47,7 @@ def plus(address: Address, cells: int) -> Address:
 
 
 def address(g: Generator, expr: ir.Expr) -> Address:
-    """Where the cells of an l-value begin; elements of a stack out of range are at ``VOID``."""
+    """Address of an l-value's first cell; elements of a stack out of range are at ``VOID``."""
     if expr in g.addresses:
         return g.addresses[expr]
     static = g.layout.static(expr)

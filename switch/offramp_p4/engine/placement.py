@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables of a program share memory: what the layouts of both engines have in common."""
+"""Variables of a program that share memory: what the layouts of both engines have in common."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _DECLARATIONS = (ir.Table, ir.Action, ir.Function)
 
 
 class _Kind(NamedTuple):
-    """How a walk treats the values of one type; looked up, since programs have a hundred thousand of them."""
+    """The treatment of one type's values by a walk; looked up, since programs have a hundred thousand of them."""
 
     contained: Callable[[Any], tuple[Any, ...]]
     """Maps a value to its possible contents, last first."""

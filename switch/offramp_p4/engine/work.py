@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many statements a packet runs: what is known at compile time, and what loops must count as they go."""
+"""Number of statements that a packet runs: what is known at compile time, and what loops must count as they go."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Work:
 
 
 class _Role(Enum):
-    """How a node counts."""
+    """The role of a node in the count."""
 
     OTHER = auto()
     STATEMENT = auto()
@@ -98,7 +98,7 @@ _ROLES: Final[dict[type, _Role]] = {}
 
 
 def _rounds(loop: ir.ForLoop | ir.ForIn) -> int | None:
-    """How many rounds a loop makes; None if that is known at run time only."""
+    """Number of rounds that a loop makes; None if that is known at run time only."""
     if isinstance(loop, ir.ForLoop):
         return None
     if loop.high is not None:

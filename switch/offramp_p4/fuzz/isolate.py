@@ -18,7 +18,7 @@ _K = TypeVar("_K")
 
 @dataclass(frozen=True, slots=True)
 class Ended(Generic[_T]):
-    """How the work ended: with ``value``, or with ``death``, the signal or ``"no end in N s"``."""
+    """The outcome of the work: ``value``, or ``death``, the signal or ``"no end in N s"``."""
 
     value: _T | None
     death: str = ""

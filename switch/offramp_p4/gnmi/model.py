@@ -34,7 +34,7 @@ class Kind(Enum):
 
 
 class Form(Enum):
-    """How a value is written in JSON (RFC 7951, section 6)."""
+    """The form of a value in JSON (RFC 7951, section 6)."""
 
     TEXT = str
     NUMBER = int

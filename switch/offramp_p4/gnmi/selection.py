@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which leaves of which ports a path names, with wildcards (gnmi-path-conventions.md of openconfig/reference)."""
+"""The leaves of ports that a path names, with wildcards (gnmi-path-conventions.md of openconfig/reference)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ELEMENTS: Final = 64
 """Most elements of a path with its prefix; the tree is five deep."""
 _ANY, _ANY_DEPTH = "*", "..."
 _LIST: Final = len(ROOT) - 1
-"""Where in the names of a leaf its interface stands."""
+"""Index of the interface in the names of a leaf."""
 
 
 class Element(NamedTuple):

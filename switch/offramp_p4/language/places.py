@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where names stand: from a node of the syntax tree to the token that writes its name."""
+"""Positions of names: from a node of the syntax tree to the token that writes its name."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Places:
             self._index.setdefault(token.pos, at)
 
     def name(self, pos: Pos, name: str) -> Pos | None:
-        """Where the first token ``name`` at or behind ``pos`` stands; None if there is none nearby."""
+        """Position of the first token ``name`` at or behind ``pos``; None if there is none nearby."""
         found = self._find(pos, name)
         return None if found is None else self._tokens[found].pos
 
     def target(self, pos: Pos, name: str) -> Pos | None:
-        """Where the state of a transition stands whose keys begin at ``pos``."""
+        """Position of the state in a transition whose keys begin at ``pos``."""
         at = self._index.get(pos)
         if at is None or self._tokens[at + 1].text == ";":
             return self.name(pos, name)
@@ -45,7 +45,7 @@ class Places:
         return self.name(self._tokens[min(at, len(self._tokens) - 1)].pos, name)
 
     def named(self, pos: Pos, names: Sequence[str | None]) -> Mapping[str, Pos]:
-        """Where the names of ``name = value`` stand, in a list that begins behind ``pos``."""
+        """Positions of the names in ``name = value``, in a list that begins behind ``pos``."""
         found: dict[str, Pos] = {}
         at = self._index.get(pos)
         for name in names:

@@ -175,7 +175,7 @@ class P4Server(LanguageServer):
         return lsp.Range(lsp.Position(row, first), lsp.Position(row, last))
 
     def place(self, uri: str, position: lsp.Position) -> Pos:
-        """Where the editor's cursor is."""
+        """Position of the editor's cursor."""
         file = str(_path(uri))
         line, units, column = self._line(file, position.line + 1), 0, 0
         while column < len(line) and units < position.character:

@@ -36,7 +36,7 @@ ADVANCE: Final = "rt.advance"
 
 
 class Way(Enum):
-    """How packets go through a program.
+    """The way in which packets go through a program.
 
     Attributes:
         BATCH: arrays of packets run to completion, and whole frames leave.

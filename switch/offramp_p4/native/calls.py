@@ -22,7 +22,7 @@ from offramp_p4.types import VOID, Type
 
 
 class Ends(Flag):
-    """How running a node may end, other than by reaching its end."""
+    """Ways in which running a node may end, other than by reaching its end."""
 
     NORMAL = 0
     EXIT = auto()
@@ -34,7 +34,7 @@ _CHECKS: Final = frozenset({("", "assert"), ("", "assume")})
 
 
 def ends(g: Emitter, node: object) -> Ends:
-    """How running ``node``, and what it calls, may end."""
+    """The ways in which running ``node``, and what it calls, may end."""
     key = ("ends", node)
     if key not in g.memo:
         g.memo[key] = found = Ends.NORMAL

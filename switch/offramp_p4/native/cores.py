@@ -40,7 +40,7 @@ _OWN: Final = (at.Table.hits, at.Table.misses, offset(at.Table.counts), offset(a
 
 
 def one_core(switch: NativeSwitch) -> str:
-    """Why packets of the switch's program cannot run on several cores at once; empty if they can."""
+    """The reason that packets of the switch's program cannot run on several cores at once; empty if they can."""
     for kind, states in (
         ("register", switch.registers),
         ("meter", switch.meters),

@@ -75,10 +75,10 @@ class Target(Protocol):
         """Whether a header that becomes valid has all fields 0, or those that were written before."""
 
     def table(self, table: ir.Table) -> TablePlan:
-        """How a table is found in the context."""
+        """The plan by which a table is found in the context."""
 
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """How a value set is found in the context."""
+        """The plan by which a value set is found in the context."""
 
     def on_miss(self, g: Emitter, table: ir.Table, key: Value) -> None:
         """Write what a miss does to the direct counter of the default entry; ``key`` is the address of its words."""

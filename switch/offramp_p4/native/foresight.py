@@ -25,7 +25,7 @@ _MOST_STEPS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Where a field stands in a frame, in bits."""
+    """The place of a field in a frame, in bits."""
 
     bit: int
     width: int

@@ -94,7 +94,7 @@ class NativeJoint:
 
     @property
     def next_ps(self) -> int | None:
-        """When something happens without a further arrival; None: never."""
+        """The time at which something happens without a further arrival; None: never."""
         times = [self.tm.next_ps, self.tm.first_time(at.Context.returning)]
         return min((time for time in times if time is not None), default=None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How keys become words: the same concatenation for the entries of a table and for the packets that look them up."""
+"""Encoding of keys in words: the same concatenation for a table's entries and for the packets that look them up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every variable of a program lives in the memory of one packet: as in the engine's layout, but in bytes."""
+"""The place of every variable in the memory of one packet: as in the engine's layout, but in bytes."""
 
 from __future__ import annotations
 

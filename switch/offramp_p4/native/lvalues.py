@@ -40,7 +40,7 @@ Located = tuple[Value, Value | None]
 
 
 def locate(g: Emitter, expr: ir.Expr) -> Located:
-    """Where an l-value begins."""
+    """Address of an l-value."""
     if expr in g.f.addresses:
         located: Located = g.f.addresses[expr]
         return located
@@ -262,7 +262,7 @@ def _copy_element(g: Emitter, expr: ir.Element, into: Value) -> None:
 
 
 def _element_of_value(g: Emitter, expr: ir.Element) -> Value:
-    """Where an element lies of a stack that is a value and not an l-value."""
+    """Address of an element in a stack that is a value and not an l-value."""
     stack, base = stack_of(expr.base), g.temporary(expr.base)
     index, fits = index_of(g, expr.index, stack.size)
     at = _nth(g, base, stack, index)

@@ -49,7 +49,7 @@ def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, T
 
 
 def layout_of(t: Type) -> Record:
-    """How to read a value of ``t`` that stands by itself."""
+    """The layout for reading a value of ``t`` that stands by itself."""
     return Record("", tuple(_cells(t, 0)), shape(t).size)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How values lie in memory: bytes, with every scalar in a container of its own.
+"""Layout of values in memory: bytes, with every scalar in a container of its own.
 
 =====================  ============================================================================
 scalar of N bits       zero-extended in 1, 2, 4 or 8 bytes, or in as many 8-byte words as N needs
@@ -103,7 +103,7 @@ def components(t: Structure | Tuple) -> list[Type]:
 
 
 def offsets(t: Structure | Tuple) -> tuple[int, ...]:
-    """Where each component begins."""
+    """Offset of each component."""
     return _place(t)[0]
 
 
@@ -119,6 +119,6 @@ def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], Shape]:
 
 
 def element_offset(t: Stack, index: int) -> int:
-    """Where an element of a stack begins."""
+    """Offset of an element in a stack."""
     element = shape(t.element)
     return (aligned(4, element.align) if t.first else 0) + index * element.size

@@ -40,11 +40,11 @@ class Target:
         self.actions = plan.actions
 
     def table(self, table: ir.Table) -> TablePlan:
-        """How a table is found in the context."""
+        """The plan by which a table is found in the context."""
         return self.plan.tables[table]
 
     def value_set(self, value_set: ir.ValueSet) -> TablePlan:
-        """How a value set is found in the context."""
+        """The plan by which a value set is found in the context."""
         return self.plan.value_sets[value_set]
 
 

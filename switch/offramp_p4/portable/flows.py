@@ -109,7 +109,7 @@ class FlowCache:
 
     @property
     def next_us(self) -> int | None:
-        """When the next entry may have to be removed; None: never."""
+        """The time at which the next entry may have to be removed, microseconds; None: never."""
         return self._due[0][0] if self._due else None
 
     def watch(self, state: TableState, entry: TableEntry) -> None:

@@ -30,7 +30,7 @@ _CONTROL: Final[Signature] = ("headers", "user", "in", "out")
 _DEPARSER: Final[Signature] = ("", "headers", "user", "out")
 _MASK64: Final = (1 << 64) - 1
 MIRROR: Final = "mirror"
-"""How a mirror came to the wire; PNA has no name for it."""
+"""The path by which a mirror came to the wire; PNA has no name for it."""
 _PASSES: Final = 8
 """Pass numbers have three bits."""
 

@@ -31,7 +31,7 @@ _AT_ONCE = 64 << 20
 """Batches of the controller that wait for the switch."""
 NOTICE_WAIT_S = 0.005
 SETTLE_S = 0.01
-"""How long digests of packets that other threads run may wait, and a new pipeline for them."""
+"""Seconds that digests of packets that other threads run, and a new pipeline for them, may wait."""
 
 
 class Forwarder:

@@ -125,7 +125,7 @@ class GatedPort:
 
 @dataclass(slots=True)
 class Change:
-    """When a port went up or down last, nanoseconds since the epoch, and how often it has."""
+    """The time of a port's last change between up and down, nanoseconds since the epoch, and the number of changes."""
 
     up: bool
     at_ns: int
@@ -183,7 +183,7 @@ class FrontPanel:
         return self.enabled(number) and self.links.up(number)
 
     def change(self, number: int) -> Change:
-        """When a port went up or down last."""
+        """The last change of a port between up and down."""
         return self._changes[number]
 
     def links_changed(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is primary: election among the controllers of one device and role (P4Runtime specification, section 5)."""
+"""The choice of the primary among the controllers of one device and role (P4Runtime specification, section 5)."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class _Job:
                 raise OfframpError(said["text"])
 
     def _why(self) -> str:
-        """Why the process has ended without a word."""
+        """The reason that the process has ended without a word."""
         status = self._process.wait()
         if "ready" not in self._said:
             return f"the program cannot be compiled: the compiler does not start (status {status})"

@@ -16,7 +16,7 @@ def monotonic_ns() -> int:
 
 
 class Links:
-    """Which ports exist, and whether their links are up.
+    """The ports that exist, and whether their links are up.
 
     Until the ports are declared, every port exists and is up.
     """

@@ -53,7 +53,7 @@ def _varint(data: Bytes, state: Inserts, end: int) -> int:
 
 @native
 def _length(data: Bytes, state: Inserts, end: int) -> int:
-    """Where the message or bytes end that begin with their length here."""
+    """The end of the message or bytes whose length stands here."""
     size = _varint(data, state, end)
     if size < 0 or size > end - state.at:
         state.wrong = 1

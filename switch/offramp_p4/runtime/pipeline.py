@@ -73,7 +73,7 @@ class Pipeline:
 
     @property
     def notices_ns(self) -> int | None:
-        """When digests or idle notifications are due; None: none are waiting."""
+        """The time at which digests or idle notifications are due; None: none are waiting."""
         times = [t for t in (self.digests.next_ns, self.timers.next_ns) if t is not None]
         return min(times, default=None)
 

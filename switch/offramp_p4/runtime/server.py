@@ -33,7 +33,7 @@ _IN_HAND: Final = 16
 MAX_ANSWER: Final = 256 << 20
 HANDSHAKE_MS: Final = 5_000
 IDLE_MS: Final = 60_000
-"""How long a connection may take for its handshakes, and be without any call."""
+"""Milliseconds that a connection may take for its handshakes, or stay without any call."""
 GRACE_S = 1.0
 
 

@@ -21,7 +21,7 @@ MAX_STRINGS = 65536
 
 
 class Codec(Protocol):
-    """How the values of one type travel between controller and data plane.
+    """The translation of one type's values between controller and data plane.
 
     ``plain`` says that both sides use the same numbers, so that masks, prefixes and ranges have a meaning.
     """

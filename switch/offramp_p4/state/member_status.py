@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which members of a selector's groups take packets, as bits that a data plane reads and writes.
+"""The members of a selector's groups that take packets, as bits that a data plane reads and writes.
 
 Tofino keeps them in lines of 128 bits, of which 120 are members' and the others the chip's own. A group has a block of
 whole lines, and a member of it one bit.

@@ -16,7 +16,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
-    """Where the clones of a session go; ``packet_length`` above 0 cuts them to this many bytes."""
+    """The destination of a session's clones; ``packet_length`` above 0 cuts them to this many bytes."""
 
     replicas: tuple[Replica, ...]
     class_of_service: int = 0

@@ -45,7 +45,7 @@ class Joint(Protocol):
 
     @property
     def next_ps(self) -> int | None:
-        """When something happens without a further arrival; None: never."""
+        """The time at which something happens without a further arrival; None: never."""
 
     def advance(self, until_ps: int) -> list[Departure]:
         """Let time pass; the frames whose sending has begun since the last call."""

@@ -102,7 +102,7 @@ class TrafficManager(Generic[T]):
 
     @property
     def next_ps(self) -> int | None:
-        """When the next frame reaches the head of its port; None while all queues are empty."""
+        """The time at which the next frame reaches the head of its port; None while all queues are empty."""
         return self._ready[0][0] if self._ready else None
 
     def dequeue(self, until_ps: int) -> Dequeued[T] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which queue of a port goes next."""
+"""Choice of a port's next queue."""
 
 from __future__ import annotations
 

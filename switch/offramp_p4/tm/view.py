@@ -38,7 +38,7 @@ class QueuesView(Protocol):
 
     @property
     def next_ps(self) -> int | None:
-        """When the next frame reaches the head of its port; None while all queues are empty."""
+        """The time at which the next frame reaches the head of its port; None while all queues are empty."""
 
     @property
     def held_bytes(self) -> int:

@@ -49,6 +49,6 @@ def _run_due(switch: Running, generator: PacketGenerator, parts: list[PacketBatc
 
 
 def next_us(generator: PacketGenerator | None) -> int | None:
-    """When a switch should be called even without packets, microseconds; None: never."""
+    """The time at which a switch should be called even without packets, microseconds; None: never."""
     time_ns = None if generator is None else generator.next_ns
     return None if time_ns is None else time_ns // 1000

@@ -68,7 +68,7 @@ SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
 
 
 class Cells:
-    """Where one gress keeps headers, metadata and what its externs ask for.
+    """Places of one gress's headers and metadata, and of what its externs ask for.
 
     Attributes:
         bases: first cell of each role: headers, user, intrinsic, tm, parser, deparser, port.

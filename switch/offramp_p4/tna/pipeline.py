@@ -106,7 +106,7 @@ class TnaPipeline:
         self._within_steps(self._run_queue, emit)
 
     def dropped(self, block: object, m: Memory) -> str | None:
-        """Why a packet goes no further when ``block`` has ended with it; None: it goes on."""
+        """The reason that a packet goes no further when ``block`` has ended with it; None: it goes on."""
         reasons = (thread.dropped(block, m) for thread in (*self._ingress, *self._egress))
         return next((reason for reason in reasons if reason is not None), None)
 

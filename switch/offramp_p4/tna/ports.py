@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Tofino's ports are numbered, and its buffer is counted."""
+"""The numbering of Tofino's ports, and the cells of its buffer."""
 
 from __future__ import annotations
 

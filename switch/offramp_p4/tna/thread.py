@@ -103,7 +103,7 @@ class Thread:
         return run
 
     def dropped(self, block: object, m: Memory) -> str | None:
-        """Why a packet goes no further when ``block`` has ended with it; None: it goes on, or this is another block."""
+        """The reason a packet stops when ``block`` has ended with it; None: it goes on, or this is another block."""
         if block is not self._gress.control:
             return None
         where = "ingress" if self._ingress else "egress"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from offramp_p4.trace.recorder import Recorder
 
 Size = Callable[[ir.ExternCall], int | None]
-"""How many cells the array has that a call is about; None: it is about none."""
+"""Gives the number of cells in the array that a call is about; None: it is about none."""
 
 
 @dataclass(frozen=True, slots=True)

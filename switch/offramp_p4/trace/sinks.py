@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the traces of a running switch go: a readable log, and JSON lines."""
+"""Destinations for the traces of a running switch: a readable log, and JSON lines."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class TracedTnaTarget(TnaTarget):
 
 
 def _cells(objects: Objects | PortableObjects, e: ir.ExternCall) -> int | None:
-    """How many cells the array of v1model's, PSA's or PNA's has that a call is about; None: it is about none."""
+    """Number of cells in the array of v1model, PSA or PNA that a call is about; None: it is about none."""
     if e.extern not in _ARRAYS:
         return None
     assert isinstance(e.target, ir.ExternInstance)

@@ -24,7 +24,7 @@ UNLIMITED: Final = 1 << 40
 
 
 class Cells:
-    """Where the architecture keeps what the externs of a pass ask for, headers and metadata.
+    """The architecture's places for headers, metadata, and what the externs of a pass ask for.
 
     Attributes:
         clone: 0, or (session, field list) of the last clone asked for.

@@ -246,7 +246,7 @@ class V1Pipeline:
         emit((port, frame))
 
     def dropped(self, block: object, m: Memory) -> str | None:
-        """Why a packet goes no further when ``block`` has ended with it; None: it goes on."""
+        """The reason that a packet goes no further when ``block`` has ended with it; None: it goes on."""
         roles, fields = self._program.main.args, self._fields
         if block not in (roles["ig"], roles["eg"]) or m[fields["egress_spec"]] != self._drop_port:
             return None

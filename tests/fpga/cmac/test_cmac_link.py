@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the card behind a CMAC starts, and what a link that goes and comes does to it."""
+"""The start of the card behind a CMAC, and what a link that goes and comes does to it."""
 
 from pathlib import Path
 

@@ -55,7 +55,7 @@ def send(link: Any, to: int, count: int = 3) -> None:
 
 
 def received(link: Any, count: int) -> int:
-    """How many of ``count`` frames come; all there are within a while where fewer are expected."""
+    """Number of ``count`` frames that come; where fewer are expected, all that come within a while."""
     came = 0
     while came < count:
         batch = len(link.receive(10 if count else QUIET_S))

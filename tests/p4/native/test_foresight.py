@@ -122,7 +122,7 @@ def test_registers_of_the_next_pass_are_hinted_of_and_hold_what_the_other_engine
 
 
 def hints(text: str, function: str) -> int:
-    """How often a function hints."""
+    """Number of hints in a function."""
     source = NativeSwitch(load_text(text)).source
     (body,) = re.findall(rf"define internal void @\"p4.{function}\".*?\n}}", source, re.DOTALL)
     return body.count('@"rt.hint_')

@@ -205,7 +205,7 @@ def test_more_entries_than_the_first_allocation_one_by_one() -> None:
 
 
 def test_priority_0_is_a_priority_too() -> None:
-    """Where entries have priorities the first of equals wins, not the longest prefix."""
+    """Among entries with priorities the first of equals wins, not the longest prefix."""
     both = twins("lpm and ternary")
     both.each(lambda s: s.reset())
     for length in (8, 24, 16):

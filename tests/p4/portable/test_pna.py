@@ -151,7 +151,7 @@ def test_bmv2s_version_has_sources_and_a_status(make_switch: MakeSwitch) -> None
 
 
 def test_a_packet_adds_the_key_that_it_has_missed(make_switch: MakeSwitch) -> None:
-    """Which is evaluated once: here it is another number each time."""
+    """The key is evaluated once: here it is another number each time."""
     card = make_switch(BMV2.replace("h.h.flow : exact", '(FlowIdUint_t)allocate_flow_id() : exact @name("id")'))
     for _ in range(3):
         card.process_one(1, b"\0\0\xff\x05")

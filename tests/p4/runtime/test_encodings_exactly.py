@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How values travel: cells of registers, headers of packet-in and packet-out, full prefixes. By hand."""
+"""Values on the wire: cells of registers, headers of packet-in and packet-out, full prefixes. By hand."""
 
 from __future__ import annotations
 

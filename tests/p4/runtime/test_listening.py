@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the P4Runtime server listens, and for whom."""
+"""Addresses at which the P4Runtime server listens, and who may connect."""
 
 from __future__ import annotations
 

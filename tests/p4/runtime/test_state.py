@@ -86,7 +86,7 @@ def test_modify_replaces_metadata_too(lab):
 
 
 def test_the_primary_is_told_last():
-    """When the notice reaches the new primary, nobody else still takes himself for it."""
+    """By the time the notice reaches the new primary, no other client still takes itself for the primary."""
     heard: list[tuple[str, int]] = []
     seats = arbitration.Arbitration(0)
 

@@ -19,7 +19,7 @@ X = [3, -1, 10, 4, -7, 2]
 
 
 def upload_all(target) -> tuple[dict[int, list[int]], dict[int, list[int]], int]:
-    """Which results each upload completes, to which workers it goes raw, and most aggregators open after one."""
+    """The results that each upload completes, the workers that it goes to raw, and the most aggregators ever open."""
     peak = 0
     results: dict[int, list[int]] = {}
     raws: dict[int, list[int]] = defaultdict(list)

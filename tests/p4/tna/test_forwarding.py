@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a Tofino sends a packet: unicast, multicast and its pruning, CPU, egress bypass, recirculation, drops."""
+"""Destinations of a Tofino's packets: unicast, multicast and its pruning, CPU, egress bypass, recirculation, drops."""
 
 from __future__ import annotations
 

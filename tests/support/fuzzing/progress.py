@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which case a worker is at, in memory that outlives it: a crash loses neither the case nor its seed."""
+"""The case that a worker is at, in memory that outlives it: a crash loses neither the case nor its seed."""
 
 from __future__ import annotations
 

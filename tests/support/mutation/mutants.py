@@ -79,7 +79,7 @@ class RemoveCall(Operator):  # type: ignore[misc]
     """A statement that is nothing but a call becomes ``pass``: nothing is told, written or refused."""
 
     def mutation_positions(self, node: parso.tree.NodeOrLeaf) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where the statement is."""
+        """The span of the statement."""
         if node.type == "atom_expr" and node.parent.type == "simple_stmt" and node.children[-1].type == "trailer":
             yield node.start_pos, node.end_pos
 
@@ -100,7 +100,7 @@ class RemoveWith(Operator):  # type: ignore[misc]
     """A block runs without its context manager, such as a lock."""
 
     def mutation_positions(self, node: parso.tree.NodeOrLeaf) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where the statement is; what its names bind is needed."""
+        """The span up to the block; what its names bind is needed."""
         if node.type == "with_stmt" and node.children[1].type != "with_item":
             yield node.start_pos, node.children[1].end_pos
 
@@ -122,7 +122,7 @@ class RemoveWith(Operator):  # type: ignore[misc]
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where an operator can change a module: the change, not yet made."""
+    """A place where an operator can change a module: the change, not yet made."""
 
     line: int
     operator: str
@@ -172,7 +172,7 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _silent_spans(source: str) -> list[Span]:
-    """Where a change means nothing when the module runs; annotations are never evaluated here."""
+    """Spans where a change means nothing when the module runs; annotations are never evaluated here."""
     spans = []
     for node in ast.walk(ast.parse(source)):
         silent: list[ast.AST | None] = []

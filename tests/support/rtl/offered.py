@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the beats of a stream are offered, whether or not they are taken in the same cycle."""
+"""The cycles in which the beats of a stream are offered, whether or not they are taken in the same cycle."""
 
 from __future__ import annotations
 

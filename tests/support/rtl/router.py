@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which way packets take on the FPGA between PCIe endpoints, accelerator and NIC (specification section 8, figure 6.9).
+"""Paths on the FPGA between PCIe endpoints, accelerator and NIC (specification section 8, figure 6.9).
 
 Both PCIe endpoints hang on a switch; the model says which are open. *Direct*: the accelerator sits on endpoint 0 and
 the NIC on endpoint 1, and they reach each other through the switch. *On-path*: endpoint 0 alone; the accelerator lies

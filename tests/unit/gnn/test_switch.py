@@ -28,7 +28,7 @@ FAULTS = {"faults": Faults(loss=0.2, duplication=0.2, reordering=0.2), "retry_s"
 
 
 def models(group, item, report):
-    """How far each model is from one process when its rows go through the switch, and how many frames that took."""
+    """Each model's distance from one process when its rows go through the switch, and the number of frames."""
     address, links, names, options = item
     found = {}
     for name in names:

@@ -104,7 +104,7 @@ def test_batches_are_the_graphs(folder) -> None:
 
 
 def train(group, folder, report):
-    """How far the losses and weights of steps over batches are from PyG's on the whole graph."""
+    """The distance of the losses and weights of steps over batches from PyG's on the whole graph."""
     part, data = gnn.open_store(f"{folder}/store-{group.size}"), gnn_models.hetero(torch.float64)
     chosen, worst = torch.arange(SIZE) % 2 == 0, {}
     for name in MODELS:

@@ -28,7 +28,7 @@ def clock(monkeypatch):
 
 
 def ends(device, clock, until_ns):
-    """When each request is seen, in steps of a cycle."""
+    """The time at which each request is seen, in steps of a cycle."""
     found = {}
     while clock.now <= until_ns:
         found |= {completion.request: (clock.now, completion) for completion in device.poll()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How vectors are cut into packets: against the frames that workers really build."""
+"""The cutting of vectors into packets: against the frames that workers really build."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When topology may stand for full attention (G9), on scripted graphs and against brute force."""
+"""The conditions under which topology may stand for full attention (G9), on scripted graphs and by brute force."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def same(a: Pattern, b: Pattern) -> bool:
 
 
 def covered(pattern: Pattern) -> np.ndarray:
-    """How often each pair is attended."""
+    """The number of times that each pair is attended."""
     times = np.zeros((pattern.tokens, pattern.tokens), np.int64)
     np.add.at(times, (pattern.rows, pattern.indices), 1)
     for row, column in pattern.corners.tolist():

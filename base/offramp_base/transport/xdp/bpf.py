@@ -21,7 +21,7 @@ _LDX_MEM_W, _LD_IMM_DW, _MOV64_IMM, _CALL, _EXIT = 0x61, 0x18, 0xB7, 0x85, 0x95
 _PSEUDO_MAP_FD, _REDIRECT_MAP, _XDP_PASS, _RX_QUEUE_INDEX = 1, 51, 2, 16
 # <linux/if_link.h>
 MODES: Final = {"generic": 1 << 1, "native": 1 << 2}
-"""Where the program runs: in the kernel's common receive path, or in the driver."""
+"""Flags for where the program runs: in the kernel's common receive path, or in the driver."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -38,7 +38,7 @@ class Frames:
         return Frames(self.data, self.lengths[start:end], self.rows[start:end])
 
     def fitting(self, start: int, count: int, longest: int) -> int:
-        """How many of ``count`` frames from ``start`` on come before one longer than ``longest`` bytes.
+        """Number of frames, of ``count`` from ``start`` on, before the first that is longer than ``longest`` bytes.
 
         As on a packet socket (packet(7)), four more bytes are allowed to a frame with a VLAN tag.
         """

@@ -275,7 +275,7 @@ def _bind(sock: socket.socket, index: int) -> None:
 
 
 def _receive_queues(sock: socket.socket, ifname: str) -> int:
-    """How many receive queues ethtool reports; 1 for a driver without channels."""
+    """Number of receive queues that ethtool reports; 1 for a driver without channels."""
     # struct ethtool_channels: command, four limits, then receiving, sending, other and combined queues
     channels = ctypes.create_string_buffer(struct.pack("9I", _ETHTOOL_GCHANNELS, *[0] * 8), 36)
     try:

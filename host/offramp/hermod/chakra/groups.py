@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ranks a communicator has: ASTRA-sim's file of groups, or what PyTorch's profiler has written into a trace."""
+"""The ranks of a communicator: ASTRA-sim's file of groups, or what PyTorch's profiler has written into a trace."""
 
 from __future__ import annotations
 

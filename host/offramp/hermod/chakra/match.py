@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes of several ranks are one collective or one transfer."""
+"""Matching of several ranks' nodes that are one collective or one transfer."""
 
 from __future__ import annotations
 

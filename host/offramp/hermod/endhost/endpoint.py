@@ -134,7 +134,7 @@ class Endpoint:
 
     @property
     def failure(self) -> OfframpError | None:
-        """Why nothing works any more."""
+        """The error after which nothing works any more."""
         return self._ledger.failure
 
     def exchange(

@@ -32,7 +32,7 @@ class Ledger:
 
     @property
     def failure(self) -> OfframpError | None:
-        """Why nothing works any more."""
+        """The error after which nothing works any more."""
         return self._failure
 
     def submit(self, coflow: Coflow, outgoing: Iterable[Outgoing], incoming: Iterable[Incoming]) -> None:

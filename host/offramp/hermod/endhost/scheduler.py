@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which chunk goes next (thesis, section 5.4; specification section 5)."""
+"""Choice of the next chunk (thesis, section 5.4; specification section 5)."""
 
 from __future__ import annotations
 

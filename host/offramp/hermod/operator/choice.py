@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How finely to cut: exact sub-phases, fewer of them, or none, by what a sub-phase was measured to cost."""
+"""Granularity of the cut: exact sub-phases, fewer of them, or none, by the measured cost of a sub-phase."""
 
 from __future__ import annotations
 

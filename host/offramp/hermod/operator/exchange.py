@@ -49,7 +49,7 @@ class Exchange:
         return self if row_bytes == self.row_bytes else Exchange(self.rows, row_bytes, self.schedule)
 
     def starts(self, rank: int) -> tuple[list[int], list[int]]:
-        """Where in the rank's input, and in its output, the bytes of each peer begin; one more entry is the end."""
+        """Offsets of each peer's bytes in the rank's input and in its output; one more entry is the end."""
         both = (self.rows[rank], self.rows[:, rank])
         sent, received = ([0, *np.cumsum(part * self.row_bytes).tolist()] for part in both)
         return sent, received

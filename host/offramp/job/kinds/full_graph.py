@@ -30,7 +30,7 @@ _LOSSY_BITS: Final = 8
 
 
 class Way(StrEnum):
-    """How boundary features travel."""
+    """The way in which boundary features travel."""
 
     P2P = "p2p"
     G3 = "g3"

@@ -18,7 +18,7 @@ _FLOAT_BYTES: Final = 4
 
 
 class Way(StrEnum):
-    """When the language model runs."""
+    """The schedule of the language model."""
 
     SEQUENTIAL = "sequential"
     COLOCATED = "colocated"

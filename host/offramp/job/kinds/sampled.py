@@ -18,7 +18,7 @@ _FLOAT_BYTES: Final = 4
 
 
 class Way(StrEnum):
-    """How neighbours are drawn."""
+    """The way in which neighbours are drawn."""
 
     RANDOM = "random"
     REPLICATED = "replicated"

@@ -117,7 +117,7 @@ class Link(Strict):
 
 
 class Model(StrEnum):
-    """How accelerators are attached: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
+    """Attachment of accelerators: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
 
     DIRECT = "direct"
     ON_PATH = "on-path"
@@ -136,7 +136,7 @@ class Hardware(Strict):
 
 
 class PathType(StrEnum):
-    """Where a request is processed: at the requester's side, at the responder's side."""
+    """Places that process a request: at the requester's side, at the responder's side."""
 
     CPU_CPU = "CPU-CPU"
     CPU_ACC = "CPU-Acc"

@@ -113,7 +113,7 @@ class FpgaModelDevice(model.ModelDevice):
         return FUNCTIONS
 
     def _queue_up(self, now: int, function: str, message: bytes) -> tuple[int, int]:
-        """When the request is seen to be done, and how long it occupies the engine, in ns."""
+        """The time at which the request is seen to be done, and its latency in the engine, in ns."""
         if function not in FUNCTIONS:
             return now, 0
         engine = FUNCTIONS.index(function)

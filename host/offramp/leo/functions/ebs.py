@@ -47,7 +47,7 @@ VOLUME: Final = Structure(
 
 
 class EbsStatus(IntEnum):
-    """How a look-up ended."""
+    """The outcome of a look-up."""
 
     FOUND = 0
     NO_VOLUME = 1
@@ -58,7 +58,7 @@ class EbsStatus(IntEnum):
 
 
 class Layout:
-    """Where the three tables lie in a device's memory, one after the other, each at a multiple of 64 bytes."""
+    """Addresses of the three tables in a device's memory, one after the other, each at a multiple of 64 bytes."""
 
     def __init__(self, volumes: int, entries: int, segments: int) -> None:
         """Place tables with this number of volumes, entries of the block table and segments."""

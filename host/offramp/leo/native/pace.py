@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long loops in machine code run, and when they leave the rings alone.
+"""Durations of loops in machine code, and of the rests in which they leave the rings alone.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """

@@ -190,7 +190,7 @@ class _Peer:
         return self
 
     def gone(self) -> str:
-        """How the process has ended; empty while it runs."""
+        """A description of how the process ended; empty while it runs."""
         return "" if self._process.is_alive() else ended_as("the other process", self._process.exitcode)
 
     def __exit__(self, *_: object) -> None:

@@ -189,7 +189,7 @@ class FastCluster:
 
 
 class Times:
-    """When tasks and flows began and ended, in seconds: iterations by tasks, iterations by edges; NaN if never."""
+    """Start and end times of tasks and flows, in seconds: iterations by tasks, iterations by edges; NaN if never."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ def greedy(ctx: Context) -> None:
 
 @native
 def group_end(ctx: Context, begin: int) -> int:
-    """Where the flows of the list that share a key with that at ``begin`` end; counts them by machine."""
+    """The end of the flows in the list that share a key with the one at ``begin``; counts them by machine."""
     flows = ctx.list
     keys = ctx.key
     end = begin

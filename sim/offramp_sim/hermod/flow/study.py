@@ -33,7 +33,7 @@ MOST_OBJECTS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a job is simulated.
+    """The settings for simulating a job.
 
     Attributes:
         iterations: the last one is measured, those before it fill the pipeline.

@@ -52,11 +52,11 @@ class LabResult:
 
     @property
     def end(self) -> float:
-        """When the last coflow ended, in seconds."""
+        """The time at which the last coflow ended, in seconds."""
         return max(self.end_s.values())
 
     def seconds(self, kind: str) -> float:
-        """How long a coflow took."""
+        """The duration of a coflow, in seconds."""
         return self.end_s[kind] - self.start_s[kind]
 
     def bytes_of(self, queue: int) -> int:

@@ -21,7 +21,7 @@ GROUP: Final = "Referee"
 
 @dataclass(frozen=True)
 class RefereeSettings:
-    """How ``--referee`` examines an item."""
+    """Settings with which ``--referee`` examines an item."""
 
     referee: Annotated[
         bool, Field("Run each item at all sizes, seeds and options, and say which numbers hold", group=GROUP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the switch pays: workers, copies of a vertex and passes, by simulation and by a formula."""
+"""Conditions under which the switch pays: workers, copies of a vertex and passes, by simulation and by a formula."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ INFINIBAND: Final = Server(A100, 240e9, 200e9 / 8)
 
 @dataclass(frozen=True)
 class System:
-    """How a system treats messages.
+    """A system's treatment of messages.
 
     Attributes:
         share: share of rows that travel (BNS-GCN).

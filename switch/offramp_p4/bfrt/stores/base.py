@@ -89,7 +89,7 @@ class Store:
         raise self.refusal("it cannot be read")
 
     def usage(self) -> int:
-        """How many entries there are."""
+        """Number of entries."""
         return sum(1 for _ in self.keys())
 
     def set_default(self, data: Data) -> None:

@@ -13,7 +13,7 @@ from offramp_p4.state import TableEntry, TableState
 
 _US_PER_MS = 1000
 _SCAN_US = 5_000
-"""How often entries are looked at, at most."""
+"""Shortest interval between two scans of the entries, in microseconds."""
 
 
 @dataclass

@@ -98,7 +98,7 @@ class MatchStore(Store):
         return (self.key_of_entry(entry) for entry in self.state.entries)
 
     def usage(self) -> int:
-        """How many entries there are."""
+        """Number of entries."""
         return len(self.state)
 
     # --- handles

@@ -205,7 +205,7 @@ def _active(group: _Group) -> list[int]:
 
 
 class GetMemberStore(Store):
-    """Which member a selector picks for a hash."""
+    """The member that a selector picks for a hash."""
 
     def __init__(self, spec: TableSpec, state: ActionProfileState) -> None:
         super().__init__(spec)

@@ -325,7 +325,7 @@ def unwrapped(node: Node) -> Node:
 
 
 def _all_ones(node: Node) -> int | None:
-    """How many ones a constant consists of; None for another."""
+    """Number of ones that a constant consists of; None for any other constant."""
     node = unwrapped(node)
     if node["type"].text != "hexstr":
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where bmv2 keeps the variables of a program: header instances, stacks, unions, and fields of one ``scalars`` header.
+"""Places in bmv2 of a program's variables: header instances, stacks, unions, and fields of one ``scalars`` header.
 
 bmv2 has no variables, structs or tuples. A struct becomes its leaves; a leaf of a struct that is not a header lies in
 ``scalars``, which is metadata. A header variable becomes a header instance that is never emitted.
@@ -166,7 +166,7 @@ def header_type(t: Type) -> Header:
 
 
 def bits_of(t: Type) -> Bits:
-    """How a scalar is kept in a field."""
+    """The type of the field that keeps a scalar."""
     t = strip(t)
     if isinstance(t, Enum):
         return t.base or Bits(ENUM_BITS)

@@ -66,7 +66,7 @@ class PsaDocument(PortableDocument):
                         _refuse_use(block, param)
 
     def _place(self, way: str, role: str, param: ir.Var) -> Place:
-        """Where a parameter lies; ``normal_meta``, and headers of one type, have one place in ingress and egress."""
+        """The place of a parameter; ``normal_meta``, and headers of one type, have one place in ingress and egress."""
         key = ("ingress" if role == "normal" else way, role)
         if key not in self._places:
             first = self._places.get(("ingress", role))

@@ -139,7 +139,7 @@ class Replication:
             raise Refused(_NO_SESSION, f"no mirroring session {mirror_id}")
 
     def mirroring_session_get(self, mirror_id: int) -> Any:
-        """Where the clones of a session go."""
+        """The destination of a session's clones."""
         if mirror_id not in self.switch.pre.clones:
             raise Refused(_NO_SESSION, f"no mirroring session {mirror_id}")
         if mirror_id in self._sessions:

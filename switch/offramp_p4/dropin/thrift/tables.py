@@ -78,7 +78,7 @@ class Tables:
     # --- entries ------------------------------------------------------------------------------------------------
 
     def bm_mt_get_num_entries(self, table_name: str) -> int:
-        """How many entries there are."""
+        """Number of entries."""
         return len(self._table(table_name))
 
     def bm_mt_clear_entries(self, table_name: str, reset_default_entry: bool) -> None:

@@ -44,7 +44,7 @@ class Cursor:
 
     @property
     def pos(self) -> Pos:
-        """Where the next token stands."""
+        """Position of the next token."""
         return self._tokens[self._at].pos
 
     def ahead(self, n: int = 1) -> Token:
@@ -81,7 +81,7 @@ class Cursor:
         return self.next()
 
     def _gap(self) -> Pos:
-        """Where something is missing: behind the token before, if the next one stands on another line."""
+        """Position of something missing: behind the token before, if the next one stands on another line."""
         if self._at == 0 or (here := self._tokens[self._at - 1]).pos.file != self.pos.file:
             return self.pos
         if self.token.kind != "eof" and here.pos.line == self.pos.line:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ``#include`` looks: in folders of this machine, or among our own headers only; and among installed externs."""
+"""The search for ``#include``: in folders of this machine, or among our own headers only; and installed externs."""
 
 from __future__ import annotations
 

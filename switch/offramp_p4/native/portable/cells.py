@@ -25,7 +25,7 @@ _FIELDS: tuple[Field, ...] = (
 
 
 class Cells:
-    """Where headers and metadata are, and ``results``, which are read afterwards.
+    """Places of headers and metadata, and of ``results``, which are read afterwards.
 
     Attributes:
         fields: offset and bytes of each field that the run-time system knows, by name; the same in both halves of a

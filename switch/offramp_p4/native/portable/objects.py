@@ -76,7 +76,7 @@ class NativeCard(NativePortable):
 
     @property
     def one_core(self) -> str:
-        """Why packets cannot run on several cores at once; empty if they can."""
+        """The reason that packets cannot run on several cores at once; empty if they can."""
         return "its packets share the flow ids" if self._plan.gives_flow_ids else ""
 
     def sync(self) -> None:

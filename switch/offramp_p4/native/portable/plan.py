@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the context has the objects of a PSA or PNA program, and what Python must know of its calls."""
+"""The place in the context of a PSA or PNA program's objects, and what Python must know of its calls."""
 
 from __future__ import annotations
 

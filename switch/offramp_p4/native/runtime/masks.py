@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which bits a hash table of a ternary table hashes: chosen by what a look-up would cost.
+"""The bits that a hash table of a ternary table hashes: chosen by what a look-up would cost.
 
 More bits make chains shorter, but leave the entries that do not look at them to other tables. As long as chains are
 long, the bit is added that shortens them most for the square of what it leaves; halving the chains may cost three

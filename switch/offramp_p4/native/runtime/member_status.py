@@ -8,7 +8,7 @@ from offramp_base.native.subset import Bytes, Words, native
 
 @native
 def count_up(places: Words, size: int, column: Bytes, stride: int) -> int:
-    """How many of the members with bits at ``places`` take packets."""
+    """Number of members with bits at ``places`` that take packets."""
     up = 0
     for i in range(size):
         up += column[places[i] * stride]

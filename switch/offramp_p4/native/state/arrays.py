@@ -91,7 +91,7 @@ class NativeMeterCell(MeterCell):
 
     @property
     def last_us(self) -> int:
-        """When the levels were last brought up to date."""
+        """The time at which the levels were last brought up to date, microseconds."""
         return int(self._words[at.Meter.last_us])
 
     @last_us.setter

@@ -67,7 +67,7 @@ class NativeState:
 
     @property
     def one_core(self) -> str:
-        """Why packets cannot run on several cores at once, beside what tables and arrays say; empty if they can."""
+        """The reason that packets cannot run on several cores at once, tables and arrays aside; empty if they can."""
         return ""
 
     def reset(self) -> None:

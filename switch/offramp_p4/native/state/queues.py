@@ -116,7 +116,7 @@ class NativeManager:
 
     @property
     def next_ps(self) -> int | None:
-        """When the next frame reaches the head of its port; None while all queues are empty."""
+        """The time at which the next frame reaches the head of its port; None while all queues are empty."""
         return self.first_time(at.Context.ready)
 
     @property

@@ -26,7 +26,7 @@ _FIELDS: tuple[Field, ...] = (
 
 
 class Cells:
-    """Where one gress keeps headers, metadata and what its externs ask for.
+    """Places of one gress's headers and metadata, and of what its externs ask for.
 
     Attributes:
         fields: offset and bytes of each field that the run-time system knows, by name; the same in every gress.

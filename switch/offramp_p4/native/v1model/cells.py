@@ -46,7 +46,7 @@ _STANDARD: Final = (
 
 
 class Cells:
-    """Where the architecture keeps what the externs of a pass ask for, headers and metadata.
+    """The architecture's places for headers, metadata, and what the externs of a pass ask for.
 
     Attributes:
         fields: offset and bytes of each field that the run-time system knows, by name.

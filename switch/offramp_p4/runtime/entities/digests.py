@@ -98,7 +98,7 @@ class DigestHandler:
 
     @property
     def next_ns(self) -> int | None:
-        """When :meth:`due` has something to give; None: there is nothing to wait for."""
+        """The time at which :meth:`due` has something to give; None: there is nothing to wait for."""
         return min((c.due_ns for c in self._channels.values() if c.buffer), default=None)
 
     def acknowledge(self, ack: Any) -> None:

@@ -15,7 +15,7 @@ from offramp_p4.state import TableEntry
 
 
 class IdleTimers:
-    """When each entry with a time-out may be reported; times are those of the tables' clock, nanoseconds."""
+    """The time at which each entry with a time-out may be reported, on the tables' clock, in nanoseconds."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Table, TableEntry]] = []
@@ -37,7 +37,7 @@ class IdleTimers:
 
     @property
     def next_ns(self) -> int | None:
-        """When :meth:`due` may have something to give; None: never."""
+        """The time at which :meth:`due` may have something to give; None: never."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now_ns: int) -> Iterator[Any]:

@@ -145,7 +145,7 @@ class Selector:
     # --- rules ---------------------------------------------------------------------------------------------
 
     def _weight(self, weight: int, what: str) -> int:
-        """How often a member counts, checked against P4Info."""
+        """The number of times that a member counts, checked against P4Info."""
         if self.info.weights_disallowed:
             if weight:
                 raise invalid(f"{what}: this selector has no weights, got {weight}")

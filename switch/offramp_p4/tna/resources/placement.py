@@ -45,7 +45,7 @@ class Stage:
 
 @dataclass(slots=True)
 class Placed:
-    """Where a table is: its first and last stage, the stage its dependencies allow, and what held it back."""
+    """The place of a table: its first and last stage, the stage its dependencies allow, and what held it back."""
 
     first: int
     last: int

@@ -76,7 +76,7 @@ def name_in(reference: str) -> str:
 
 
 def queue_of(config: Config, dscp: int, came: str, leaves: str) -> int:
-    """Where a packet waits, by the tables."""
+    """The queue in which a packet waits, by the tables."""
     rows = config.get("PORT_QOS_MAP", {})
 
     def bound(port: str, field: str) -> str:

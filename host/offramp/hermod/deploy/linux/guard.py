@@ -20,7 +20,7 @@ from offramp_base.errors import OfframpError, not_restored
 
 @dataclass(frozen=True)
 class Permits:
-    """Which cgroups may use which DSCPs; bit n of a mask is DSCP n.
+    """The DSCPs that each cgroup may use; bit n of a mask is DSCP n.
 
     Attributes:
         guarded: those that not everybody may use.

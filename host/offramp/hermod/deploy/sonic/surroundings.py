@@ -90,7 +90,7 @@ class Surroundings:
         return {queue for there in maps for one in self.reached_classes for queue in self.queues_of(there, one)}
 
     def queues_of(self, there: Mapping[str, str], one: int) -> set[int]:
-        """Where a map puts a traffic class: 0 or the queue of its number where it does not say, as switches differ."""
+        """Queues that a map may give a class: both 0 and the number of the class where it gives none."""
         said = there.get(str(one))
         return {0, one} if said is None and there else {one if said is None else int(said)}
 

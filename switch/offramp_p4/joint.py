@@ -87,6 +87,11 @@ class PythonJoint:
         times = np.array([each.ps for each in departures], np.int64)
         return times, PacketBatch.of((each.port, each.frame) for each in departures)
 
+    def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
+        """Frames arrive, each at its time; then time passes."""
+        self.receive_batch(times_ps, batch)
+        return self.advance_batch(until_ps)
+
     def _run(self, until_ps: int) -> None:
         while (event_ps := self.next_ps) is not None and event_ps <= until_ps:
             self._at(event_ps)

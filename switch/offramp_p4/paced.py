@@ -91,9 +91,10 @@ class PacedSwitch:
         now_ps = max(self.now_us * PS_PER_US, self._reached_ps)
         if len(batch):  # one after the other, so that no frame finds those in its queue that a free line has sent
             arrivals = now_ps + np.arange(len(batch), dtype=np.int64)
-            self.queued.receive_batch(arrivals, batch)
             now_ps = self._reached_ps = int(arrivals[-1])
-        times, frames = self.queued.advance_batch(now_ps)
+            times, frames = self.queued.pass_batch(arrivals, batch, now_ps)
+        else:
+            times, frames = self.queued.advance_batch(now_ps)
         if len(times):
             times = np.concatenate([self._times, times])
             frames = PacketBatch.concatenate([self._leaving, frames])

@@ -88,6 +88,18 @@ class QueuedSwitch:
         self._reached_ps = max(self._reached_ps, until_ps)
         return self._joint.advance_batch(until_ps)
 
+    def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
+        """As :meth:`receive_batch`, then :meth:`advance_batch`, in one call.
+
+        Raises:
+            OfframpError: as of :meth:`receive_batch`.
+        """
+        if self._generator is None or not self._generator.active:
+            self._reached_ps = max(self._reached_ps, until_ps)
+            return self._joint.pass_batch(times_ps, batch, until_ps)
+        self.receive_batch(times_ps, batch)
+        return self.advance_batch(until_ps)
+
     def reset(self) -> None:
         """Forget queued packets and the time; the switch's state stays."""
         self._joint.reset()

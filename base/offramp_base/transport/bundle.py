@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from offramp_base.native.arrays import RecordArrays, address
 from offramp_base.native.library import compiled_all
+from offramp_base.native.records import offset
 from offramp_base.transport import ring
 from offramp_base.transport.af_packet import AfPacketSocket
 from offramp_base.transport.base import LinkStats
@@ -61,7 +62,8 @@ class BundleSocket(AfPacketSocket):
         self._answered = None if first else np.zeros(256, np.uint8)  # by protocol
         self._arrived = RecordArrays(Arrived)
         fields, slots = self._arrived.fields, self._ring.slots
-        fields.slots, fields.slot_bytes = address(slots), slots.shape[1]
+        fields.words[offset(Arrived.slots)] = address(slots)  # not given, so that the ring can be released
+        fields.slot_bytes = slots.shape[1]
         fields.longest, fields.most_bytes = self._ring.width, _MOST_BYTES
 
     def receive(self, most: int = ring.MOST) -> PacketBatch:
@@ -114,7 +116,8 @@ class Bundles:
         self._batch, self._bundled = PacketBatch(batch.ports, batch.lengths, data), bundled
         self._made = made = RecordArrays(Leaving)
         fields = made.fields
-        fields.data, fields.stride, fields.count, fields.room = address(data), data.strides[0], count, room
+        fields.words[offset(Leaving.data)] = address(data)  # whose rows may lie apart
+        fields.stride, fields.count, fields.room = data.strides[0], count, room
         made.give(Leaving.lengths, batch.lengths.astype(np.int32, copy=False))
         rows = made.give(Leaving.rows, np.arange(count) if rows is None else np.array(rows, np.int64))
         made.give(Leaving.head, _HEAD)

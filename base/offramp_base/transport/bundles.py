@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles out of a ring's slots, and into messages for sendmmsg(2), in compiled code; :mod:`.bundle` says what they are.
+"""Compiled code that takes :mod:`.bundle`'s bundles out of a ring's slots, and puts frames into them for sendmmsg(2).
 
 Slots are the kernel's (:mod:`.ring`): each is looked at twice, to measure and to copy, and nobody writes it in between.
 What one slot holds is read from its bytes alone, so a bundle can claim nothing beyond its own end.
@@ -218,7 +218,8 @@ def _run(leaving: Leaving, start: int, end: int, length: int) -> int:
     """Frames of a bundle that begins with number ``start``; 0: that goes alone."""
     if length > leaving.room:
         return 0
-    most = min(min(end - start, leaving.room // length), MOST_FRAMES)
+    most = min(end - start, leaving.room // length)
+    most = min(most, MOST_FRAMES)
     count = 0
     while count < most:
         row = leaving.rows[start + count]

@@ -29,10 +29,10 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Type
 
 if TYPE_CHECKING:
-    from offramp_p4.native.next_pass import Reach
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import Layout
     from offramp_p4.native.lookup import TablePlan
+    from offramp_p4.native.next_pass import Reach
 
 Builder = Callable[["Emitter", ir.ExternCall], Value]
 """Writes an extern call and returns its result (None where it has none)."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-from offramp_base.native.arrays import address
+from offramp_base.native.arrays import Array, address
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.native.architecture import ADVANCE, RECEIVE, RECEIVE_BATCH, Way
 from offramp_p4.native.runtime import context as at
@@ -76,21 +76,31 @@ class NativeJoint:
 
     def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
         """Frames arrive, each at its time."""
+        arriving = self._checked(times_ps, batch)
+        if arriving is not None:
+            with self._running():
+                self._arrive(arriving)
+
+    def _checked(self, times_ps: Times, batch: PacketBatch) -> tuple[Times, Array, Array, Array] | None:
+        """Times, frames, lengths and ports as machine code reads them; None: there are none."""
         times = np.ascontiguousarray(times_ps, np.int64)
         data, lengths, ports = self._switch._arrays(batch)
         count = len(lengths)
         if len(times) != count:
             raise OfframpError(f"packet batch: {count} packets and {len(times)} times")
         if not count:
-            return
-        late = np.flatnonzero(np.diff(times) < 0)
+            return None
+        late = np.flatnonzero(times[1:] < times[:-1])
         if len(late):
             check_time(int(times[late[0] + 1]), int(times[late[0]]))
-        with self._running():
-            self._check(int(times[0]))
-            self._check(int(times[-1]))
-            arrays = address(times), address(data), data.strides[0], address(lengths), address(ports)
-            self._receive_batch(self._context.pointer, *arrays, count)
+        return times, data, lengths, ports
+
+    def _arrive(self, arriving: tuple[Times, Array, Array, Array]) -> None:
+        times, data, lengths, ports = arriving
+        self._check(int(times[0]))
+        self._check(int(times[-1]))
+        arrays = address(times), address(data), data.strides[0], address(lengths), address(ports)
+        self._receive_batch(self._context.pointer, *arrays, len(times))
 
     @property
     def next_ps(self) -> int | None:
@@ -130,10 +140,21 @@ class NativeJoint:
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
         """Let time pass; the departures as arrays."""
         with self._running():
-            self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
-            times = self._context.buffer(at.Context.times).view(np.int64).copy()
-            self._context.empty(at.Context.times)
-            return times, self._switch._outputs()
+            return self._departed(until_ps)
+
+    def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
+        """Frames arrive, each at its time; then time passes."""
+        arriving = self._checked(times_ps, batch)
+        with self._running():
+            if arriving is not None:
+                self._arrive(arriving)
+            return self._departed(until_ps)
+
+    def _departed(self, until_ps: int) -> tuple[Times, PacketBatch]:
+        self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
+        times = self._context.buffer(at.Context.times).view(np.int64).copy()
+        self._context.empty(at.Context.times)
+        return times, self._switch._outputs()
 
     def reset(self) -> None:
         """Nothing in the queues, time 0."""

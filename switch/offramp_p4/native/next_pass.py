@@ -8,7 +8,7 @@ place that the program indexes registers by, their rows are known a pass before 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +70,7 @@ def reaches(g: Emitter, table: ir.Table, places: Places) -> tuple[Reach, ...]:
 
 
 def write_hints(g: Emitter, plan: TablePlan, words: Value, spare: Value, known: tuple[Reach, ...]) -> None:
-    """Hint of the rows that the entry behind the one with the key at ``words`` leads to; ``spare`` is room for a key."""
+    """Hint of the rows that the entry of the key behind the one at ``words`` leads to; ``spare`` is room for a key."""
     at = g.call(next_row, g.word_address(plan.words), words, spare, plan.row_size)
     with g.when(g.b.icmp_unsigned("!=", at, i64(0)), likely=True):
         row = g.b.inttoptr(at, g.memory.type)

@@ -139,10 +139,7 @@ class Forwarder:
         notices_s = self._device.notices_due_s
         if notices_s is not None:
             timeout_s = min(timeout_s, max(notices_s, NOTICE_WAIT_S))
-        due_s = self._device.due_s
-        if due_s is not None and due_s < timeout_s:
-            self._alarm.set(due_s)
-            poll.register(self._alarm, select.POLLIN)
+        poll.register(self._alarm, select.POLLIN)
         if self._workers is not None:
             poll.register(self._workers, select.POLLIN)
         parts: list[PacketBatch] = []
@@ -178,10 +175,13 @@ class Forwarder:
     def _wait(self, poll: select.poll, timeout_s: float) -> list[tuple[int, int]]:
         """Descriptors with events; before the loop waits, all ports are told (:meth:`Port.rest`)."""
         there = poll.poll(0)
-        if there or timeout_s <= 0:
+        due_s = self._device.due_s
+        if there or timeout_s <= 0 or due_s == 0:
             return there
         for port in self._ports.values():
             port.rest()
+        if due_s is not None and due_s < timeout_s:
+            self._alarm.set(due_s)
         return poll.poll(timeout_s * 1000)
 
     def _busy(self) -> list[int]:

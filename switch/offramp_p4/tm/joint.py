@@ -53,6 +53,9 @@ class Joint(Protocol):
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
         """Let time pass; the departures as arrays."""
 
+    def pass_batch(self, times_ps: Times, batch: PacketBatch, until_ps: int) -> tuple[Times, PacketBatch]:
+        """Frames arrive, each at its time; then time passes."""
+
     def reset(self) -> None:
         """Nothing in the queues, time 0."""
 

@@ -78,7 +78,9 @@ REGISTERS = """
     action reach(bit<16> base) { meta.i = (bit<32>)base + (bit<32>)hdr.h.a; }
     action straight(bit<32> at) { meta.i = at; }
     action twice(bit<32> at) { meta.i = at << 1; }
-    table hops { key = { hdr.h.c: exact; meta.w: exact; } actions = { reach; straight; twice; NoAction; } size = 10000; }
+    table hops {
+        key = { hdr.h.c: exact; meta.w: exact; } actions = { reach; straight; twice; NoAction; } size = 10000;
+    }
 """
 ADD = """
     meta.i = 0; hops.apply();

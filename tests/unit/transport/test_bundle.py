@@ -155,3 +155,14 @@ def test_random_bytes_change_nothing(ends):
         frames += switch.receive().frames()
     assert ipv4(SWITCHGNN, 99) in frames
     assert switch.stats.malformed > 250
+
+
+def test_rows_that_lie_apart_are_sent_as_they_are(ends):
+    """As the rows of a ring do, and those of a batch of which some bytes are left away."""
+    host, switch, _ = ends
+    frames = [ipv4(SWITCHGNN, 190, k) for k in range(6)]
+    wide = np.zeros((6, 300), np.uint8)
+    wide[:, :190] = PacketBatch.of([(0, frame) for frame in frames]).data
+    batch = PacketBatch(np.zeros(6, np.int32), np.full(6, 190, np.int32), wide[:, :200])
+    assert host.send(host.message(batch, np.array([5, 0, 3]))) == 3
+    assert take(switch, 3) == [frames[5], frames[0], frames[3]]

@@ -106,11 +106,11 @@ def _closure(boundary: Boundary, plan: Plan, host: int, switch: int) -> Mask:
         return np.ones(boundary.R, np.bool_)
     copies, items = np.concatenate([*copy, *copy]), np.concatenate([*upload, *result])
     source, sink = boundary.R + first, boundary.R + first + 1
-    pairs = np.unique(np.stack([copies, boundary.R + items], axis=1), axis=0)
+    needs, needed = np.divmod(np.unique(copies * first + items), first)  # as one number each: pairs sort far slower
     used = np.unique(items)
-    tails = np.concatenate([np.full(boundary.R, source), pairs[:, 0], boundary.R + used])
-    heads = np.concatenate([np.arange(boundary.R), pairs[:, 1], np.full(len(used), sink)])
-    capacity = np.repeat([host, _UNCUTTABLE, switch], [boundary.R, len(pairs), len(used)]).astype(np.int32)
+    tails = np.concatenate([np.full(boundary.R, source), needs, boundary.R + used])
+    heads = np.concatenate([np.arange(boundary.R), boundary.R + needed, np.full(len(used), sink)])
+    capacity = np.repeat([host, _UNCUTTABLE, switch], [boundary.R, len(needs), len(used)]).astype(np.int32)
     network = coo_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
     residual = network - maximum_flow(csr_array(network), source, sink).flow
     residual.data[residual.data < 0] = 0

@@ -2,9 +2,9 @@
 """Epochs through the switch and from worker to worker behind rated links, where boundary vertices have many copies.
 
 ``pytest -s -m bench tests/bench/test_switchgnn_links.py``: eight hosts on one embedded switch, each behind a link with
-HTB at both ends, ways by turns. Both ways send the same integers of 32 bits. ``OFFRAMP_RATES`` and ``OFFRAMP_GRAPHS``
-choose some, ``OFFRAMP_DATA`` is the folder of the graphs. docs/PERFORMANCE.md has the table; nothing passes or fails by
-it.
+HTB at both ends, ways by turns: through the switch as published, and as ``--scheme auto`` decides. All send the same
+integers of 32 bits. ``OFFRAMP_RATES``, ``OFFRAMP_GRAPHS`` and ``OFFRAMP_WAYS`` choose some, ``OFFRAMP_DATA`` is the
+folder of the graphs. docs/PERFORMANCE.md has the table; nothing passes or fails by it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ EPOCHS = int(os.environ.get("OFFRAMP_EPOCHS", "10"))
 TURNS = int(os.environ.get("OFFRAMP_TURNS", "2"))
 RATES = os.environ.get("OFFRAMP_RATES", "100mbit,300mbit,1gbit").split(",")
 CHOSEN = os.environ.get("OFFRAMP_GRAPHS", ",".join(GRAPHS)).split(",")
-CODEC = {"p2p": "codec: fixed\n", "switchgnn": ""}
+WAYS = {"p2p": ("p2p", "codec: fixed\n"), "switch": ("switchgnn", ""), "auto": ("switchgnn", "scheme: auto\n")}
+"""The way of the job, and what its file says beside the graph."""
+TAKEN = os.environ.get("OFFRAMP_WAYS", ",".join(WAYS)).split(",")
 
 
 @pytest.fixture(scope="module", params=RATES)
@@ -61,21 +63,24 @@ def lab(request, tmp_path_factory):
 def test_epochs(lab, name, tmp_path):
     rate, cluster = lab
     graph, partition = GRAPHS[name]
-    seconds: dict[str, list[float]] = {way: [] for way in CODEC}
+    seconds: dict[str, list[float]] = {name: [] for name in TAKEN}
     sent: dict[str, int] = {}
     for turn in range(TURNS):
-        for way, codec in CODEC.items():
-            folder = tmp_path / f"{way}-{turn}"
+        for taken in TAKEN:
+            way, settings = WAYS[taken]
+            folder = tmp_path / f"{taken}-{turn}"
             folder.mkdir()
             path = folder / "train.yaml"
-            path.write_text(JOB.format(graph=graph, epochs=EPOCHS, partition=partition) + codec)
-            job = JobSettings(name=f"{name}-{way}", command=(), train=path)
+            path.write_text(JOB.format(graph=graph, epochs=EPOCHS, partition=partition) + settings)
+            job = JobSettings(name=f"{name}-{taken}", command=(), train=path)
             result = run_job(job, cluster, way, folder)
             found = kind_of(job).step_s(folder)
             assert found is not None
-            seconds[way].append(found)
-            sent[way] = sum(up for up, _ in result.bytes_by_link.values())
-    medians = {way: statistics.median(times) for way, times in seconds.items()}
-    row = [name, rate, *(f"{1e3 * medians[way]:.0f} ms" for way in CODEC)]
-    row += [f"{medians['switchgnn'] / medians['p2p']:.2f}", *(f"{sent[way] / 1e6:.0f} MB" for way in CODEC)]
+            seconds[taken].append(found)
+            sent[taken] = sum(up for up, _ in result.bytes_by_link.values())
+    row = [name, rate]
+    for taken in TAKEN:
+        times = ", ".join(f"{1e3 * each:.0f}" for each in seconds[taken])
+        ratio = statistics.median(seconds[taken]) / statistics.median(seconds[TAKEN[0]])
+        row.append(f"{times} ms ({ratio:.2f}), {sent[taken] / 1e6:.0f} MB")
     sys.stdout.write("\n| " + " | ".join(row) + f" | load {os.getloadavg()[0]:.0f}\n")

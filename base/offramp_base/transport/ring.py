@@ -156,8 +156,8 @@ class Ring:
 
 
 def padded(batch: PacketBatch) -> PacketBatch:
-    """A copy with zeros beyond the end of each frame."""
-    data = np.array(batch.data)
+    """The frames in memory of their own, which may be that of the batch, with zeros behind the end of each."""
+    data = batch.data if batch.data.flags.owndata else np.array(batch.data)
     if len(batch) and int(batch.lengths.min()) < data.shape[1]:
         data[np.arange(data.shape[1]) >= batch.lengths[:, None]] = 0
     return PacketBatch(batch.ports, batch.lengths, data)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from offramp_sim.lab.namespaces import Spaces, switch_end
 if TYPE_CHECKING:
     from offramp.nic.process import AgentProcess
 
-CARRIER: Final = "bundle"
+CARRIER: Final = "bundle" if find_spec("llvmlite") is not None else "af_packet"
 """Transport of the switches' ports on interfaces: hosts' frames cost the kernel of one machine what many would pay."""
 _BUFFER_S: Final = 0.02
 _LEAST_BUFFER: Final = 16 << 20

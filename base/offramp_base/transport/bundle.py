@@ -34,6 +34,8 @@ _OF_THE_KERNEL: Final = [socket.IPPROTO_ICMP, socket.IPPROTO_TCP, socket.IPPROTO
 _MOST_BYTES: Final = 16 << 20
 """Memory of a batch whose frames differ in length: its rows are as wide as the longest."""
 _HEAD: Final = np.frombuffer(HEAD.ljust(HEAD_BYTES, b"\0"), np.uint8)
+_HEAD_AT: Final = address(_HEAD)
+_HEADER_WORDS, _IOVEC_WORDS, _HEAD_WORDS = (size // 8 for size in (HEADER.itemsize, IOVEC.itemsize, HEAD_BYTES))
 
 
 @cache
@@ -95,6 +97,18 @@ class BundleSocket(AfPacketSocket):
         return made
 
 
+class _Places:
+    """The indices of the words of a :class:`Leaving` and its arrays, for so many frames."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = Leaving.WORDS
+        self.firsts = self.rows + count
+        self.headers = self.firsts + count + 1
+        self.iovecs = self.headers + _HEADER_WORDS * count
+        self.heads = self.iovecs + 2 * _IOVEC_WORDS * count
+        self.end = self.heads + _HEAD_WORDS * count
+
+
 class Bundles:
     """Frames to be sent, in order: runs of equal length in bundles that hold ``room`` bytes.
 
@@ -112,31 +126,40 @@ class Bundles:
         bundled: npt.NDArray[np.uint8] | None,
     ) -> None:
         data = batch.data if batch.data.strides[1] == 1 else np.ascontiguousarray(batch.data)
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        self._batch, self._room, self._bundled = PacketBatch(batch.ports, lengths, data), room, bundled
         count = len(batch) if rows is None else len(rows)
-        self._batch, self._bundled = PacketBatch(batch.ports, batch.lengths, data), bundled
-        self._made = made = RecordArrays(Leaving)
-        fields = made.fields
-        fields.words[offset(Leaving.data)] = address(data)  # whose rows may lie apart
-        fields.stride, fields.count, fields.room = data.strides[0], count, room
-        made.give(Leaving.lengths, batch.lengths.astype(np.int32, copy=False))
-        rows = made.give(Leaving.rows, np.arange(count) if rows is None else np.array(rows, np.int64))
-        made.give(Leaving.head, _HEAD)
-        if bundled is not None:
-            made.give(Leaving.bundled, bundled)
-        headers = made.give(Leaving.headers, np.zeros(count, HEADER))
-        made.give(Leaving.iovecs, np.empty(2 * count, IOVEC))
-        made.give(Leaving.heads, np.empty((count, HEAD_BYTES), np.uint8))
-        firsts = made.give(Leaving.firsts, np.empty(count + 1, np.int64))
-        self._rows = rows[: _functions()["make_messages"](made.address)]
-        self.short = fields.short
-        self._headers, self._firsts = headers[: fields.messages], firsts[: fields.messages + 1]
+        places = _Places(count)
+        words = self._words = np.zeros(places.end, np.int64)  # one piece of memory: this is done for every message
+        words[places.rows : places.firsts] = np.arange(count) if rows is None else rows
+        start = address(words)
+        words[: Leaving.short] = (
+            address(data),
+            data.strides[0],
+            address(lengths),
+            start + 8 * places.rows,
+            count,
+            room,
+            0 if bundled is None else address(bundled),
+            _HEAD_AT,
+            start + 8 * places.headers,
+            start + 8 * places.iovecs,
+            start + 8 * places.heads,
+            start + 8 * places.firsts,
+        )
+        kept = _functions()["make_messages"](start)
+        messages = int(words[Leaving.messages])
+        self.short = int(words[Leaving.short])
+        self._rows = words[places.rows : places.rows + kept]
+        self._firsts = words[places.firsts : places.firsts + messages + 1]
+        self._headers = words[places.headers : places.headers + _HEADER_WORDS * messages].view(HEADER)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def part(self, start: int, end: int) -> Bundles:
         """The frames from number ``start`` to before ``end``."""
-        return Bundles(self._batch, self._rows[start:end], self._made.fields.room, self._bundled)
+        return Bundles(self._batch, self._rows[start:end], self._room, self._bundled)
 
     def size(self, start: int, end: int) -> int:
         """Bytes of the frames from number ``start`` to before ``end``."""

@@ -26,7 +26,7 @@ MOST_FRAMES: Final = 1000
 _TYPE_AT, _PROTOCOL_AT = 12, 23
 """Bytes of an Ethernet frame: its type, and the protocol over IPv4."""
 _HEADER_WORDS, _IOVEC_WORDS = 8, 2
-"""Of struct mmsghdr and struct iovec."""
+"""Words of struct mmsghdr and of struct iovec."""
 
 
 class Arrived(Record):

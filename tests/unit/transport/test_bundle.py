@@ -166,3 +166,14 @@ def test_rows_that_lie_apart_are_sent_as_they_are(ends):
     batch = PacketBatch(np.zeros(6, np.int32), np.full(6, 190, np.int32), wide[:, :200])
     assert host.send(host.message(batch, np.array([5, 0, 3]))) == 3
     assert take(switch, 3) == [frames[5], frames[0], frames[3]]
+
+
+def test_a_tagged_frame_between_bundles_keeps_its_tag_and_its_place(ends):
+    """The kernel takes a tag out of a frame and notes it beside."""
+    host, switch, beside = ends
+    run = [ipv4(SWITCHGNN, 190, k) for k in range(9)]
+    tagged = ipv4(TCP, 90)[:12] + bytes.fromhex("8100a064") + ipv4(TCP, 90)[12:]
+    send(host, *run)
+    send(beside, tagged)
+    send(host, *run)
+    assert take(switch, 19) == [*run, tagged, *run]

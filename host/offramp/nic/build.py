@@ -22,6 +22,8 @@ AGENT: Final = "offramp-nic-agent"
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
 """Commands that a build needs, and the Debian packages that contain them."""
+ABI: Final = "23"
+"""Number of DPDK 22.11's libraries, which Debian 12's packages end with."""
 PACKAGES: Final = {
     "libdpdk-dev": "DPDK 22.11 or later",
     "libhwy-dev": "Highway, for SIMD",

@@ -121,8 +121,7 @@ void Port::stats(offramp_port_stats& into) const {
         into.dropped += queue.dropped.load(std::memory_order_relaxed);
     }
     if (rte_eth_stats_get(device_, &device) == 0) into.missed = device.imissed + device.rx_nombuf;
-    rte_eth_link_get_nowait(device_, &link);
-    into.up = link.link_status == RTE_ETH_LINK_UP;
+    into.up = rte_eth_link_get_nowait(device_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
 }  // namespace offramp

@@ -85,9 +85,9 @@ bool Port::start(unsigned workers, rte_mempool* buffers, std::string& why) {
 Port::~Port() {
     if (device_ != RTE_MAX_ETHPORTS) {
         rte_eth_dev_info info{};
-        rte_eth_dev_info_get(device_, &info);
+        const bool known = rte_eth_dev_info_get(device_, &info) == 0;
         rte_eth_dev_stop(device_);
-        if (ours_)
+        if (ours_ && known)
             rte_dev_remove(info.device);
         else
             rte_eth_dev_close(device_);

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from offramp.cmake import kept_folder, run_cmake
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private
+from offramp_base.private_folder import check_owned, check_way, make_cache
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -140,7 +140,7 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     if folder is None:
         folder = cache_folder()
-        make_private(folder)
+        make_cache(folder)
     run_cmake(source_root(), folder, options, target)
     return folder
 

@@ -124,13 +124,16 @@ def cache_folder(variant: str = "release") -> Path:
     return kept_folder("nic", source_root(), variant, without=("ports", "store", "worker"))
 
 
-def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
+def build(
+    folder: Path | None = None, options: Sequence[str] = (), target: str | None = None, variant: str = "release"
+) -> Path:
     """Build the agent unless it is built already; returns the folder with the programs.
 
     Args:
         folder: folder of the build; by default one in the user's cache, named by the sources' contents.
         options: options for CMake.
         target: target to build; None: all.
+        variant: name of the variant that ``options`` make, for the folder in the cache.
 
     Raises:
         OfframpError: a needed package is missing (the message names it), or the build fails.
@@ -139,7 +142,7 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
     if lacking:
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     if folder is None:
-        folder = cache_folder()
+        folder = cache_folder(variant)
         make_cache(folder)
     run_cmake(source_root(), folder, options, target)
     return folder

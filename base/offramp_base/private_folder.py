@@ -13,10 +13,36 @@ from offramp_base.errors import OfframpError
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
+class NoHomeFolder(OfframpError):
+    """This user has no home folder, and no variable names a folder instead."""
+
+
+def user_folder(variable: str, usual: str) -> Path:
+    """A folder of the user's (XDG Base Directory Specification).
+
+    Args:
+        variable: environment variable that names it, such as ``XDG_CACHE_HOME``.
+        usual: where it is in the home folder without the variable.
+
+    Raises:
+        NoHomeFolder: there is no home folder, as where a container runs under a number that no user has.
+    """
+    base = os.environ.get(variable, "")
+    if base and Path(base).is_absolute():
+        return Path(base)
+    try:
+        return Path.home() / usual
+    except RuntimeError:
+        raise NoHomeFolder(f"user {os.geteuid()} has no home folder: set {variable} to a folder of yours") from None
+
+
 def user_cache() -> Path:
-    """The user's cache folder (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+    """The user's cache folder.
+
+    Raises:
+        NoHomeFolder: there is no home folder.
+    """
+    return user_folder("XDG_CACHE_HOME", ".cache")
 
 
 def check_owned(path: Path, *, folder: bool) -> None:
@@ -65,6 +91,19 @@ def make_private(folder: Path) -> None:
     check_way(folder)
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         folder.chmod(0o700)  # others may read it: it was made under another umask
+
+
+def make_cache(folder: Path) -> None:
+    """As :func:`make_private`, for a folder in the user's cache without which a command cannot go on.
+
+    Raises:
+        OfframpError: it cannot be made, or is not this user's alone.
+    """
+    try:
+        make_private(folder)
+    except OSError as error:
+        place = f"{error.filename or folder}: {error.strerror or error}"
+        raise OfframpError(f"{place}: set XDG_CACHE_HOME to a folder of yours, where builds are kept") from None
 
 
 def read_owned(path: Path) -> bytes:

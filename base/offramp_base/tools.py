@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import make_private, user_cache
+from offramp_base.private_folder import make_cache, user_cache
 
 
 def default_folder(name: str) -> Path:
@@ -28,7 +28,7 @@ def ensure(folder: Path, requirement: str) -> Path:
     """
     python, marker = folder / "bin" / "python", folder / "offramp-requirement"
     try:
-        make_private(folder)
+        make_cache(folder)
         with _locked(folder / ".lock"):
             if marker.is_file() and marker.read_text() == requirement and python.exists():
                 return python

@@ -48,7 +48,10 @@ def run_cmake(root: Path, folder: Path, options: Sequence[str] = (), target: str
     Raises:
         OfframpError: it does not build; the first fault.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OfframpError(f"{error.filename or folder}: {error.strerror or error}") from None
     _forget_other_sources(root, folder)
     _run(["cmake", "-G", "Ninja", "-S", str(root), "-B", str(folder), *options])
     _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])

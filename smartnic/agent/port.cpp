@@ -349,13 +349,13 @@ std::string Port::abilities() const {
     std::uint16_t mtu = 0;
     rte_eth_dev_get_mtu(number_, &mtu);
     rte_eth_link link{};
-    rte_eth_link_get_nowait(number_, &link);
+    const bool known = rte_eth_link_get_nowait(number_, &link) == 0;
     add_number(text, "receive_queues", info_.max_rx_queues);
     add_number(text, "send_queues", info_.max_tx_queues);
     add_number(text, "mtu", mtu);
     add_number(text, "addresses", info_.max_mac_addrs);
     add_number(text, "representor", info_.switch_info.domain_id != RTE_ETH_DEV_SWITCH_DOMAIN_ID_INVALID);
-    add_flag(text, "up", link.link_status == RTE_ETH_LINK_UP);
+    add_flag(text, "up", known && link.link_status == RTE_ETH_LINK_UP);
     add_flag(text, "promiscuous", rte_eth_promiscuous_get(number_) == 1);
     add_flag(text, "rss", (info_.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)) != 0);
     add_flag(text, "flow_rules", flow_rules_);

@@ -85,9 +85,9 @@ bool Port::start(unsigned workers, rte_mempool* buffers, std::string& why) {
 Port::~Port() {
     if (device_ != RTE_MAX_ETHPORTS) {
         rte_eth_dev_info info{};
-        rte_eth_dev_info_get(device_, &info);
+        const bool known = rte_eth_dev_info_get(device_, &info) == 0;
         rte_eth_dev_stop(device_);
-        if (ours_)
+        if (ours_ && known)
             rte_dev_remove(info.device);
         else
             rte_eth_dev_close(device_);
@@ -121,8 +121,7 @@ void Port::stats(offramp_port_stats& into) const {
         into.dropped += queue.dropped.load(std::memory_order_relaxed);
     }
     if (rte_eth_stats_get(device_, &device) == 0) into.missed = device.imissed + device.rx_nombuf;
-    rte_eth_link_get_nowait(device_, &link);
-    into.up = link.link_status == RTE_ETH_LINK_UP;
+    into.up = rte_eth_link_get_nowait(device_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
 }  // namespace offramp

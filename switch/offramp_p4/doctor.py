@@ -29,7 +29,7 @@ def _python() -> Iterator[Check]:
     yield Check("Python", True, platform.python_version(), needed=True)
     for package, need in (("protobuf", "4.21"), ("grpcio", "1.60"), ("numpy", "1.26"), ("llvmlite", "0.43")):
         needed = package != "llvmlite"
-        advice = f"pip install '{package}>={need}'" if needed else "pip install 'offramp[native]' for the native engine"
+        advice = f"pip install '{package}>={need}'" + ("" if needed else " for the native engine")
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

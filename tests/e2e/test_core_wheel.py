@@ -20,7 +20,10 @@ from offramp_cli.tree import OFFRAMP, Group
 
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests/support/core_commands.txt"
-CASES = [line.split(maxsplit=1) for line in LIST.read_text().splitlines() if not line.startswith("#")]
+LAB = f"wheel-{os.getpid()}"
+CASES = [
+    line.replace("LAB", LAB).split(maxsplit=1) for line in LIST.read_text().splitlines() if not line.startswith("#")
+]
 
 
 def leaves(group: Group | str, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -64,7 +67,7 @@ def offramp(wheel: Path) -> Path:
 
 
 def _run(offramp: Path, line: str, folder: Path) -> tuple[int, list[str]]:
-    """The exit code and the lines on standard error; a command that serves is ended after a while, which is a 0."""
+    """The exit code and the lines on standard error; ``--web`` serves until it is ended, which is a 0."""
     apart = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "OFFRAMP_TOKEN_FILE"}}
     try:
         done = subprocess.run(
@@ -72,8 +75,8 @@ def _run(offramp: Path, line: str, folder: Path) -> tuple[int, list[str]]:
             cwd=folder, env=apart, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
             timeout=20 if "--web" in line else 300,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 0, []
+    except subprocess.TimeoutExpired as error:
+        return (0, []) if "--web" in line else (124, [f"does not end within {error.timeout:.0f} s"])
     return done.returncode, [row for row in done.stderr.splitlines() if not row.startswith(("EAL:", "warning:"))]
 
 

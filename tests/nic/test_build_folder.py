@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build folder in the user's cache is shared by checkouts of the same sources."""
 
+import sys
+
 import pytest
 
+import offramp_cli
 from offramp.nic import build as nic_build
 
 pytestmark = pytest.mark.nic
@@ -23,3 +26,17 @@ def test_a_second_checkout_builds_in_the_folder_of_the_first(monkeypatch, tmp_pa
         monkeypatch.setattr(nic_build, "source_root", lambda source=source: source)
         folder = nic_build.build(tmp_path / "build")
         assert (folder / checkout).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(monkeypatch, tmp_path, capsys):
+    """Neither in the cache nor where the user wants it."""
+    monkeypatch.setattr(nic_build, "missing", lambda *_: [])
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    for words in ([], ["--folder", str(tmp_path / "file" / "build")]):
+        monkeypatch.setattr(sys, "argv", ["offramp", "nic", "build", *words])
+        with pytest.raises(SystemExit) as ended:
+            offramp_cli._run()
+        said = capsys.readouterr().err.splitlines()
+        assert (ended.value.code, len(said)) == (2, 1), said
+        assert str(tmp_path / "file") in said[0]

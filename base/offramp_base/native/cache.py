@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private, read_owned, user_cache
+from offramp_base.private_folder import NoHomeFolder, check_owned, check_way, make_private, read_owned, user_cache
 
 _DIGEST: Final = 32
 MOST_FILES: Final = 256
@@ -46,10 +46,10 @@ class ObjectCache:
             check_owned(path.parent, folder=True)
             check_way(path.parent)
             content = read_owned(path)
+        except (OSError, NoHomeFolder):
+            return None
         except OfframpError as error:
             _refuse(error)
-            return None
-        except (OSError, RuntimeError):
             return None
         payload = content[_DIGEST:]
         if not payload or content[:_DIGEST] != _digest(key, payload):
@@ -64,10 +64,10 @@ class ObjectCache:
             path = self._path(key)
             make_private(path.parent)
             handle, name = tempfile.mkstemp(dir=path.parent)
+        except (OSError, NoHomeFolder):
+            return
         except OfframpError as error:
             _refuse(error)
-            return
-        except (OSError, RuntimeError):
             return
         aside = Path(name)
         try:

@@ -98,7 +98,7 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
 
     assert settings.web is not None
     if find_spec("aiohttp") is None:
-        raise SettingsError("web", 'needs aiohttp: pip install "offramp[web]"')
+        raise SettingsError("web", "needs the package aiohttp: pip install 'offramp[web]'")
     sock, address = listen(settings.web)
 
     def sample() -> Look:

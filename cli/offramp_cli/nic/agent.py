@@ -69,7 +69,6 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
     import subprocess
 
     from offramp.nic.build import build as build_agent
-    from offramp.nic.build import cache_folder
     from offramp.nic.sysroot import make_sysroot
 
     options = variant.options()
@@ -78,7 +77,7 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
         if variant.sysroot is not None:
             make_sysroot(variant.sysroot, variant.arch, lambda what: status.update(f"sysroot: {what}"))
             status.update("building")
-        made = build_agent(where.folder or cache_folder(variant.name), options)
+        made = build_agent(where.folder, options, variant=variant.name)
         if extra.package:
             done = subprocess.run(["cpack", "-G", "DEB"], cwd=made, check=False, capture_output=True, text=True)
             if done.returncode:

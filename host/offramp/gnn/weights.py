@@ -40,7 +40,8 @@ def make_model(spec: dict[str, Any]) -> nn.Module:
         try:
             from torch_geometric import nn as pyg
         except ImportError:
-            raise SettingsError("model", "needs the package torch_geometric: pip install offramp[pyg]", name) from None
+            problem = "needs the package torch_geometric: pip install 'offramp[pyg]'"
+            raise SettingsError("model", problem, name) from None
         kind = getattr(pyg, BUILT_IN[name])
         options = {"dropout": spec["dropout"], "norm": spec["norm"]}
         model: nn.Module = kind(spec["inputs"], spec["hidden"], spec["layers"], spec["outputs"], **options)
@@ -147,5 +148,5 @@ def _safetensors(path: Path) -> Any:
         return importlib.import_module("safetensors.torch")
     except ImportError:
         raise SettingsError(
-            "checkpoint", "needs the package safetensors (pip install offramp[pyg]); expected a .pt", path
+            "checkpoint", "needs the package safetensors (pip install 'offramp[pyg]'); expected a .pt", path
         ) from None

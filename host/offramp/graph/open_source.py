@@ -95,7 +95,7 @@ def _parquet(path: Path) -> GraphSource:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise OfframpError(f"{path}: needs the package pyarrow: pip install offramp[pyg]") from None
+        raise OfframpError(f"{path}: needs the package pyarrow: pip install 'offramp[pyg]'") from None
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import numpy as np
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
 from offramp_base.errors import OfframpError, first_line
+from offramp_base.private_folder import user_cache
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -52,16 +51,15 @@ def open_pyg(spec: str) -> Any:
     try:
         from torch_geometric import datasets
     except ImportError:
-        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
+        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install 'offramp[pyg]'") from None
     class_name, _, name = spec.removeprefix("pyg:").partition("/")
     dataset = getattr(datasets, class_name, None)
     if not inspect.isclass(dataset):
         raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
     parameters = inspect.signature(dataset.__init__).parameters
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     arguments: dict[str, Any] = {}
     if "root" in parameters:
-        arguments["root"] = str(cache / "offramp" / "pyg" / dataset.__name__)
+        arguments["root"] = str(user_cache() / "offramp" / "pyg" / dataset.__name__)
     if "name" in parameters:
         if not name:
             raise OfframpError(f"{spec}: expected the data set's name, as in {spec}/NAME")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.ending.owner import is_process
 from offramp_base.errors import OfframpError
+from offramp_base.private_folder import user_folder
 
 _BEFORE: Final = "before"
 _JOBS: Final = "jobs.json"
@@ -34,7 +34,7 @@ def folder_of(switch: Switch) -> Path:
     control = switch.control or ""
     if control.startswith("unix:"):
         return Path(control.removeprefix("unix:")).parent / "ledger"
-    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    base = user_folder("XDG_STATE_HOME", ".local/state")
     return base / "offramp/switches" / f"{re.sub('[^A-Za-z0-9.-]', '-', control)}-{switch.device}"
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from offramp.cmake import kept_folder, run_cmake
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private
+from offramp_base.private_folder import check_owned, check_way, make_cache
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -22,6 +22,8 @@ AGENT: Final = "offramp-nic-agent"
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
 """Commands that a build needs, and the Debian packages that contain them."""
+ABI: Final = "23"
+"""Number of DPDK 22.11's libraries, which Debian 12's packages end with."""
 PACKAGES: Final = {
     "libdpdk-dev": "DPDK 22.11 or later",
     "libhwy-dev": "Highway, for SIMD",
@@ -122,13 +124,16 @@ def cache_folder(variant: str = "release") -> Path:
     return kept_folder("nic", source_root(), variant, without=("ports", "store", "worker"))
 
 
-def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
+def build(
+    folder: Path | None = None, options: Sequence[str] = (), target: str | None = None, variant: str = "release"
+) -> Path:
     """Build the agent unless it is built already; returns the folder with the programs.
 
     Args:
         folder: folder of the build; by default one in the user's cache, named by the sources' contents.
         options: options for CMake.
         target: target to build; None: all.
+        variant: name of the variant that ``options`` make, for the folder in the cache.
 
     Raises:
         OfframpError: a needed package is missing (the message names it), or the build fails.
@@ -137,8 +142,8 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
     if lacking:
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     if folder is None:
-        folder = cache_folder()
-        make_private(folder)
+        folder = cache_folder(variant)
+        make_cache(folder)
     run_cmake(source_root(), folder, options, target)
     return folder
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from offramp.nic.build import PACKAGES, TOOLS, cache_folder, missing
+from offramp.nic.build import ABI, PACKAGES, TOOLS, cache_folder, missing
 from offramp_base.checks import Check
 from offramp_base.transport.rights import has_capability
 
@@ -32,9 +32,11 @@ def checks() -> Iterator[Check]:
         there = package not in lacking
         what = PACKAGES.get(package, "to build the agent")
         yield Check(package, there, what, f"apt-get install {package}", needed=True)
+    abi = _abi()
     for package, library in _PMDS.items():
         there = _driver(library)
-        yield Check(package, there, PACKAGES[package], f"apt-get install {package}", needed="zlib" in package)
+        name = f"{package.removesuffix(ABI)}{abi}"
+        yield Check(name, there, PACKAGES[package], f"apt-get install {name}", needed="zlib" in package)
     raw = has_capability("CAP_NET_RAW")
     who = "root" if os.geteuid() == 0 else "not root"
     yield Check("CAP_NET_RAW", raw, who, "root, or: setcap cap_net_raw,cap_net_admin,cap_ipc_lock+ep AGENT")
@@ -44,6 +46,16 @@ def checks() -> Iterator[Check]:
     installed = shutil.which("offramp-nic-agent")
     found = installed or (str(program) if program.is_file() else "not built")
     yield Check("offramp-nic-agent", found != "not built", found, "offramp nic build")
+
+
+def _abi() -> str:
+    """The number that names of DPDK's libraries end with in this machine's packages; Debian 12's without apt."""
+    if shutil.which("apt-cache") is None:
+        return ABI
+    command = ["apt-cache", "pkgnames", "librte-eal"]
+    names = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    numbers = [name.removeprefix("librte-eal") for name in names]
+    return max((number for number in numbers if number.isdigit()), key=int, default=ABI)
 
 
 def _driver(library: str) -> bool:

@@ -15,7 +15,7 @@ from offramp.nic.build import source_root
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import Link, WorkerStats
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import make_private
+from offramp_base.private_folder import make_cache
 
 LIBRARY: Final = "libofframp-worker.so"
 WHY_BYTES: Final = 512
@@ -117,7 +117,7 @@ def library() -> Any:
     """
     require_tools("the worker's library")
     folder = kept_folder("worker", source_root(), "release", without=_OTHERS)
-    make_private(folder)
+    make_cache(folder)
     build_once(source_root() / "worker", folder)
     path = own_file(folder / LIBRARY)
     try:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import torch
 
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, make_private, user_cache
+from offramp_base.private_folder import check_owned, make_cache, user_cache
 
 NAME: Final = "offramp_c10d"
 LIMIT_S: Final = 900
@@ -75,7 +75,7 @@ def _built() -> Path:
     known = [torch.__version__, sys.version, *command, *(each.read_text(encoding="utf-8") for each in sources)]
     folder = user_cache() / "offramp" / "torch" / hashlib.sha256("\0".join(known).encode()).hexdigest()[:32]
     path = folder / f"{NAME}.so"
-    make_private(folder)
+    make_cache(folder)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of this machine start together
         if not path.exists():

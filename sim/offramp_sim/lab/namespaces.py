@@ -41,7 +41,8 @@ def unshare(*, user: bool) -> None:
     """
     uid, gid = os.geteuid(), os.getegid()
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | (_CLONE_NEWUSER if user else 0)):
-        raise OfframpError(f"network namespaces: {os.strerror(ctypes.get_errno())}")
+        which = "network namespaces without root" if user else "network namespaces (need root)"
+        raise OfframpError(f"{which}: {os.strerror(ctypes.get_errno())}; the mode sockets needs no rights")
     if user:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"0 {uid} 1")

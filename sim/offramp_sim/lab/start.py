@@ -29,10 +29,9 @@ _PROBE: Final = "ip link add v0 type veth peer name v1 && tc qdisc add dev v0 ro
 
 def possible_mode() -> tuple[str, str]:
     """The best mode for this user on this kernel, and why no better one is possible; the reason may be empty."""
-    missing = [tool for tool in ("ip", "tc", "unshare", "nsenter") if shutil.which(tool) is None]
-    if missing:
-        return "sockets", f"no {' and '.join(missing)} on PATH; they come with iproute2 and util-linux"
-    reason = ""
+    reason = _lacking()
+    if reason:
+        return "sockets", reason
     for mode, flags in (("root", ["--net"]), ("user", ["--user", "--map-root-user", "--net"])):
         if mode == "root" and os.geteuid() != 0:
             continue
@@ -41,6 +40,12 @@ def possible_mode() -> tuple[str, str]:
             return mode, ""
         reason = reason or (done.stderr.strip().splitlines() or ["the kernel refuses namespaces"])[-1]
     return "sockets", reason
+
+
+def _lacking() -> str:
+    """The commands for namespaces that this machine lacks, in a sentence; empty if none."""
+    missing = [tool for tool in ("ip", "tc", "unshare", "nsenter") if shutil.which(tool) is None]
+    return f"no {' and '.join(missing)} on PATH; they come with iproute2 and util-linux" if missing else ""
 
 
 def start(cluster: Path, name: str | None = None, mode: str = "auto") -> tuple[Lab, str]:
@@ -80,6 +85,8 @@ def _begin(cluster: Path, name: str | None, mode: str, *, lasting: bool) -> tupl
     reason = ""
     if mode == "auto":
         mode, reason = possible_mode()
+    elif mode != "sockets" and (lacking := _lacking()):
+        raise OfframpError(f"lab {wanted}: {lacking}; the mode sockets needs neither")
     request = {"cluster": str(cluster.absolute()), "name": wanted, "mode": mode, "lasting": lasting}
     process = subprocess.Popen(
         [sys.executable, "-m", "offramp_sim.lab.holder"],

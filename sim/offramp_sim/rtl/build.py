@@ -20,6 +20,7 @@ from typing import Any, Final
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, register_maps
 from offramp_base.errors import OfframpError
+from offramp_base.private_folder import user_cache
 from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
 SIMULATORS: Final = ("icarus", "verilator")
@@ -85,7 +86,7 @@ def cache_folder() -> Path:
     set_by_user = os.environ.get("OFFRAMP_RTL_CACHE")
     if set_by_user:
         return Path(set_by_user)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offramp" / "rtl"
+    return user_cache() / "offramp" / "rtl"
 
 
 def build(design: Design, simulator: str) -> Path:
@@ -98,7 +99,11 @@ def build(design: Design, simulator: str) -> Path:
         raise OfframpError(f"simulating RTL with {simulator} needs {lacking}")
     files, blocks = design.sources()
     folder = cache_folder() / f"{design.top}-{simulator}-{_digest(design, files, blocks, simulator)}"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        place = f"{error.filename or folder}: {error.strerror or error}"
+        raise OfframpError(f"{place}: set OFFRAMP_RTL_CACHE to a folder of yours, where builds are kept") from None
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / ".complete").exists():

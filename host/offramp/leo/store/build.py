@@ -8,7 +8,7 @@ from typing import Final
 
 from offramp.cmake import build_once, kept_folder, missing_tools, own_file, require_tools
 from offramp.nic.build import source_root as nic_sources
-from offramp_base.private_folder import make_private
+from offramp_base.private_folder import make_cache
 
 LIBRARY: Final = "libofframp.so"
 LOAD_GENERATOR: Final = "offramp-store-load"
@@ -46,7 +46,7 @@ def build(folder: Path | None = None, options: tuple[str, ...] = ()) -> Path:
     require_tools("libofframp")
     if folder is None:
         folder = cache_folder()
-        make_private(folder)
+        make_cache(folder)
     build_once(source_root(), folder, options)
     return folder
 

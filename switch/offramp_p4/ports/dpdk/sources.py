@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_base.private_folder import check_owned, check_way, make_private, user_cache
+from offramp_base.private_folder import check_owned, check_way, make_cache, user_cache
 
 NAME: Final = "libofframp-ports.so"
 _TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
@@ -58,7 +58,7 @@ def library() -> Path:
     made = folder / digest.hexdigest()[:16] / NAME
     try:
         if not made.is_file():
-            make_private(folder)
+            make_cache(folder)
             _build(root, made.parent)
         check_way(made.parent)
         for path, is_folder in ((made.parent, True), (made, False)):

@@ -18,6 +18,8 @@ from offramp_sim.exchanges.cell import Cell, Load, Timed, Way
 _PACKET: Final = HOST_PAYLOAD_BYTES + HOST_OVERHEAD_BYTES
 _USUAL: Final = (16.0, 14.0, 20.0)
 """Logarithms of rates at which a fit begins."""
+_LEAST, _MOST = (7.0, 7.0, 14.0), (21.0, 21.0, 26.0)
+"""Bounds of a fit: cells that never wait for one of the rates do not tell it."""
 
 Measured = dict[Cell, dict[Way, Timed]]
 """What was measured of each cell, by its ways."""
@@ -61,7 +63,8 @@ def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:
         return [float(np.log(speed.seconds(one.load, rate, way) / one.usual_s)) for one, rate, way in rows]
 
     # robust: one exchange that was disturbed must not move all others
-    found = least_squares(errors, _USUAL, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
+    bounds = _LEAST, _MOST
+    found = least_squares(errors, _USUAL, bounds=bounds, loss="soft_l1", f_scale=0.2, diff_step=1e-3)
     return Speed(*(float(rate) for rate in np.exp(found.x)))
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -38,6 +40,7 @@ WARM: Final = 2
 """Exchanges before the first that is timed."""
 END: Final = "end"
 _POLL_S: Final = 0.02
+_LOOK_S: Final = 1.0
 
 
 def main(words: list[str]) -> None:
@@ -46,9 +49,17 @@ def main(words: list[str]) -> None:
     if place is None:
         raise OfframpError("expected the variables of a launcher")
     torch.set_num_threads(1)
+    Thread(target=_end_with, args=(Path(words[0]),), daemon=True).start()
     with open_launcher(place.size) as launcher:
         folders = [words[0]] * place.size if launcher.leads else None
         launcher.run(_serve, folders, str, lambda _: None)
+
+
+def _end_with(folder: Path) -> None:
+    """End this process once the owner of the folder was killed, also while ranks meet, which may take half an hour."""
+    while not is_left(folder.name):
+        time.sleep(_LOOK_S)
+    os._exit(1)
 
 
 def _serve(group: Group, folder: str, report: Callable[[Any], None]) -> None:  # noqa: ARG001
@@ -56,8 +67,6 @@ def _serve(group: Group, folder: str, report: Callable[[Any], None]) -> None:  #
     while True:
         path = Path(folder) / f"turn-{turn}"
         while group.rank == 0 and not path.is_dir():
-            if is_left(Path(folder).name):
-                raise OfframpError(f"{folder}: the process that made it has ended")
             time.sleep(_POLL_S)
         group.max(torch.zeros(1))  # the others wait here for rank 0
         if (path / END).exists():

@@ -141,11 +141,15 @@ def _made(
 
 def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folder: Path) -> dict[str, Any]:
     """Run an item, draw and show it; returns the result for JSON."""
+    from offramp_base.ending.files import write_text
     from offramp_sim.figures.plot import draw
 
     found = item.reproduce(settings.scale, settings.seed, settings.data)
     path = folder / f"{item.name.replace('/', '-')}.png"
     draw(found.panels, f"{item.name}: {item.title}", path)
+    if found.markdown:
+        draw(found.panels, item.title, path.with_suffix(".svg"))
+        write_text(path.with_suffix(".md"), found.markdown)
     _show(console, item, found, path)
     return found.as_json(item.name)
 

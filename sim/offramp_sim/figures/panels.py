@@ -16,7 +16,7 @@ class Curves:
         title, x, y: what is drawn, and along which axes.
         lines: ``(xs, ys)`` by label.
         bars: draw the lines as groups of bars.
-        points: labels of lines that are drawn as points only.
+        points: labels of lines that are drawn as points only, those of the first filled.
         stacked: bars are horizontal, and the lines follow each other in every bar.
         log: make both axes of lines logarithmic, so that a power law is a straight line.
     """

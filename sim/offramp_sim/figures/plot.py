@@ -84,7 +84,8 @@ def _lines(axes: Any, panel: Curves) -> None:
     few = 8
     for label, (xs, ys) in panel.lines.items():
         if label in panel.points:
-            axes.plot(xs, ys, "ko", markersize=4, label=label, zorder=3)
+            face = "black" if label == panel.points[0] else "white"
+            axes.plot(xs, ys, "ko", markersize=4, markerfacecolor=face, label=label, zorder=3)
             continue
         axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
         if len(xs) <= few and not panel.log:

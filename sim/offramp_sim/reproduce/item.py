@@ -106,6 +106,7 @@ class Reproduction:
         note: assumptions, and reasons why numbers differ.
         data: all numbers behind the plot, ready for JSON.
         evidence, source: of the numbers that do not say it themselves.
+        markdown: a table for a page of the documents, written beside the plot, which is then drawn as SVG as well.
     """
 
     comparisons: list[Comparison]
@@ -115,6 +116,7 @@ class Reproduction:
     data: dict[str, Any] = field(default_factory=dict)
     evidence: Evidence = Evidence.SIMULATED
     source: str = ""
+    markdown: str = ""
 
     def evidence_of(self, comparison: Comparison) -> Evidence:
         """The kind of our number."""

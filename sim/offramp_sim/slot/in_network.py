@@ -69,7 +69,7 @@ def _series(traces: list[BlockTrace]) -> Series:
     def joined(values: list[IntArray]) -> IntArray:
         return np.concatenate([np.zeros(0, np.int64), *values])
 
-    queue = [padded(trace.queue.sum(axis=1, dtype=np.int64), trace.slots) for trace in traces]
+    queue = [padded(trace.waiting, trace.slots) for trace in traces]
     return Series(
         joined(queue),
         joined([padded(trace.open, trace.slots) for trace in traces]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES
 from offramp_base.errors import OfframpError
 from offramp_base.wire.ethernet import wire_bytes
-from offramp_sim.slot.fifo import departures, histogram
+from offramp_sim.slot.fifo import backlog, departures, histogram
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 """Bytes of a DATA or RESULT packet on a link; a slot is the time that they take."""
@@ -51,22 +52,43 @@ class BlockTrace:
 
     Attributes:
         slots: slots until GO of the next block has arrived.
-        queue: ``(T, workers)`` results waiting at each output port after each slot.
+        workers: number of output ports.
+        ready: ``(n,)`` slot in which each result is complete.
+        left: ``(n,)`` slot in which it leaves the switch.
+        port: ``(n,)`` its output port.
         open: ``(T,)`` aggregators that hold a partial sum after each slot.
         added: ``(T,)`` contributions that the switch adds in each slot.
-        sent: ``(T,)`` results that leave the switch in each slot.
     """
 
     slots: int
-    queue: npt.NDArray[np.int32]
+    workers: int
+    ready: IntArray
+    left: IntArray
+    port: npt.NDArray[np.int32]
     open: IntArray
     added: IntArray
-    sent: IntArray
+
+    @cached_property
+    def waiting(self) -> IntArray:
+        """``(T,)`` results waiting at all ports together after each slot."""
+        return backlog(self.ready, self.left)
+
+    @cached_property
+    def queue(self) -> npt.NDArray[np.int32]:
+        """``(T, workers)`` results waiting at each output port after each slot; gigabytes for a thousand workers."""
+        length = len(self.waiting)
+        arriving, leaving = (histogram(slots, self.port, length, self.workers) for slots in (self.ready, self.left))
+        return np.cumsum(arriving - leaving, axis=0, dtype=np.int32)
+
+    @property
+    def sent(self) -> IntArray:
+        """``(T,)`` results that leave the switch in each slot."""
+        return np.bincount(self.left)
 
     @property
     def peak_queue(self) -> int:
         """Most results waiting at all ports together."""
-        return int(self.queue.sum(axis=1).max(initial=0))
+        return int(self.waiting.max(initial=0))
 
     @property
     def peak_port_queue(self) -> int:
@@ -158,11 +180,10 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
     port = np.repeat(block.owner[sums], chunks)
     left = departures(done.ravel(), port)
     last = int(left.max()) + 1
-    waiting = histogram(done.ravel(), port, last, workers) - histogram(left, port, last, workers)
     opened = np.bincount(first.ravel(), minlength=last) - np.bincount(done.ravel(), minlength=last)
     added = np.bincount(adding, weights=weight, minlength=last).astype(np.int64)
     slots = last + 3 * fabric.delay_slots  # RESULT down, DONE up, GO down
-    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened), added, np.bincount(left))
+    return BlockTrace(slots, workers, done.ravel(), left, port, np.cumsum(opened), added)
 
 
 def _arrivals(block: BlockPlan, chunks: int) -> IntArray:

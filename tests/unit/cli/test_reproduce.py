@@ -31,6 +31,7 @@ def test_list_names_every_item_with_its_time():
         "switchgnn/table1",
         "switchgnn/improvements",
         "switchgnn/where",
+        "switchgnn/where-measured",
     }
     assert {name for name in (item.name for item in items()) if name.startswith("dgtp/")} == {
         *(f"dgtp/{name}" for name in ("table3", "fig7", "fig8", "fig9", "fig10", "fig11", "bounds", "sensitivity")),

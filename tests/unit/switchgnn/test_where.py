@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from offramp_sim.exchanges.graphs import boundary_of
 from offramp_sim.reproduce.bench import PIPE_PPS
-from offramp_sim.reproduce.switchgnn.where import Place, boundary_of
+from offramp_sim.reproduce.switchgnn.where import Place
 from offramp_sim.slot.ports import Fabric
 from offramp_sim.slot.schemes import Setting, simulate
 

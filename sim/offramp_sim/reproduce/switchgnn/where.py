@@ -4,27 +4,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
-import numpy as np
-from scipy.sparse import csr_array
-
-from offramp.graph.boundary import Boundary
-from offramp.graph.csr import symmetric_csr
 from offramp.switchgnn.chunks import chunks_for
+from offramp.switchgnn.plan import make_plan
 from offramp.workers.traffic import HOST_PAYLOAD_BYTES
+from offramp_base.progress import counted
+from offramp_sim.exchanges.graphs import boundary_of
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import PIPE_PPS
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
-from offramp_sim.slot.host_based import HOST_PACKET_BYTES
+from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
+from offramp_sim.slot.hybrid import hybrid
+from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
-from offramp_sim.slot.schemes import Setting, simulate
 
-WORKERS: Final = (8, 32, 128, 512)
+WORKERS: Final = (8, 32, 128, 512, 1024)
 DEGREES: Final = (1, 2, 4, 8, 16)
 """Remote neighbours of a vertex; with many workers, hardly two are on the same one, so it has as many copies."""
 _EACH: Final = 256
 """Vertices per worker, at scale 1."""
+_MEMORY: Final = 1 << 32
+"""Bytes of the switch's aggregators: every graph is whole in it."""
 _FORMULA: Final = "formula"
 
 
@@ -71,18 +73,6 @@ class Place:
         return max(by_links, by_passes) / by_hosts
 
 
-def boundary_of(workers: int, each: int, degree: int, seed: int) -> Boundary:
-    """A random graph, ``each`` vertices a worker, with ``degree`` remote neighbours of a vertex in the mean."""
-    rng = np.random.default_rng(seed)
-    vertices = workers * each
-    u = np.repeat(np.arange(vertices), -(-degree // 2))[: vertices * degree // 2]
-    away = rng.integers(1, workers, len(u))
-    v = (u % workers + away) % workers + workers * rng.integers(0, each, len(u))
-    indptr, indices = symmetric_csr(vertices, u, v)
-    graph = csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(vertices, vertices))
-    return Boundary(graph, np.arange(vertices) % workers, workers)
-
-
 @reproduces(
     "switchgnn/where",
     "Where the switch pays: workers, copies, passes",
@@ -97,23 +87,26 @@ def where(scale: float, seed: int, *, link_gbps: float = 100.0, features: int = 
     each = max(32, round(_EACH * scale))
     points: dict[str, dict[str, tuple[list[float], list[float]]]] = {name: {} for name in pipes}
     errors, agreed, rows = [], 0, []
-    for workers in WORKERS:
-        for degree in DEGREES:
-            boundary = boundary_of(workers, each, degree, seed)
-            place = Place(workers, 2 * boundary.C / boundary.B, boundary.R / boundary.B, features)
-            for name, passes in pipes.items():
-                # long exchanges: delays and barriers, which a hundred vertices would not carry, are left out
-                setting = Setting(boundary, features, fabric=Fabric(link_gbps * 1e9, 0.0, passes), seed=seed)
-                times = {scheme: simulate(setting, scheme).seconds for scheme in ("bns-gcn", "switchgnn", "hybrid")}
-                found = times["switchgnn"] / times["bns-gcn"]
-                expected = place.ratio(link_gbps * 1e9, passes)
-                errors.append(found / expected - 1)
-                agreed += (found < 1) == (expected < 1)
-                for label, value in ((f"{workers} workers", found), (_FORMULA, expected)):
-                    xs, ys = points[name].setdefault(label, ([], []))
-                    xs.append(place.copies)
-                    ys.append(value)
-                rows.append({"workers": workers, "copies": place.copies, "passes": name, "formula": expected, **times})
+    for workers, degree in counted("exchanges", list(product(WORKERS, DEGREES))):
+        boundary = boundary_of(workers, each, degree, seed)
+        place = Place(workers, 2 * boundary.C / boundary.B, boundary.R / boundary.B, features)
+        plan = make_plan(boundary, chunks_for(features), _MEMORY, "gamr", seed)
+        hosts = bns_gcn(boundary, features, Fabric(link_gbps * 1e9, 0.0)).seconds
+        for name, passes in pipes.items():
+            # long exchanges: delays and barriers, which a hundred vertices would not carry, are left out
+            fabric = Fabric(link_gbps * 1e9, 0.0, passes)
+            times = {"bns-gcn": hosts, "switchgnn": planned(plan, fabric).seconds}
+            times["hybrid"] = hybrid(boundary, features, plan, fabric).seconds
+            found = times["switchgnn"] / times["bns-gcn"]
+            expected = place.ratio(link_gbps * 1e9, passes)
+            errors.append(found / expected - 1)
+            agreed += (found < 1) == (expected < 1)
+            for label, value in ((f"{workers} workers", found), (_FORMULA, expected)):
+                xs, ys = points[name].setdefault(label, ([], []))
+                xs.append(place.copies)
+                ys.append(value)
+            where_it_is = {"workers": workers, "neighbours": degree, "copies": place.copies, "passes": name}
+            rows.append({**where_it_is, "formula": expected, **times})
     typical = Place(128, 4.0, 4.0, features)
     comparisons = [
         Comparison("copies from which on links are relieved", None, f"{typical.turn:.2f}"),

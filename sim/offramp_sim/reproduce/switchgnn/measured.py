@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the switch pays, measured: exchanges in laboratories with rated links, beside the formula that they fit."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from offramp_base.errors import OfframpError
+from offramp_base.progress import report
+from offramp_sim.exchanges.cell import Cell, Way
+from offramp_sim.exchanges.formula import Speed, crossover_bps, fit, halves, named_right, switch_wins
+from offramp_sim.exchanges.graphs import boundary_with
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
+
+if TYPE_CHECKING:
+    from offramp.graph.boundary import Boundary
+    from offramp_sim.exchanges.formula import Measured
+    from offramp_sim.exchanges.laboratory import Laboratory
+
+CENTRE: Final = Cell(8, 5.0, 300_000_000)
+"""Where one axis at a time is varied."""
+RATES: Final = (1_000_000_000, 300_000_000, 100_000_000)
+COPIES: Final = {8: (1.5, 3.0, 5.0), 4: (1.5, 2.5)}
+"""Mean copies by the number of workers, which must be more than one more."""
+_QUICK: Final = (Cell(4, 2.0, RATES[1], 32), Cell(3, 1.5, RATES[1], 32))
+_QUICK_BELOW: Final = 0.25
+_EACH: Final = 512
+"""Vertices per worker, at scale 1."""
+_COUNT: Final = 9
+_SIGN: Final = {Way.P2P: "p2p", Way.SWITCH: "switch", Way.HYBRID: "hybrid", Way.AUTO: "auto"}
+
+
+def cells(scale: float) -> list[Cell]:
+    """The map: workers, copies and rates, then width and bits around the centre; two cells if the scale is small."""
+    if scale < _QUICK_BELOW:
+        return list(_QUICK)
+    grid = [Cell(workers, copies, rate) for workers in COPIES for rate in RATES for copies in COPIES[workers]]
+    return [*grid, replace(CENTRE, width=32), replace(CENTRE, bits=8)]
+
+
+def measure(places: Sequence[Cell], each: int, seed: int, count: int) -> Measured:
+    """Time every way at every place, in one laboratory for all places of a number of workers and a rate.
+
+    The fastest links come first: there the cores are the limit, and ``auto`` gets rates from what was measured so far.
+
+    Raises:
+        OfframpError: no network namespaces here, something in a laboratory failed, or ways differ in a sum.
+    """
+    from offramp_sim.exchanges.laboratory import laboratory
+
+    found: Measured = {}
+    graphs: dict[tuple[int, float], Boundary] = {}
+    by_laboratory = sorted(places, key=lambda cell: (-cell.rate_bps, -cell.workers))
+    total = len(places) * len(Way)
+    report("exchanges", 0, total)
+    for (rate_bps, workers), here in groupby(by_laboratory, key=lambda cell: (cell.rate_bps, cell.workers)):
+        with laboratory(workers, f"{rate_bps // 1_000_000}mbit") as lab:
+            for cell in here:
+                key = workers, cell.copies
+                if key not in graphs:
+                    graphs[key] = boundary_with(workers, each, cell.copies, seed)
+                _measure(lab, graphs[key], cell, count, found, total)
+    return found
+
+
+def _measure(lab: Laboratory, boundary: Boundary, cell: Cell, count: int, found: Measured, total: int) -> None:
+    mine = found[cell] = {}
+    for way in Way:
+        rates = None
+        if way is Way.AUTO:
+            load = mine[Way.SWITCH].load
+            rates = fit(found, list(found)).rates(load, cell.workers, cell.rate_bps)
+        mine[way] = lab.time(boundary, cell, way, count, rates)
+        if cell.bits == 32 and mine[way].digest != mine[Way.P2P].digest:
+            raise OfframpError(f"{cell}: {way}: other sums than p2p's")
+        report("exchanges", sum(map(len, found.values())), total)
+
+
+@reproduces(
+    "switchgnn/where-measured",
+    "Where a software switch pays, measured behind rated links",
+    seconds=600,
+    evidence=Evidence.MEASURED,
+    sizes=(0.5, 1.0),
+)
+def where_measured(scale: float, seed: int) -> Reproduction:
+    """Exchanges by p2p, through the switch, hybrid and auto over workers, copies, rates, width and bits."""
+    load_before, begun = os.getloadavg()[0], time.time()
+    each = max(64, round(_EACH * scale))
+    found = measure(cells(scale), each, seed, _COUNT)
+    when = time.strftime("%Y-%m-%d", time.gmtime(begun))
+    loads = f"load average {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
+    setting = f"{when}, {os.cpu_count()} cores, {loads}"
+    return reproduction_of(
+        found, {"vertices of a worker": each, "exchanges": _COUNT, "measured": setting, "seed": seed}
+    )
+
+
+def reproduction_of(found: Measured, shown: dict[str, Any]) -> Reproduction:
+    """Fit the formula to half of the cells, test it on the others, and put all beside each other.
+
+    Args:
+        found: measured cells, at least two.
+        shown: settings, with what ``measured`` says of the day and the load.
+    """
+    learnt, tested = halves(found)
+    speed = fit(found, learnt)
+    right = [named_right(found, part, speed) for part in (learnt, tested)]
+    wins = sum(switch_wins(ways) for ways in found.values())
+    comparisons = [
+        *(Comparison(str(cell), None, _line(found, cell)) for cell in found),
+        Comparison("cells in which the switch is faster than p2p", None, f"{wins} of {len(found)}"),
+        Comparison("passes per second, fitted to half of the cells", None, f"{speed.passes_pps:,.0f}"),
+        Comparison("uploads and results per second, likewise", None, f"{speed.packets_pps:,.0f}"),
+        Comparison("bytes that hosts send and receive per second, likewise", None, f"{speed.hosts_bps / 1e6:,.0f} MB"),
+        Comparison("winners that it names right among cells of the fit", None, f"{right[0]} of {len(learnt)}"),
+        Comparison("winners that it names right among the others", None, f"{right[1]} of {len(tested)}"),
+    ]
+    note = (
+        "Median exchange, from the start of all workers to the end of the last. Ratios are to p2p; below 1 the other "
+        "way is faster. Sums of 32 bits were the same to the bit by every way. In the formula, links and cores work at "
+        "once and the slower decides; cores take passes / p + packets / q through the switch, bytes / h from host to "
+        "host."
+    )
+    data = {"speed": vars(speed), "cells": [_plain(cell, ways) for cell, ways in found.items()], "right": right}
+    table = _markdown(found, speed, str(shown["measured"]), [(right[0], learnt), (right[1], tested)])
+    return Reproduction(comparisons, _panels(found, speed), shown, note, data, markdown=table)
+
+
+def _line(found: Measured, cell: Cell) -> str:
+    base = found[cell][Way.P2P].usual_s
+    others = ", ".join(f"{_SIGN[way]} {found[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
+    return f"{1e3 * base:.0f} ms p2p; {others}"
+
+
+def _plain(cell: Cell, ways: Any) -> dict[str, Any]:
+    rows = {str(way): {"scheme": one.scheme, "seconds": one.seconds, **vars(one.load)} for way, one in ways.items()}
+    return {**vars(cell), "ways": rows}
+
+
+def _panels(found: Measured, speed: Speed) -> list[Curves]:
+    """One panel for each number of workers: winners by copies and rate, and the line of the formula."""
+    panels = []
+    for workers in sorted({cell.workers for cell in found}, reverse=True):
+        mine = [cell for cell in found if cell.workers == workers and (cell.width, cell.bits) == _usual(found)]
+        copies = np.linspace(1.02, max(workers - 1.2, 1.1), 60)
+        line = [crossover_bps(replace(mine[0], copies=float(each)), speed) / 1e6 for each in copies]
+        drawn = [(float(c), rate) for c, rate in zip(copies, line, strict=True) if 1 < rate < 20_000]
+        lines: dict[str, tuple[list[Any], list[float]]] = {"formula: below it the switch pays": _columns(drawn)}
+        for label, wins in ((_FASTER, True), (_SLOWER, False)):
+            lines[label] = _columns([(c.copies, c.rate_bps / 1e6) for c in mine if switch_wins(found[c]) == wins])
+        title = f"{workers} workers, width {mine[0].width}, {mine[0].bits} bits"
+        panels.append(Curves(title, "workers that need a vertex", "link, Mb/s", lines, log=True, points=_POINTS))
+    return panels
+
+
+_FASTER: Final = "measured: switch faster"
+_SLOWER: Final = "measured: p2p faster"
+_POINTS: Final = (_FASTER, _SLOWER)
+
+
+def _usual(found: Measured) -> tuple[int, int]:
+    """Width and bits of the grid: those of the first cell."""
+    first = next(iter(found))
+    return first.width, first.bits
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[Any], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _markdown(found: Measured, speed: Speed, setting: str, right: Sequence[tuple[int, Sequence[Cell]]]) -> str:
+    """The table of the page docs/where-it-pays.md."""
+    rows = [
+        f"Measured on {setting}.",
+        "",
+        "| Workers | Copies | Links | Width | Bits | p2p | Switch | Hybrid | Auto | Formula: switch | `auto` took |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for cell in sorted(found, key=lambda c: (c.bits != 32, c.width != 128, -c.workers, c.copies, c.rate_bps)):
+        ways = found[cell]
+        base = ways[Way.P2P].usual_s
+        expected = [speed.seconds(ways[way].load, cell.rate_bps, way) for way in (Way.P2P, Way.SWITCH)]
+        ratios = [_bold(ways[way].usual_s / base) for way in Way if way is not Way.P2P]
+        cells_ = [cell.workers, f"{cell.copies:g}", f"{cell.rate_bps // 1_000_000:,} Mb/s", cell.width, cell.bits]
+        cells_ += [f"{1e3 * base:.0f} ms", *ratios, _bold(expected[1] / expected[0]), ways[Way.AUTO].scheme]
+        rows.append(f"| {' | '.join(map(str, cells_))} |")
+    fitted = (
+        f"p = {speed.passes_pps / 1e6:.2f} M passes, q = {speed.packets_pps / 1e3:,.0f} k packets and "
+        f"h = {speed.hosts_bps / 1e6:,.0f} MB per second, fitted to {len(right[0][1])} cells, of which the formula "
+        f"names {right[0][0]} winners; of the other {len(right[1][1])} it names {right[1][0]}."
+    )
+    return "\n".join([*rows, "", fitted, ""])
+
+
+def _bold(ratio: float) -> str:
+    return f"**{ratio:.2f}**" if ratio < 1 else f"{ratio:.2f}"

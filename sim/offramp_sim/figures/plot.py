@@ -87,15 +87,25 @@ def _lines(axes: Any, panel: Curves) -> None:
             face = "black" if label == panel.points[0] else "white"
             axes.plot(xs, ys, "ko", markersize=4, markerfacecolor=face, label=label, zorder=3)
             continue
-        axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
+        axes.plot(xs, ys, marker="." if len(xs) < 20 and not panel.points else None, label=label)
         if len(xs) <= few and not panel.log:
             axes.set_xticks(xs)
     axes.set(xlabel=panel.x, ylabel=panel.y)
     if panel.log:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
+        if panel.points:
+            _ticks_at(axes, [panel.lines[label] for label in panel.points])
     else:
         axes.set_ylim(bottom=0)
+
+
+def _ticks_at(axes: Any, points: Sequence[tuple[Sequence[Any], Sequence[float]]]) -> None:
+    """Ticks where there are points, as plain numbers."""
+    for axis, place in ((axes.xaxis, 0), (axes.yaxis, 1)):
+        axis.set_ticks([], minor=True)
+        axis.set_ticks(sorted({float(at) for each in points for at in each[place]}))
+        axis.set_major_formatter("{x:g}")
 
 
 def _bars(axes: Any, panel: Curves) -> None:

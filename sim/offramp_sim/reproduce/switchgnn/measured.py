@@ -153,8 +153,11 @@ def _panels(found: Measured, speed: Speed) -> list[Curves]:
         mine = [cell for cell in found if cell.workers == workers and (cell.width, cell.bits) == _usual(found)]
         copies = np.linspace(1.02, max(workers - 1.2, 1.1), 60)
         line = [crossover_bps(replace(mine[0], copies=float(each)), speed) / 1e6 for each in copies]
-        drawn = [(float(c), rate) for c, rate in zip(copies, line, strict=True) if 1 < rate < 20_000]
-        lines: dict[str, tuple[list[Any], list[float]]] = {"formula: below it the switch pays": _columns(drawn)}
+        # Where the switch pays at any rate, the line leaves the picture.
+        top = 2e-6 * max(cell.rate_bps for cell in mine)
+        end = next((i + 1 for i, rate in enumerate(line) if rate >= top), len(line))
+        drawn = [(float(c), min(rate, top)) for c, rate in zip(copies[:end], line[:end], strict=True) if rate > 1]
+        lines: dict[str, tuple[list[Any], list[float]]] = {"formula: below and right of it the switch pays": _columns(drawn)}
         for label, wins in ((_FASTER, True), (_SLOWER, False)):
             lines[label] = _columns([(c.copies, c.rate_bps / 1e6) for c in mine if switch_wins(found[c]) == wins])
         title = f"{workers} workers, width {mine[0].width}, {mine[0].bits} bits"

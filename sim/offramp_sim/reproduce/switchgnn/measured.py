@@ -157,7 +157,7 @@ def _panels(found: Measured, speed: Speed) -> list[Curves]:
         top = 2e-6 * max(cell.rate_bps for cell in mine)
         end = next((i + 1 for i, rate in enumerate(line) if rate >= top), len(line))
         drawn = [(float(c), min(rate, top)) for c, rate in zip(copies[:end], line[:end], strict=True) if rate > 1]
-        lines: dict[str, tuple[list[Any], list[float]]] = {"formula: below and right of it the switch pays": _columns(drawn)}
+        lines: dict[str, tuple[list[Any], list[float]]] = {_FORMULA: _columns(drawn)}
         for label, wins in ((_FASTER, True), (_SLOWER, False)):
             lines[label] = _columns([(c.copies, c.rate_bps / 1e6) for c in mine if switch_wins(found[c]) == wins])
         title = f"{workers} workers, width {mine[0].width}, {mine[0].bits} bits"
@@ -165,6 +165,7 @@ def _panels(found: Measured, speed: Speed) -> list[Curves]:
     return panels
 
 
+_FORMULA: Final = "formula: below and right of it the switch pays"
 _FASTER: Final = "measured: switch faster"
 _SLOWER: Final = "measured: p2p faster"
 _POINTS: Final = (_FASTER, _SLOWER)

@@ -25,9 +25,19 @@ from offramp_base.native.records import offset
 from offramp_base.transport import ring
 from offramp_base.transport.af_packet import AfPacketSocket
 from offramp_base.transport.base import LinkStats
-from offramp_base.transport.bundles import HEAD, HEAD_BYTES, Arrived, Leaving, lay_out, make_messages, measure
+from offramp_base.transport.bundles import (
+    HEAD,
+    HEAD_BYTES,
+    HEADER_WORDS,
+    IOVEC_WORDS,
+    Arrived,
+    Leaving,
+    lay_out,
+    make_messages,
+    measure,
+)
 from offramp_base.transport.interface import MIN_FRAME, mtu
-from offramp_base.transport.mmsg import HEADER, IOVEC, send_many
+from offramp_base.transport.mmsg import HEADER, send_many
 from offramp_base.wire.batch import PacketBatch
 
 _OF_THE_KERNEL: Final = [socket.IPPROTO_ICMP, socket.IPPROTO_TCP, socket.IPPROTO_UDP]
@@ -35,7 +45,7 @@ _MOST_BYTES: Final = 16 << 20
 """Memory of a batch whose frames differ in length: its rows are as wide as the longest."""
 _HEAD: Final = np.frombuffer(HEAD.ljust(HEAD_BYTES, b"\0"), np.uint8)
 _HEAD_AT: Final = address(_HEAD)
-_HEADER_WORDS, _IOVEC_WORDS, _HEAD_WORDS = (size // 8 for size in (HEADER.itemsize, IOVEC.itemsize, HEAD_BYTES))
+_HEAD_WORDS: Final = HEAD_BYTES // 8
 
 
 @cache
@@ -104,8 +114,8 @@ class _Places:
         self.rows = Leaving.WORDS
         self.firsts = self.rows + count
         self.headers = self.firsts + count + 1
-        self.iovecs = self.headers + _HEADER_WORDS * count
-        self.heads = self.iovecs + 2 * _IOVEC_WORDS * count
+        self.iovecs = self.headers + HEADER_WORDS * count
+        self.heads = self.iovecs + 2 * IOVEC_WORDS * count
         self.end = self.heads + _HEAD_WORDS * count
 
 
@@ -152,7 +162,7 @@ class Bundles:
         self.short = int(words[Leaving.short])
         self._rows = words[places.rows : places.rows + kept]
         self._firsts = words[places.firsts : places.firsts + messages + 1]
-        self._headers = words[places.headers : places.headers + _HEADER_WORDS * messages].view(HEADER)
+        self._headers = words[places.headers : places.headers + HEADER_WORDS * messages].view(HEADER)
 
     def __len__(self) -> int:
         return len(self._rows)

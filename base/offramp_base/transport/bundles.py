@@ -12,6 +12,7 @@ from typing import Final
 from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Ints, Words, copy, fence, inlined, native, observe
 from offramp_base.transport.interface import MIN_FRAME
+from offramp_base.transport.mmsg import HEADER, IOVEC
 from offramp_base.transport.ring import USER, VLAN_VALID
 from offramp_base.wire.ethernet import ETHER_TYPE_IPV4
 
@@ -25,7 +26,7 @@ MOST_FRAMES: Final = 1000
 """Frames of a bundle: the kernel takes 1,024 pieces at once."""
 _TYPE_AT, _PROTOCOL_AT = 12, 23
 """Bytes of an Ethernet frame: its type, and the protocol over IPv4."""
-_HEADER_WORDS, _IOVEC_WORDS = 8, 2
+HEADER_WORDS, IOVEC_WORDS = HEADER.itemsize // 8, IOVEC.itemsize // 8
 """Words of struct mmsghdr and of struct iovec."""
 
 
@@ -88,10 +89,16 @@ def protocol_of(frame: Bytes, length: int) -> int:
 
 
 @native
+def is_bundle(frame: Bytes, length: int) -> bool:
+    """Whether a frame says that it is a bundle."""
+    return length >= HEAD_BYTES and number(frame, _TYPE_AT) == ETHER_TYPE
+
+
+@native
 def frames_in(frame: Bytes, length: int) -> int:
-    """The number of frames of a bundle; 0: it is none; -1: a frame by itself."""
-    if length < HEAD_BYTES or number(frame, _TYPE_AT) != ETHER_TYPE:
-        return -1
+    """The number of frames in one: 1 if it is by itself, 0 if it is a bundle of nothing that could be frames."""
+    if not is_bundle(frame, length):
+        return 1
     each = number(frame, LENGTH_AT)
     size = length - HEAD_BYTES
     if each < MIN_FRAME or size <= 0 or size % each != 0:
@@ -116,24 +123,17 @@ def measure(arrived: Arrived, start: int, end: int) -> int:
             arrived.odd = 1
             break
         count = frames_in(frame_of(slot), length)
-        if count == 0:
-            length = 0
-        if count > 0:
+        if is_bundle(frame_of(slot), length):
             length = number(frame_of(slot), LENGTH_AT)
-        count = abs_of(count)
-        width = max(arrived.width, length)
+        width = arrived.width
+        if count != 0:
+            width = max(width, length)
         if arrived.frames != 0 and (arrived.frames + count) * width > arrived.most_bytes:
             break
         arrived.frames += count
         arrived.width = width
         arrived.taken += 1
     return arrived.taken
-
-
-@inlined
-def abs_of(count: int) -> int:
-    """Frames in a slot by what :func:`frames_in` says."""
-    return max(count, -count)
 
 
 @native
@@ -149,13 +149,12 @@ def lay_out(arrived: Arrived, start: int, into: Bytes, lengths: Ints, answered: 
         frame = frame_of(slot)
         length = Ints(int(slot))[2]
         count = frames_in(frame, length)
-        bundle = count >= 0
+        bundle = is_bundle(frame, length)
         if count == 0:
             arrived.malformed += 1
-        if count > 0:
+        if bundle:
             length = number(frame, LENGTH_AT)
             frame = frame + HEAD_BYTES
-        count = abs_of(count)
         if int(answered) != 0 and count != 0:
             protocol = protocol_of(frame, length)
             if protocol != 0:
@@ -189,7 +188,7 @@ def make_messages(leaving: Leaving) -> int:
     while i < kept:
         length = leaving.lengths[leaving.rows[i]]
         count = _run(leaving, i, kept, length)
-        header = leaving.headers + messages * _HEADER_WORDS
+        header = leaving.headers + messages * HEADER_WORDS
         header[2] = int(iovec)
         header[3] = max(count, 1)
         if count > 0:
@@ -199,13 +198,13 @@ def make_messages(leaving: Leaving) -> int:
             head[LENGTH_AT + 1] = length & 0xFF
             iovec[0] = int(head)
             iovec[1] = HEAD_BYTES
-            iovec = iovec + _IOVEC_WORDS
+            iovec = iovec + IOVEC_WORDS
             header[3] = count + 1
         leaving.firsts[messages] = i
         for _ in range(max(count, 1)):
             iovec[0] = int(leaving.data) + leaving.rows[i] * leaving.stride
             iovec[1] = length
-            iovec = iovec + _IOVEC_WORDS
+            iovec = iovec + IOVEC_WORDS
             i += 1
         messages += 1
     leaving.firsts[messages] = kept

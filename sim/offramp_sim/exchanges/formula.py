@@ -83,10 +83,14 @@ def named_right(measured: Measured, cells: Sequence[Cell], speed: Speed) -> int:
     """Number of cells of which the formula names the winner between p2p and the switch."""
     right = 0
     for cell in cells:
-        one = measured[cell]
-        expected = [speed.seconds(one[way].load, cell.rate_bps, way) for way in (Way.P2P, Way.SWITCH)]
-        right += (expected[1] < expected[0]) == switch_wins(one)
+        right += (expected_ratio(measured[cell], cell, speed) < 1) == switch_wins(measured[cell])
     return right
+
+
+def expected_ratio(measured: dict[Way, Timed], cell: Cell, speed: Speed) -> float:
+    """The formula's time through the switch over that of p2p."""
+    p2p, switch = (speed.seconds(measured[way].load, cell.rate_bps, way) for way in (Way.P2P, Way.SWITCH))
+    return switch / p2p
 
 
 def neighbours_of(copies: float, workers: int) -> float:

@@ -175,11 +175,13 @@ class Forwarder:
     def _wait(self, poll: select.poll, timeout_s: float) -> list[tuple[int, int]]:
         """Descriptors with events; before the loop waits, all ports are told (:meth:`Port.rest`)."""
         there = poll.poll(0)
-        due_s = self._device.due_s
-        if there or timeout_s <= 0 or due_s == 0:
+        if there or timeout_s <= 0:
             return there
-        for port in self._ports.values():
+        for port in self._ports.values():  # also where a queue is due at once: hosts would wait as long as queues hold
             port.rest()
+        due_s = self._device.due_s
+        if due_s == 0:
+            return []
         if due_s is not None and due_s < timeout_s:
             self._alarm.set(due_s)
         return poll.poll(timeout_s * 1000)

@@ -15,7 +15,7 @@ import numpy as np
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 from offramp_sim.exchanges.cell import Cell, Way
-from offramp_sim.exchanges.formula import Speed, crossover_bps, fit, halves, named_right, switch_wins
+from offramp_sim.exchanges.formula import Speed, crossover_bps, expected_ratio, fit, halves, named_right, switch_wins
 from offramp_sim.exchanges.graphs import boundary_with
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, reproduces
@@ -35,7 +35,6 @@ _QUICK_BELOW: Final = 0.25
 _EACH: Final = 512
 """Vertices per worker, at scale 1."""
 _COUNT: Final = 9
-_SIGN: Final = {Way.P2P: "p2p", Way.SWITCH: "switch", Way.HYBRID: "hybrid", Way.AUTO: "auto"}
 
 
 def cells(scale: float) -> list[Cell]:
@@ -137,7 +136,7 @@ def reproduction_of(found: Measured, shown: dict[str, Any]) -> Reproduction:
 
 def _line(found: Measured, cell: Cell) -> str:
     base = found[cell][Way.P2P].usual_s
-    others = ", ".join(f"{_SIGN[way]} {found[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
+    others = ", ".join(f"{way} {found[cell][way].usual_s / base:.2f}" for way in Way if way is not Way.P2P)
     return f"{1e3 * base:.0f} ms p2p; {others}"
 
 
@@ -192,10 +191,9 @@ def _markdown(found: Measured, speed: Speed, setting: str, right: Sequence[tuple
     for cell in sorted(found, key=lambda c: (c.bits != 32, c.width != 128, -c.workers, c.copies, c.rate_bps)):
         ways = found[cell]
         base = ways[Way.P2P].usual_s
-        expected = [speed.seconds(ways[way].load, cell.rate_bps, way) for way in (Way.P2P, Way.SWITCH)]
         ratios = [_bold(ways[way].usual_s / base) for way in Way if way is not Way.P2P]
         cells_ = [cell.workers, f"{cell.copies:g}", f"{cell.rate_bps // 1_000_000:,} Mb/s", cell.width, cell.bits]
-        cells_ += [f"{1e3 * base:.0f} ms", *ratios, _bold(expected[1] / expected[0]), ways[Way.AUTO].scheme]
+        cells_ += [f"{1e3 * base:.0f} ms", *ratios, _bold(expected_ratio(ways, cell, speed)), ways[Way.AUTO].scheme]
         rows.append(f"| {' | '.join(map(str, cells_))} |")
     fitted = (
         f"p = {speed.passes_pps / 1e6:.2f} M passes, q = {speed.packets_pps / 1e3:,.0f} k packets and "

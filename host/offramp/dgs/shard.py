@@ -14,7 +14,7 @@ from offramp.dgs.cost import halo
 from offramp.dgs.masks import Masks
 from offramp.dgs.sampling import LocalAdjacency
 from offramp.dgs.settings import DgsSettings
-from offramp.graph.csr import IntArray, entries_of
+from offramp.graph.csr import IntArray, distinct, entries_of
 from offramp.models import make_model, model_widths
 from offramp_base.wire.objects import sendable
 
@@ -146,6 +146,6 @@ def _drawn(graph: LocalAdjacency, owner: npt.NDArray[np.int32], halo_of: IntArra
     if of == at:
         return np.empty(0, np.int64)
     entries, _ = entries_of(graph.indptr, halo_of[owner[halo_of] == at])
-    near = np.unique(graph.indices[entries])
+    near = distinct(graph.indices[entries])
     drawn: IntArray = near[(owner[near] != of) & np.isin(near, halo_of, assume_unique=True)]
     return drawn

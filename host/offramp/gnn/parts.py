@@ -19,6 +19,7 @@ from offramp.gnn.comm import Alone, Comm, open_comm
 from offramp.gnn.halo import Halo
 from offramp.gnn.tags import PAIRS, Tag, mark
 from offramp.gnn.whole import EdgeType, WholeGraph, read_whole
+from offramp.graph.csr import distinct
 from offramp.graph.partition import partition_ends
 from offramp_base.errors import OfframpError
 
@@ -214,7 +215,7 @@ def make_halo(
     comm: Comm | Alone, own: torch.Tensor, owner: npt.NDArray[np.int64], needed: npt.NDArray[np.int64]
 ) -> Halo:
     """The halo for vertices of the whole graph that this rank needs, its own among them."""
-    remote = np.unique(needed[owner[needed] != comm.rank])
+    remote = distinct(needed[owner[needed] != comm.rank])
     remote = remote[np.argsort(owner[remote], kind="stable")]
     counts = np.bincount(owner[remote], minlength=comm.size).tolist()
     return Halo.agree(comm, own, torch.from_numpy(remote), counts)

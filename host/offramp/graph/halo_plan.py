@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.graph.bins import BinLimit, pack_bins, priority_order
+from offramp.graph.csr import distinct
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def plan_halo_features(
     sends: list[list[Message]] = [[] for _ in range(workers)]
     states = []
     for worker, vertices in enumerate(own):
-        remote = np.unique(heads[crossing & (owner[tails] == worker)]) if not isolated else np.zeros(0, np.int64)
+        remote = distinct(heads[crossing & (owner[tails] == worker)]) if not isolated else np.zeros(0, np.int64)
         remote = remote[np.lexsort((remote, bin_of[remote], owner[remote]))]
         states.append(np.concatenate([vertices, remote]))
         into = crossing & (owner[tails] == worker)

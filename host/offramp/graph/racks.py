@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import Adjacency, IntArray, induced, rows_of
+from offramp.graph.csr import Adjacency, IntArray, distinct, induced, rows_of
 from offramp_base.errors import OfframpError
 
 Owners = Callable[[Adjacency, int], npt.NDArray[np.int32]]
@@ -41,7 +41,7 @@ def cross_rack(graph: Adjacency, owner: npt.NDArray[np.int32], workers: int, rac
     rack = rack_of(workers, racks)[owner]
     rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)
     remote = rack[rows] != rack[columns]
-    return len(np.unique(rows[remote] * racks + rack[columns[remote]]))
+    return len(distinct(rows[remote] * racks + rack[columns[remote]]))
 
 
 def hierarchical(graph: Adjacency, workers: int, racks: int, owners: Owners) -> npt.NDArray[np.int32]:

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from offramp.graph.boundary import Boundary
-from offramp.graph.csr import IntArray, rows_of
+from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.switchgnn.chunks import vector_wire_bytes
 from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
@@ -106,8 +106,8 @@ def _closure(boundary: Boundary, plan: Plan, host: int, switch: int) -> Mask:
         return np.ones(boundary.R, np.bool_)
     copies, items = np.concatenate([*copy, *copy]), np.concatenate([*upload, *result])
     source, sink = boundary.R + first, boundary.R + first + 1
-    needs, needed = np.divmod(np.unique(copies * first + items), first)  # as one number each: pairs sort far slower
-    used = np.unique(items)
+    needs, needed = np.divmod(distinct(copies * first + items), first)  # as one number each: pairs sort far slower
+    used = np.flatnonzero(np.bincount(items, minlength=first))
     tails = np.concatenate([np.full(boundary.R, source), needs, boundary.R + used])
     heads = np.concatenate([np.arange(boundary.R), boundary.R + needed, np.full(len(used), sink)])
     capacity = np.repeat([host, _UNCUTTABLE, switch], [boundary.R, len(needs), len(used)]).astype(np.int32)

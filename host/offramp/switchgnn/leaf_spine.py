@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import IntArray, rows_of
+from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
@@ -129,11 +129,11 @@ def cross_rack(plan: Plan, boundary: Boundary, racks: Sequence[int]) -> CrossRac
         source, target, home = rows_of(block.indptr), block.neighbours, rack_of[block.owner]
         across = home[source] != home[target]
         source, target = source[across], target[across]
-        partial += _distinct(target, home[source])
-        multicast += _distinct(source, home[target])
+        partial += _pairs(target, home[source])
+        multicast += _pairs(source, home[target])
     vertex, worker = boundary.copies.T
     return CrossRack(partial, multicast, int((rack_of[boundary.owner[vertex]] != rack_of[worker]).sum()))
 
 
-def _distinct(vertices: IntArray, racks: IntArray) -> int:
-    return len(np.unique(vertices * MAX_LEAVES + racks))
+def _pairs(vertices: IntArray, racks: IntArray) -> int:
+    return len(distinct(vertices * MAX_LEAVES + racks))

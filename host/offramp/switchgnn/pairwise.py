@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
-from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray, distinct
 from offramp.switchgnn.chunks import aggregator_bytes
 from offramp.switchgnn.copies import Copies
 from offramp.switchgnn.plan import BlockPlan, Plan, require_blocks, require_ids
@@ -85,11 +85,11 @@ def sums_in(memory_bytes: int, chunks: int, lanes: int = LANES) -> tuple[int, in
 
 def in_turns(owner: npt.NDArray[np.int32], vertices: IntArray) -> tuple[IntArray, IntArray]:
     """Distinct ``vertices`` in an order that alternates between their owners, and the place of each vertex in it."""
-    distinct = np.unique(vertices)
-    distinct = distinct[_take_turns(owner[distinct])]
+    each = distinct(vertices.copy())
+    each = each[_take_turns(owner[each])]
     place = np.empty(len(owner), np.int64)
-    place[distinct] = np.arange(len(distinct))
-    return distinct, place
+    place[each] = np.arange(len(each))
+    return each, place
 
 
 def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
@@ -103,7 +103,7 @@ def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
 
 def _block(block_id: int, boundary: Boundary | Copies, ids: IntArray, vertex: IntArray, sender: IntArray) -> BlockPlan:
     """The block of partial sums ``ids`` for ``vertex`` by ``sender``, given in upload order."""
-    sums = np.unique(vertex)
+    sums = distinct(vertex.copy())
     by_id = np.argsort(ids)
     vertices = np.concatenate([sums, ids[by_id]])
     owner = np.concatenate([boundary.owner[sums], sender[by_id]]).astype(np.int32)

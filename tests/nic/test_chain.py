@@ -56,7 +56,7 @@ def test_every_byte_through_card_agents_and_switch(programs, tmp_path):
     names = [event["name"] for event in spans]
     there = ["fpga", "requester", "agent of requester", "switch", "agent of responder", "responder", "nic"]
     assert names[names.index("fpga") :][: len(there)] == there, spans
-    assert names.count("switch") == 4  # two round trips
+    assert names.count("switch") == 4, spans  # two round trips
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ class WireTap:
         self._places = dict(enumerate(("switch", "switch", "agent of responder", "agent of requester")))
         self._sockets = [_listen(name) for name in (*switch, *agents)]
         self._heard: list[tuple[int, int, int, int]] = []
+        self._lead = _Lead()
         self._end_read, self._end_write = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="tap")
 
@@ -55,28 +56,35 @@ class WireTap:
 
     def moments(self) -> list[Moment]:
         """Recorded times on the monotonic clock; the first one of a repeated frame."""
-        ahead = _ahead_ns()
         first: dict[tuple[int, int, int], int] = {}
         for at, which, rank, message in sorted(self._heard):
             first.setdefault((which, rank, message), at)
         return [
-            Moment(at - ahead, self._places[which], {"frame of": rank, "message": message})
+            Moment(at, self._places[which], {"frame of": rank, "message": message})
             for (which, rank, message), at in first.items()
         ]
 
     def _run(self) -> None:
+        ended = False
         while True:
-            ready, _, _ = select.select([*self._sockets, self._end_read], [], [])
-            for sock in ready:
-                if sock is self._end_read:
-                    return
-                frame, ancillary, _, address = sock.recvmsg(128, 64)
-                if address[2] == _OUTGOING or len(frame) < _KIND + _HEAD.size:
-                    continue
-                kind, rank, message = _HEAD.unpack_from(frame, _KIND)
-                if kind == 0 and struct.unpack_from(">H", frame, _KIND - 6)[0] == _UDP_PORT:
-                    seconds, nanoseconds = _SPEC.unpack_from(ancillary[0][2])
-                    self._heard.append((seconds * 10**9 + nanoseconds, self._sockets.index(sock), rank, message))
+            # What was received before the end is still read: this thread may be behind.
+            ready, _, _ = select.select([*self._sockets, self._end_read], [], [], 0 if ended else None)
+            heard = [sock for sock in ready if sock is not self._end_read]
+            if ended and not heard:
+                return
+            ended |= self._end_read in ready
+            for sock in heard:
+                self._hear(sock)
+
+    def _hear(self, sock: socket.socket) -> None:
+        frame, ancillary, _, address = sock.recvmsg(128, 64)
+        if address[2] == _OUTGOING or len(frame) < _KIND + _HEAD.size:
+            return
+        kind, rank, message = _HEAD.unpack_from(frame, _KIND)
+        if kind == 0 and struct.unpack_from(">H", frame, _KIND - 6)[0] == _UDP_PORT:
+            seconds, nanoseconds = _SPEC.unpack_from(ancillary[0][2])
+            at = seconds * 10**9 + nanoseconds - self._lead.now()
+            self._heard.append((at, self._sockets.index(sock), rank, message))
 
 
 def _listen(interface: str) -> socket.socket:
@@ -87,10 +95,21 @@ def _listen(interface: str) -> socket.socket:
     return sock
 
 
-def _ahead_ns() -> int:
-    """The lead of the system clock over the monotonic one, from the readings that took the least time."""
-    readings = []
-    for _ in range(_SAMPLES):
-        before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        readings.append((after - before, there - (before + after) // 2))
-    return min(readings)[1]
+class _Lead:
+    """The lead of the system clock over the monotonic one, looked at for each frame: the system clock may be set."""
+
+    def __init__(self) -> None:
+        self._took, self._last = min(_reading() for _ in range(_SAMPLES))
+
+    def now(self) -> int:
+        """Nanoseconds; from before, if this thread was interrupted between the clocks."""
+        took, lead = _reading()
+        if took <= 2 * self._took:
+            self._last = lead
+        return self._last
+
+
+def _reading() -> tuple[int, int]:
+    """How long the clocks took to read, and the lead."""
+    before, there, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+    return after - before, there - (before + after) // 2

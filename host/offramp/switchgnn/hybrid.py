@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of copies that hosts send themselves, for the fewest bytes per exchange (specification section 8.5)."""
+"""The choice of copies that hosts send themselves, by the bytes that each saves (specification section 8.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -24,26 +25,52 @@ MAX_ARCS = 1_000_000
 
 _UNCUTTABLE = 2**30
 
+_FOUND: WeakKeyDictionary[Plan, dict[tuple[int, float], Mask]] = WeakKeyDictionary()
+"""Masks by lanes and price: several schemes have the same blocks."""
 
-def selections(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
-    """``(R,)`` masks over ``boundary.copies`` of those that hosts send themselves, including the best mask.
+
+PASS_SHARES = (0.0, 0.1, 0.2, 0.4, 0.8)
+"""Prices of a pass through the pipeline, as shares of the bytes of a copy between hosts."""
+
+
+def selections(boundary: Boundary, plan: Plan, lanes: int, prices: Sequence[float] = (0.0,)) -> Iterator[Mask]:
+    """``(R,)`` masks over ``boundary.copies`` of those that hosts send themselves.
 
     A copy of a vertex for a worker is saved when all contributions behind it go through the switch, which takes the
     upload of the vertex in each of their blocks and the results that they are added to. To choose what to upload and
     what to send back so that the copies saved are worth most beyond their cost is a maximum closure, a minimum cut.
+
+    Args:
+        boundary: boundary of the partition.
+        plan: the blocks of the switch alone.
+        lanes: lanes of a vector.
+        prices: prices of a pass, ascending, as shares of the bytes of a copy between hosts. Each contribution behind a
+            copy takes a pass, so that copies that save few bytes per pass are the first that hosts send. At price 0
+            the mask is the one of fewest bytes. Blocks too large for a closure drop whole levels, then single copies.
     """
-    host = round(2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES))
-    switch = vector_wire_bytes(lanes, plan.lanes)
     arcs = sum(len(block.neighbours) for block in plan.blocks) + plan.uploads + plan.results + boundary.R
+    behind = [copies_behind(boundary, block) for block in plan.blocks]
+    passes = np.bincount(np.concatenate(behind), minlength=boundary.R) if behind else np.zeros(boundary.R, np.int64)
     if arcs <= MAX_ARCS:
-        yield _closure(boundary, plan, host, switch)
+        host = round(2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES))
+        closure = None
+        known = _FOUND.setdefault(plan, {})
+        for price in prices:
+            if (lanes, price) not in known:
+                closure = closure or _Closure(boundary, plan, behind, vector_wire_bytes(lanes, plan.lanes))
+                worth = np.maximum(0, host - np.rint(price * host * passes))
+                known[lanes, price] = closure.hosted(np.where(passes, worth, 0).astype(np.int32))
+            yield known[lanes, price]
         return
     for level in range(1, plan.levels):
         hosted = np.zeros(boundary.R, np.bool_)
-        for block in plan.blocks:
+        for block, copies in zip(plan.blocks, behind, strict=True):
             if block.level >= level:
-                hosted[copies_behind(boundary, block)] = True
+                hosted[copies] = True
         yield hosted
+    for price in prices:
+        if price:
+            yield price * passes >= 1
 
 
 def selections_of_partials(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
@@ -93,29 +120,44 @@ def _restricted(block: BlockPlan, keep: Mask) -> BlockPlan:
     )
 
 
-def _closure(boundary: Boundary, plan: Plan, host: int, switch: int) -> Mask:
-    """Copies that are worth less than the uploads and results that would save them."""
-    copy, upload, result = [], [], []
-    first = 0
-    for block in plan.blocks:
-        copy.append(copies_behind(boundary, block))
-        upload.append(first + rows_of(block.indptr))
-        result.append(first + len(block.vertices) + block.neighbours)
-        first += 2 * len(block.vertices)
-    if not copy:
-        return np.ones(boundary.R, np.bool_)
-    copies, items = np.concatenate([*copy, *copy]), np.concatenate([*upload, *result])
-    source, sink = boundary.R + first, boundary.R + first + 1
-    needs, needed = np.divmod(distinct(copies * first + items), first)  # as one number each: pairs sort far slower
-    used = np.flatnonzero(np.bincount(items, minlength=first))
-    tails = np.concatenate([np.full(boundary.R, source), needs, boundary.R + used])
-    heads = np.concatenate([np.arange(boundary.R), boundary.R + needed, np.full(len(used), sink)])
-    capacity = np.repeat([host, _UNCUTTABLE, switch], [boundary.R, len(needs), len(used)]).astype(np.int32)
-    network = coo_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
-    residual = network - maximum_flow(csr_array(network), source, sink).flow
-    residual.data[residual.data < 0] = 0
-    residual.eliminate_zeros()
-    saved = breadth_first_order(residual, source, return_predecessors=False)
-    hosted = np.ones(boundary.R, np.bool_)
-    hosted[saved[saved < boundary.R]] = False
-    return hosted
+class _Closure:
+    """The network whose minimum cut separates the copies worth less than the uploads and results that would save them.
+
+    Args:
+        boundary: boundary of the partition.
+        plan: the blocks of the switch alone.
+        behind: for each block the copy that would carry each contribution.
+        switch: bytes of an upload or a result.
+    """
+
+    def __init__(self, boundary: Boundary, plan: Plan, behind: Sequence[IntArray], switch: int) -> None:
+        self._copies = boundary.R
+        upload, result = [], []
+        first = 0
+        for block in plan.blocks:
+            upload.append(first + rows_of(block.indptr))
+            result.append(first + len(block.vertices) + block.neighbours)
+            first += 2 * len(block.vertices)
+        copies = np.concatenate([np.zeros(0, np.int64), *behind, *behind])
+        items = np.concatenate([np.zeros(0, np.int64), *upload, *result])
+        self._source, sink = boundary.R + first, boundary.R + first + 1
+        # As one number each: pairs sort far slower.
+        needs, needed = np.divmod(distinct(copies * first + items), max(1, first))
+        used = np.flatnonzero(np.bincount(items, minlength=first))
+        tails = np.concatenate([np.full(boundary.R, self._source), needs, boundary.R + used])
+        heads = np.concatenate([np.arange(boundary.R), boundary.R + needed, np.full(len(used), sink)])
+        self._rest = np.repeat([_UNCUTTABLE, switch], [len(needs), len(used)]).astype(np.int32)
+        arcs = coo_array((np.arange(len(tails)), (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
+        self._arc, self._network = arcs.data, arcs
+
+    def hosted(self, worth: npt.NDArray[np.int32]) -> Mask:
+        """``(R,)`` copies that are not worth what would save them, where each is worth ``worth`` bytes."""
+        capacity = np.concatenate([worth, self._rest])[self._arc]
+        network = csr_array((capacity, self._network.indices, self._network.indptr), shape=self._network.shape)
+        residual = network - maximum_flow(network, self._source, self._source + 1).flow
+        residual.data[residual.data < 0] = 0
+        residual.eliminate_zeros()
+        saved = breadth_first_order(residual, self._source, return_predecessors=False)
+        hosted = np.ones(self._copies, np.bool_)
+        hosted[saved[saved < self._copies]] = False
+        return hosted

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,10 @@ from offramp.switchgnn.wire import LANES
 
 RANGE_BYTES, SCALE_BYTES = 4, 2
 """Bytes sent with a quantised partial sum: its least and largest value to the owner, and the scale back."""
+
+
+_WORSE = 0.05
+"""Rise of the cost at which no division with even more copies of the hosts' is expected to be better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,21 +183,44 @@ def plan_scheme(
     pure = SchemePlan(scheme, boundary, features, base, nothing)
     if not scheme.hybrid or not boundary.R:
         return pure
-    if scheme.pairwise:
-        masks = hybrid.selections_of_partials(boundary, base, pure.lanes)
-    else:
-        masks = hybrid.selections(boundary, base, pure.lanes)
-    found = [pure]
-    for hosted in (~nothing, *masks):
+
+    def divided(hosted: npt.NDArray[np.bool_]) -> SchemePlan:
         if scheme.pairwise:
             left = pairwise_plan(boundary, base.chunks, memory_bytes, ~hosted, first_block_id, lanes)
         else:
             left = hybrid.without(boundary, base, hosted)
-        found.append(SchemePlan(scheme, boundary, features, left, hosted))
+        return SchemePlan(scheme, boundary, features, left, hosted)
+
+    if scheme.pairwise:
+        masks = hybrid.selections_of_partials(boundary, base, pure.lanes)
+    else:
+        masks = hybrid.selections(boundary, base, pure.lanes, hybrid.PASS_SHARES if cost else (0.0,))
+    p2p = divided(~nothing)
     if cost is None:
-        return min(found, key=lambda made: made.wire_bytes)
-    p2p = next(made for made in found if made.hosted.all())
-    return min((made for made in found if made.wire_bytes <= p2p.wire_bytes), key=cost)
+        return min([pure, p2p, *map(divided, masks)], key=lambda made: made.wire_bytes)
+    return _cheapest(p2p, [pure, p2p], map(divided, masks), cost)
+
+
+def _cheapest(
+    p2p: SchemePlan, known: Sequence[SchemePlan], further: Iterable[SchemePlan], cost: Callable[[SchemePlan], float]
+) -> SchemePlan:
+    """The plan of least cost among those with no more wire bytes than ``p2p``.
+
+    No ``further`` one is looked at after one in which hosts send more than in its predecessor and which costs clearly
+    more.
+    """
+    best, least = min(
+        ((made, cost(made)) for made in known if made.wire_bytes <= p2p.wire_bytes), key=lambda pair: pair[1]
+    )
+    before, hosted = inf, 0
+    for made in further:
+        now, more = cost(made), int(made.hosted.sum())
+        if now > before * (1 + _WORSE) and more > hosted:
+            break
+        before, hosted = now, more
+        if now < least and made.wire_bytes <= p2p.wire_bytes:
+            best, least = made, now
+    return best
 
 
 def p2p_of(made: SchemePlan) -> SchemePlan:

@@ -14,6 +14,8 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.cost import Rates, predict
+from offramp.switchgnn.hybrid import PASS_SHARES, selections, without
+from offramp.switchgnn.plan import make_plan
 from offramp.switchgnn.planner import Option, Planner, fastest
 from offramp.switchgnn.scheme import Scheme, candidates
 from offramp.switchgnn.scheme_plan import SchemePlan, p2p_of
@@ -113,3 +115,28 @@ def test_a_slow_pipeline_leaves_everything_to_the_hosts() -> None:
         assert chosen.through_switch == through_switch
         ours, theirs = (predict(one, planner.rates).seconds for one in (chosen, p2p_of(chosen)))
         assert ours < theirs or not through_switch
+
+
+def test_copies_that_save_few_bytes_per_pass_go_from_host_to_host() -> None:
+    """Where the pipeline is the bottleneck of the switch and the links that of the hosts, a mixture beats both."""
+    graph = generate("ba:n=600,m=4", "1/0/0", seed=1)
+    boundary = Boundary(graph, partition(graph, 8, "hash", 1), 8)
+    rates = Rates(link_bps=1e10, delay_s=0, passes_pps=1e8, host_pps=1e12)
+    planner = Planner(boundary, 8 << 20, rates=rates)
+    chosen = fastest(planner.options(candidates(Scheme()), 32)).made
+    assert chosen.scheme == Scheme(hybrid=True)
+    assert chosen.hosted.any()
+    paper = planner.option(Scheme(), 32).made
+    took, *others = (simulated_s(made, rates) for made in (chosen, paper, p2p_of(chosen)))
+    assert took < 0.9 * min(others)
+
+
+def test_a_dearer_pass_leaves_fewer_passes() -> None:
+    graph = generate("ba:n=300,m=5", "1/0/0", seed=2)
+    boundary = Boundary(graph, partition(graph, 6, "hash", 2), 6)
+    plan = make_plan(boundary, 1, 1 << 20)
+    masks = list(selections(boundary, plan, 32, PASS_SHARES))
+    assert masks[0].tolist() == next(selections(boundary, plan, 32)).tolist()
+    left = [sum(len(block.neighbours) for block in without(boundary, plan, mask).blocks) for mask in masks]
+    assert left == sorted(left, reverse=True)
+    assert left[0] > left[-1]

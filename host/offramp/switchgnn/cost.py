@@ -51,14 +51,14 @@ class Rates:
                 raise OfframpError(f"rates: {name} {getattr(self, name):g}: expected at least 0")
 
 
-def load_rates(path: Path) -> Rates:
-    """Rates from a JSON object; those that it does not name keep their defaults.
+def load_rates(path: Path | str) -> Rates:
+    """Rates from a JSON object in a file, or given itself; those that it does not name keep their defaults.
 
     Raises:
         OfframpError: the file cannot be read, is not a JSON object of such values, or names something else.
     """
     try:
-        content = parse_json(read_text(path))
+        content = parse_json(str(path) if str(path).startswith("{") else read_text(Path(path)))
     except OfframpError as error:
         raise SettingsError("rates", f"{error}", path) from None
     known = {field.name for field in fields(Rates)}

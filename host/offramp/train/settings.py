@@ -86,7 +86,7 @@ class TrainSettings(GraphSettings):
     over from the previous epoch, with a repetition if a value has outgrown it.
 
     ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switchgnn.scheme`); ``auto``
-    lets the planner choose by predicted time, under the rates in the file ``rates``.
+    lets the planner choose by predicted time, under the ``rates`` in a file or given as JSON.
 
     A worker that receives nothing new requests what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication``
     are probabilities for each packet on a worker's link to the switch, in both directions.
@@ -203,7 +203,7 @@ class TrainSettings(GraphSettings):
         Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
     ] = "paper"
     rates: Annotated[
-        str | None, Field("Rates for the scheme auto, in the JSON format of offramp plan", metavar="FILE")
+        str | None, Field("Rates for the scheme auto: a JSON file as of offramp plan, or JSON itself", metavar="FILE")
     ] = None
     plan: Annotated[
         str | None, Field("Plan from offramp plan --save, for layers of one width; by default, made here")

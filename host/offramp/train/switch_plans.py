@@ -62,7 +62,7 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
         return _joined([_as_published(boundary, loaded, width) for width in distinct])
     if settings.propagator == "strawman":
         return _joined([_strawman(boundary, settings, width) for width in distinct])
-    rates = load_rates(Path(settings.rates)) if settings.rates else Rates()
+    rates = load_rates(settings.rates) if settings.rates else Rates()
     scheme, free = parse_scheme(settings.scheme)
     if settings.by_codes:
         bits = CODECS.get(settings.codec).bits

@@ -150,3 +150,12 @@ def test_a_leo_file_without_an_application(read, racks, tmp_path):
     (tmp_path / "what.yaml").write_text("requests: 5\n")
     with pytest.raises(OfframpError, match=r"what.yaml: names: expected an application"):
         make_job_plan(job, racks)
+
+
+def test_auto_chooses_under_the_rate_of_the_links(read, racks, tmp_path):
+    for more, rates in (("", None), ("scheme: auto\n", '{"link_bps": 100000000}'), ("scheme: auto\nrates: r\n", "r")):
+        job = read("train")
+        (tmp_path / "what.yaml").write_text(TEXTS["train"] + more)
+        assert kind_of(job).settings(Placed.on(job, racks), "switchgnn").rates == rates
+    (tmp_path / "what.yaml").write_text(TEXTS["train"] + "scheme: auto\n")
+    assert kind_of(job).settings(Placed.on(job, racks), "switchgnn+q8").rates is None

@@ -7,6 +7,7 @@ communication, must be calibrated: the same training runs for a few epochs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
@@ -19,6 +20,7 @@ import numpy as np
 from offramp.job.gnn_switches import GnnNetwork
 from offramp.job.kind import KINDS, Deployment, Placed, Start
 from offramp.job.training import Training, lossless
+from offramp_base.settings.document import read_settings
 
 if TYPE_CHECKING:
     from offramp.train.planned import PlannedRun
@@ -69,14 +71,28 @@ class FullGraph(Training):
         return TrainSettings
 
     def network_options(self, placed: Placed, way: str) -> dict[str, Any]:
-        """Memory of the switches, and leaves and spines if there are any; empty for ways without switches."""
+        """Memory of the switches, leaves and spines if there are any, and the links' rate where the scheme is chosen.
+
+        Empty for ways without switches.
+        """
         if way not in SWITCHES:
             return {}
         network = GnnNetwork.of(placed.cluster, placed.hosts)
         memory = min(switch.memory for switch in network.switches)
-        return {"memory": memory} | (
-            {"racks": network.racks.leaves, "spines": network.racks.spines} if network.racks else {}
+        return (
+            {"memory": memory}
+            | ({"racks": network.racks.leaves, "spines": network.racks.spines} if network.racks else {})
+            | self._rates(placed, way)
         )
+
+    def _rates(self, placed: Placed, way: str) -> dict[str, str]:
+        """The rate under which ``auto`` chooses, unless the job's file names rates or the way has a scheme."""
+        assert placed.job.file is not None
+        given = read_settings(placed.job.file, (self.settings_class,))
+        scheme = self.options[way].get("scheme") or (given["scheme"].value if "scheme" in given else "")
+        if "auto" not in str(scheme).split("+") or "rates" in given:
+            return {}
+        return {"rates": json.dumps({"link_bps": placed.slowest_bps})}
 
     def planned(self, placed: Placed, way: str) -> PlannedRun:
         """Partition and exchanges of a way, planned once.

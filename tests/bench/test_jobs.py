@@ -170,7 +170,7 @@ def test_the_planners_choice(lab, name, tmp_path):
 
 
 def told(name: str, rate: str, plan: Any, measured: dict[str, float]) -> dict[str, Any]:
-    """What the table says of a job."""
+    """The table's row of a job."""
     best = min(measured, key=lambda way: measured[way])
     taken, plain = plan.taken, plan.plain.way
     return {

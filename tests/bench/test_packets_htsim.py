@@ -136,7 +136,7 @@ def test_swifts_last_flow_agrees(tmp_path, senders, most):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_pauses_move_flows_more_than_the_last_one(tmp_path, seed):
-    """What is paused holds up what waits behind it for another way, which is not modelled here."""
+    """A paused packet holds up those that wait behind it for another way, which is not modelled here."""
     table = one_way(32, 60, seed)
     theirs, _ = roce(tmp_path, tree_file(tmp_path, (8, 4), 2), 32, table, USUAL)
     theirs -= 4 * ANSWER_US

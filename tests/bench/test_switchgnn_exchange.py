@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an epoch's exchanges cost workers and switch, in processor time: other work on the machine counts little.
+"""Cost of an epoch's exchanges for workers and switch, in processor time: other work on the machine counts little.
 
 ``OFFRAMP_GRAPH`` names another graph than the generated one, ``OFFRAMP_TRANSPORT`` other links. docs/PERFORMANCE.md has
 the table; nothing passes or fails by it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs SwitchGNN on the native engine to ask where each packet comes from: at most 5 % of its packets.
+"""Cost for SwitchGNN on the native engine of asking where each packet comes from: at most 5 % of its packets.
 
 The program as it is and the same text without the check run in one process, batch by batch by turns; processor time
 decides, so that other work on the machine meets both alike. Blind to what the check costs other engines, and a Tofino,
@@ -36,7 +36,7 @@ WORKLOADS: dict[str, tuple[Callable[..., Workload], str, int]] = {
     "v1model": (switchgnn, "switchgnn/v1model.p4", 16),
     "replicated": (replicated_switchgnn, "switchgnn/replicated_v1model.p4", 12),
 }
-"""What makes the packets, the program, and how many rounds of them take long enough to be measured."""
+"""The maker of the packets, the program, and how many rounds of them take long enough to be measured."""
 THE_CHECK = {
     "origin.apply(hdr, meta, standard_metadata.ingress_port);": ("", 1),
     "strangers.apply(meta.outcome, standard_metadata.ingress_port);": ("", 1),

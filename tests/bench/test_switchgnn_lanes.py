@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass of 32, 64 and 128 lanes costs the native engine, at 128 features, beside a loop in C that only adds.
+"""Cost of a pass of 32, 64 and 128 lanes on the native engine, at 128 features, beside a loop in C that only adds.
 
 docs/PERFORMANCE.md has the table; nothing passes or fails by it.
 """

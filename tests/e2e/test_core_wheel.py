@@ -81,7 +81,7 @@ def _run(offramp: Path, line: str, folder: Path) -> tuple[int, list[str]]:
 
 
 def _furnish(folder: Path) -> None:
-    """What the list's commands name."""
+    """Files that the list's commands name."""
     for path in [*(ROOT / "p4/examples").iterdir(), *(ROOT / "examples/job").iterdir()]:
         (folder / path.name.replace("reflector.p4", "program.p4").replace("reflector.stf", "test.stf")).write_bytes(
             path.read_bytes()
@@ -108,7 +108,7 @@ def test_every_command(offramp: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("extra", ["gnn", "gnn,pyg", "web", "lsp", "fpga"])
 def test_commands_with_an_extra(wheel: Path, tmp_path: Path, extra: str) -> None:
-    """What the core refuses for want of it works with it, or one line names another package or tool."""
+    """Commands that the core refuses for want of it work with it, or one line names another package or tool."""
     installed = _install(wheel, tmp_path, extra)
     _furnish(tmp_path)
     faults = []

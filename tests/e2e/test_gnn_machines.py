@@ -55,7 +55,7 @@ def alone(folder: Path, line: str) -> None:
 
 
 def ended(process: subprocess.Popen[str], line: str) -> subprocess.CompletedProcess[str]:
-    """What a machine printed.
+    """Output of a machine.
 
     torchrun's agent waits five minutes at its own exit barrier if that of the other machine has gone before it arrives.
     Its rank is done then, which is what counts here.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cocotb's people find in the folders of the benches: ``make``, waveforms, functional coverage of a run."""
+"""The folders of the benches as users of cocotb expect them: ``make``, waveforms, functional coverage of a run."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line takes as text: sizes, rates, links, ports, fan-outs, schemes, faults."""
+"""Texts that the command line takes: sizes, rates, links, ports, fan-outs, schemes, faults."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _FILES: dict[tuple[str, str], bytes] = {}
 
 
 class _Code:
-    """What a hostile pickle would run."""
+    """The call that a hostile pickle would make."""
 
     def __reduce__(self) -> Any:
         return Path.touch, (Path("ran"),)

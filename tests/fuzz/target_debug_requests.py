@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a debugger's client sends: requests with arguments changed, out of order, and frames that are none."""
+"""Messages of a debugger's client: requests with arguments changed, out of order, and frames that are none."""
 
 from __future__ import annotations
 

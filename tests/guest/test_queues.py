@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Debian's kernel has and the kernels of many machines lack: ``prio`` under Hermod's deployment, ``netem`` below
+"""Queues that Debian's kernel has and those of many machines lack: ``prio`` under Hermod's deployment, ``netem`` below
 SwitchGNN. Blind to the order in which prio serves bands: nothing waits on a veth pair."""
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def packed(folder: Path) -> Path:
 
 
 def said(*command: str | Path) -> str:
-    """What a command prints."""
+    """Output of a command."""
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
 
 
@@ -96,7 +96,7 @@ def test_package(programs: Path, tmp_path: Path) -> None:
 
 
 def test_package_for_aarch64() -> None:
-    """What it depends on is what the program is linked with."""
+    """The package depends on the libraries that the program is linked with."""
     folder = emulated().parent
     package = packed(folder)
     assert said("dpkg-deb", "-f", package, "Architecture").strip() == "arm64"

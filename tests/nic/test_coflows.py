@@ -170,7 +170,7 @@ def test_coflows_between_two_agents(programs: Path, loss: float) -> None:
 
 @pytest.mark.netns
 def test_frames_are_marked_and_the_urgent_overtake(programs: Path) -> None:
-    """What leaves the port, as a packet socket hears it: DSCPs are the plan's, and order is by priority."""
+    """Frames that leave the port, as a packet socket hears them: DSCPs are the plan's, and order is by priority."""
     namespaces.require()
     late, soon = Factors(3, CType.PP, 7), Factors(0, CType.PP, 0)
 

@@ -63,7 +63,7 @@ class Load:
             time.sleep(0.005)
 
     def end(self) -> None:
-        """What was asked is answered, each once and in order."""
+        """Requests are answered, each once and in order."""
         self._stop.set()
         self._thread.join(20)
         assert not self._thread.is_alive()

@@ -54,7 +54,7 @@ class Star:
         direct.load(self.switch, entries.star(self.ports), self.job, self.pages)
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """What leaves."""
+        """Frames that leave."""
         return self.switch.process(batch)
 
 
@@ -70,7 +70,7 @@ class Tree:
         direct.load(self.spine, entries.spine(network), job, [3])
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """What leaves to ranks, until nothing moves between the switches."""
+        """Frames that leave to ranks, until nothing moves between the switches."""
         moving: list[tuple[int, int, bytes]] = []  # leaf or -1 for the spine, port, frame
         for rank, frame in batch:
             moving.append((self.network.racks[rank], self.network.host_port(rank), frame))

@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 def exact_sum(arrays: Sequence[Array], lanes: int, window: int) -> Array:
-    """What every rank gets; NaN and infinities as IEEE 754 adds them.
+    """Sums that every rank gets; NaN and infinities as IEEE 754 adds them.
 
     The first ``window`` packets share an exponent, later chunks of ``lanes`` elements have their own.
     """

@@ -29,17 +29,17 @@ class BfrtDevice:
 
     @property
     def switch(self) -> Any:
-        """What runs the program."""
+        """The device that runs the program."""
         assert self.device.pipeline is not None
         return self.device.pipeline.switch
 
     def send(self, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """What comes out for frames that go in, with their ports."""
+        """Frames that come out for frames that go in, with their ports."""
         out = self.device.process(PacketBatch.of(list(frames)))
         return list(zip(out.ports.tolist(), map(bytes, out.frames()), strict=True))
 
     def store(self, table: str) -> Any:
-        """What is behind a table of the program or the chip."""
+        """The object behind a table of the program or the chip."""
         served = self.service._current()
         assert served is not None
         return next(s for s in served.tables.stores.values() if s.spec.name == table)

@@ -87,7 +87,7 @@ class Requests:
         self.write("DELETE", made)
 
     def read(self, entity: Any) -> list[Any]:
-        """What a read of one Entity answers."""
+        """Answer to a read of one Entity."""
         request = bf.ReadRequest(client_id=self.id, entities=[entity])
         request.target.pipe_id = ALL_PIPES
         return [e for response in self.service.read(request) for e in response.entities]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks do in the tests of the all-to-all operator; each function runs in a process of its own."""
+"""Work of ranks in the tests of the all-to-all operator; each function runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def other_groups(group: Group) -> list[str]:
 
 
 def choices(group: Group) -> list[str]:
-    """What is cut and what is not."""
+    """Parts that are cut and parts that are not."""
     wrong = []
     with operator("group") as op:
         small, large = torch.zeros(4 * 16), torch.zeros(4 * (1 << 18))
@@ -229,7 +229,7 @@ def count_rounds(op: AllToAll) -> list[int]:
 
 
 def refusals(group: Group, way: str) -> list[str]:
-    """What this rank was told for each kind of bad input, one after the other."""
+    """Errors of this rank for each kind of bad input, one after the other."""
     rank, lines = group.rank, []
     fine = torch.zeros(8)
     with operator(way, plain_below=1, quantum=0) as op:

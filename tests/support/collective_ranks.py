@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks do in the tests of the executor; each function runs in a process of its own."""
+"""Work of ranks in the tests of the executor; each function runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def collectives(group: Group, _: Any, report: Callable[[Any], None]) -> list[str
 
 
 def disagreement(group: Group, _: Any, report: Callable[[Any], None]) -> list[str]:
-    """What ranks are told when one of them plans with other bandwidths, or starts another collective."""
+    """Errors of ranks when one of them plans with other bandwidths, or starts another collective."""
     messages = []
     mesh = Mesh(NETWORK)
     odd = NETWORK.at_speed([1.0, 20.0 if group.rank == 2 else 1.0])

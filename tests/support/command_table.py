@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command prints and writes, in a folder, to be compared between two versions.
+"""Outputs and files of every command, in a folder, to be compared between two versions.
 
 Record one version, then the other, and look at the differences::
 

@@ -99,7 +99,7 @@ class DapClient:
         return self.variables(reference)
 
     def variables(self, reference: int, **page: int) -> dict[str, dict[str, Any]]:
-        """What stands below a reference, by name."""
+        """Variables below a reference, by name."""
         found = self.request("variables", variablesReference=reference, **page)["variables"]
         return {each["name"]: each for each in found}
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final, Self
 
 LIMIT_S: Final = 2.0
-"""What the specification allows."""
+"""Time to end that the specification allows."""
 _IDLE_START_S: Final = 0.05
-"""What starting Python and importing a little takes on an idle machine."""
+"""Time in which an idle machine starts Python and imports a little."""
 GONE_S: Final = 10.0
 
 

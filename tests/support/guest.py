@@ -24,7 +24,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Suite:
-    """What a run of pytest in the guest gave.
+    """Result of a run of pytest in the guest.
 
     Attributes:
         passed, skipped, failed: tests, by ``file::name``; of those that were skipped also why.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``p4/hermod`` does, in plain Python, and frames to try it with."""
+"""``p4/hermod`` in plain Python, and frames to try it with."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Model:
         return role.held and closed > self.opened[port] and self.tick - closed < LEASE
 
     def pass_(self, port: int, frame: bytes, depth: int = 0) -> list[tuple[int, bytes]]:
-        """What leaves when each copy finds ``depth`` packets in its queue."""
+        """Copies that leave when each finds ``depth`` packets in its queue."""
         ports, queue, frame, role = self.ingress(port, frame)
         copies = [(out, self.egress(port, out, queue, frame, depth, role)) for out in ports]
         return [(out, copy) for out, copy in copies if copy is not None]

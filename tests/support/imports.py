@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What imports what, read off the sources: for rules about the architecture."""
+"""Imports of each module, read off the sources: for rules about the architecture."""
 
 from __future__ import annotations
 

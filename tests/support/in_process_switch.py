@@ -22,7 +22,7 @@ _END = object()
 
 
 class LocalConnection:
-    """What :class:`offramp_base.p4rt.connection.GrpcConnection` is, by plain calls."""
+    """:class:`offramp_base.p4rt.connection.GrpcConnection` by plain calls."""
 
     def __init__(self, service: Service, name: str = "in-process switch") -> None:
         self.name = name

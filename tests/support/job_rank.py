@@ -25,7 +25,7 @@ CHECKPOINT, MODEL, PID = "checkpoint.npz", "model.npy", "pid-{}.json"
 
 
 def gradient(model, number, rank):
-    """What a rank adds in a step; it depends on the model, so that a step that is lost or done twice shows."""
+    """A rank's addend in a step; it depends on the model, so that a step that is lost or done twice shows."""
     noise = np.random.default_rng((number, rank)).integers(-(2**20), 2**20, ELEMENTS)
     return (model >> 3) * (rank + 1) % 1009 + noise
 

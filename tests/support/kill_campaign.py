@@ -36,7 +36,7 @@ GRAPH: Final = "sbm:n=60,k=3"
 WORKERS: Final = 3
 SIGNALS: Final = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT)
 TARGETS: Final = ("command", "parent", "worker", "switch", "agent")
-"""What gets the signal: the process that the caller started, the one that works, one of its workers, the switch, the
+"""Targets of a signal: the process that the caller started, the one that works, one of its workers, the switch, the
 smartNIC's agent in front of it."""
 ENVIRONMENT: Final = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -55,7 +55,7 @@ WAYS: Final = {
 }
 """Arguments by target; a target without a row of its own uses the first."""
 PROGRAMS: Final = {"switch": "offramp_p4.serve", "agent": "offramp-nic-agent"}
-"""What the command lines of targets contain."""
+"""Text that the command lines of targets contain."""
 ARGUMENTS: Final = [
     "offramp", "train", "--graph", GRAPH, "--workers", str(WORKERS), "--partition", "hash", "--hidden", "8",
     "--checkpoint-every", "5",
@@ -73,7 +73,7 @@ def arguments(through: str, folder: Path) -> list[str]:
 
 
 def result(folder: Path) -> Any:
-    """What a run has computed; times are its own, and so are packets: who hears nothing for a while sends again."""
+    """Results of a run; times are its own, and so are packets: who hears nothing for a while sends again."""
     content = json.loads((folder / "result.json").read_text())
     epochs = [{name: epoch[name] for name in COMPUTED} for epoch in content["per_epoch"]]
     with np.load(folder / "run.npz") as arrays:
@@ -163,7 +163,7 @@ class Run:
         return found
 
     def left(self) -> list[str]:
-        """What is still there once it had time to go."""
+        """Processes that are still there once they had time to go."""
         deadline = time.monotonic() + GONE_S
         while (processes := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -179,7 +179,7 @@ class Run:
 
 
 def verdict(run: Run, which: str, number: signal.Signals, code: int, wanted: Any) -> str:
-    """What is wrong with how a run has ended; nothing if it is right."""
+    """The fault in how a run has ended; nothing if it is right."""
     lines = [line for line in (run.folder / "err").read_text().splitlines() if line.strip()]
     said = " | ".join(lines)[-300:]
     if code == 0:

@@ -23,7 +23,7 @@ _EDGES, _ROWS = 1 << 22, 1 << 18
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch took: seconds, vertices and edges of its batches, bytes of the process at most and of no file."""
+    """Cost of an epoch: seconds, vertices and edges of its batches, bytes of the process at most and of no file."""
 
     seconds: float
     seeds: int

@@ -48,7 +48,7 @@ def plan(seed: int, accelerator: str | None = None) -> Plan:
 
 @dataclass
 class Run:
-    """What a run found.
+    """Findings of a run.
 
     Attributes:
         ended: user word and status of each request, in the order in which they ended.

@@ -117,7 +117,7 @@ def connected(made: Responder, greeting: Hello | None = None) -> Forged:
 
 
 def answers(link: Forged) -> list[tuple[int, int, bytes]]:
-    """What the responder has answered since the last call: request, status and message."""
+    """Answers of the responder since the last call: request, status and message."""
     found = []
     size = link.sent.size
     while link.answers[TAIL] < link.answers[HEAD]:

@@ -46,7 +46,7 @@ def batch(messages: Sequence[bytes], keys: Sequence[int] | None = None, kinds: S
 
 
 def serve_while(responder: Responder, call: Callable[[], Any]) -> Any:
-    """What ``call`` returns, while the responder answers in another thread."""
+    """The result of ``call``, while the responder answers in another thread."""
     stop = threading.Event()
 
     def steps() -> None:

@@ -16,7 +16,7 @@ _LONGEST_PS = 1 << 50
 
 
 def shifted(value: int, by: int = learning.OFFSET_SHIFT) -> int:
-    """What one request adds to a mean, towards 0."""
+    """The share by which one request moves a mean towards 0."""
     size = abs(value) >> by
     return size if value >= 0 else -size
 
@@ -52,7 +52,7 @@ class ModelSelector:
     # --- rules
 
     def score(self, kind: int, path: int) -> float:
-        """What the rule minimises."""
+        """The value that the rule minimises."""
         base, known = self.base(kind, path), self.paths[path]
         toll = sum(self.loads(kind, path).values())
         match self.policy:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the selector in plain Python remembers of requests, paths, resources and keys."""
+"""State of the selector in plain Python: requests, paths, resources and keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Request:
 
 @dataclass
 class Path:
-    """What is known of a path."""
+    """Knowledge of a path."""
 
     outstanding: int = 0
     khat: int = 0

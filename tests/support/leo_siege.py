@@ -35,7 +35,7 @@ KINDS = ("silent", "garbage", "half", "no proof", "long", "nested", "no JSON", "
 
 @dataclass
 class Siege:
-    """What became of both kinds of windows.
+    """Outcome of both kinds of windows.
 
     Attributes:
         quiet_us, loud_us: 99th percentiles of the windows without and with hostile greetings.

@@ -23,7 +23,7 @@ from offramp.leo.transports.connect import Listener
 from offramp_base.sealed_memory import SharedMemory
 
 ROUND_NS = 2000
-"""What a round of both sides takes."""
+"""Duration of a round of both sides."""
 
 
 class Time:

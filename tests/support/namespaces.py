@@ -45,7 +45,7 @@ class Namespace:
 
     @property
     def command(self) -> list[str]:
-        """What to put before a command to run it here."""
+        """Words to put before a command to run it here."""
         return ["ip", "netns", "exec", self.name]
 
     def run(self, *command: str) -> None:

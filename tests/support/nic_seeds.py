@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each fuzzer starts from: inputs in the form that it reads them, of which it makes others."""
+"""Seeds of each fuzzer: inputs in the form that it reads them, of which it makes others."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def sylvie_vectors(rng: np.random.Generator) -> Iterator[Vector]:
 
 
 def _refused(function: Function, status: Status, message: bytes) -> Vector:
-    """What the model refuses, too."""
+    """Whether the model refuses it, too."""
     try:
         sylvie.quantise(message)
     except OfframpError:

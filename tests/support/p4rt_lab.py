@@ -58,7 +58,7 @@ class Lab:
             session.close()
 
     def packets(self, port: int, *frames: bytes) -> list[tuple[int, bytes]]:
-        """What leaves the switch when frames enter at a port."""
+        """Frames that leave the switch when frames enter at a port."""
         out = self.device.process(PacketBatch.of([(port, frame) for frame in frames]))
         return [(int(p), frame) for p, frame in zip(out.ports.tolist(), out.frames(), strict=True)]
 

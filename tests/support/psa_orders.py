@@ -9,10 +9,10 @@ RECIRCULATE, CPU = 0xFFFFFFFA, 0xFFFFFFFD
 
 
 def order(flags: int = 0, port: int = 3, group: int = 0, session: int = 0, cos: int = 0) -> bytes:
-    """What a packet asks for."""
+    """Requests of a packet."""
     return bytes([flags, cos]) + b"".join(n.to_bytes(2, "big") for n in (port, group, session))
 
 
 def note(path: int, brought: int, port: int, instance: int = 0, cos: int = 0, error: int = 0) -> bytes:
-    """What ingress or egress writes down."""
+    """Records that ingress or egress writes."""
     return bytes([path, brought]) + port.to_bytes(4, "big") + instance.to_bytes(2, "big") + bytes([cos, error])

@@ -14,7 +14,7 @@ from pathlib import Path
 EVERY_S = 10.0
 
 Run = Callable[[int], str]
-"""What a run came to, in a word or two; it raises AssertionError or OfframpError where it is wrong."""
+"""Outcome of a run, in a word or two; it raises AssertionError or OfframpError where it is wrong."""
 
 
 def options(text: str, runs: int = 10_000) -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ _SMALL = ("weight", "priority", "cbs", "pbs", "tc")
 
 
 def errors(config: Config, models: Path, folder: Path) -> str:
-    """What yanglint says is wrong; nothing where the tables are valid."""
+    """Complaints of yanglint; nothing where the tables are valid."""
     path = folder / "instance.json"
     path.write_text(json.dumps(_instance(config)))
     names = [*(module for module, _, _ in _MAPS.values()), *(f"sonic-{name}" for name in _OTHERS)]

@@ -140,7 +140,7 @@ class Text:
         self.sock.close()
 
     def __call__(self, request: bytes, lines: int = 1) -> bytes:
-        """What is answered: so many lines, each with its data."""
+        """Answers: so many lines, each with its data."""
         self.sock.sendall(request)
         found = b""
         for _ in range(lines):

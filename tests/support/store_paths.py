@@ -71,7 +71,7 @@ class Reader:
 
 @dataclass
 class Found:
-    """What a check has seen."""
+    """Observations of a check."""
 
     reads: int = 0
     writes: int = 0

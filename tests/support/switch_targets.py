@@ -76,7 +76,7 @@ class Target:
         raise NotImplementedError
 
     def _connect(self) -> str | Connection:
-        """What a session is opened with."""
+        """Arguments with which a session is opened."""
         raise NotImplementedError
 
     def _open_io(self, port: int) -> FrameIO:

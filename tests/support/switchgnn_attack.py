@@ -48,7 +48,7 @@ class Attacker:
     replies: list[bytes] = field(default_factory=list)
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
-        """What leaves; nothing may leave because of a forgery."""
+        """Frames that leave; none may leave because of a forgery."""
         self.attack(list(batch), _A_TURN)
         out = self.process(batch)
         self.seen = [*self.seen, *batch][-_REMEMBERED:]

@@ -9,7 +9,7 @@ from offramp_base.wire.batch import PacketBatch
 
 
 class UnrulyChannel:
-    """What becomes of frames between workers and switch: a :data:`~offramp_sim.switchgnn.lockstep.Channel`.
+    """Fate of frames between workers and switch: a :data:`~offramp_sim.switchgnn.lockstep.Channel`.
 
     Args:
         seed: of every random choice.

@@ -37,7 +37,7 @@ class Bursts:
         self._bad = False
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
-        """What survives."""
+        """Frames that survive."""
         if not len(batch):
             return batch
         kept = np.zeros(len(batch), np.bool_)
@@ -60,7 +60,7 @@ class LastLost:
         self._loss = loss
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
-        """What survives."""
+        """Frames that survive."""
         if not len(batch):
             return batch
         kept = np.ones(len(batch), np.bool_)
@@ -86,7 +86,7 @@ class KindLost:
         self._turn = -first
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
-        """What survives."""
+        """Frames that survive."""
         self._turn += 1
         if not len(batch) or self._turn < 0 or self._turn % 100 >= self._turns:
             return batch
@@ -103,7 +103,7 @@ class Blackout:
         self._turn = -first
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
-        """What survives."""
+        """Frames that survive."""
         self._turn += 1
         dark = self._turn >= 0 and self._turn % 100 < self._turns
         return batch.select(batch.ports != self._port) if dark else batch

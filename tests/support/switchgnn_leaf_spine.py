@@ -46,7 +46,7 @@ class LeafSpineNetwork:
         """Frames with a payload that left a leaf for a spine, before the link lost or doubled any."""
 
     def process(self, batch: PacketBatch) -> PacketBatch:
-        """What leaves to workers within some turns of the switches; the rest is kept for the next call."""
+        """Frames that leave to workers within some turns of the switches; the rest is kept for the next call."""
         for worker, (leaf, port) in enumerate(self._hosts):
             if not len(batch):
                 break

@@ -84,7 +84,7 @@ class TappedCard:
         space.run("ip", "address", "add", "192.168.1.1/24", "dev", here)
 
     def host(self, *command: str, timeout: float = 300) -> str:
-        """What a command in the namespace printed."""
+        """Output of a command in the namespace."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         words = [*self.space.command, *command]
         done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
@@ -92,7 +92,7 @@ class TappedCard:
         return done.stdout
 
     def finish(self) -> dict[str, Any]:
-        """What the wire and the card counted."""
+        """Counts of the wire and the card."""
         self.end.touch()
         return self._card.finish()
 

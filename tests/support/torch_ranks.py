@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks do in the tests of the backend for torch.distributed; each function runs in a process of its own."""
+"""Work of ranks in the tests of the backend for torch.distributed; each function runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ COUNTING = {"offloads": ["counting"], "least": 1}
 
 
 def every_form(dtype: torch.dtype = torch.float32, device: str = "cpu") -> dict[str, list[torch.Tensor]]:
-    """What each form of each collective ends with on this rank; integers, so that sums are exact."""
+    """Results of each form of each collective on this rank; integers, so that sums are exact."""
     with torch.device(device):
         return {name: [t.cpu() for t in tensors] for name, tensors in _every_form(dtype).items()}
 
@@ -307,7 +307,7 @@ def systems(group: Group, folder: str, report: Report) -> dict[str, Any]:
 
 
 def _dscps() -> list[int]:
-    """What this rank's connections of Hermod carried bytes with."""
+    """Transports that carried the bytes of this rank's connections of Hermod."""
     dispatcher = next(d for d in every if d.place.name == dist.group.WORLD.group_name)
     endpoint = getattr(dispatcher._offloads[0][1], "endpoint", None)
     return sorted(endpoint.sent_bytes) if endpoint is not None else []

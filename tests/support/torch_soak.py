@@ -155,7 +155,7 @@ class Fated:
 
 
 def be_rank(plan: Plan, rank: int, folder: Path, links: str, restarts: int) -> None:
-    """What this rank's program does; writes ``rankN.json``."""
+    """The program of this rank; writes ``rankN.json``."""
     import torch
     import torch.distributed as dist
 
@@ -283,7 +283,7 @@ def ended(pids: list[int]) -> list[int]:
 
 @contextlib.contextmanager
 def switch() -> Iterator[tuple[Connection, int, str]]:
-    """Who keeps the switch: requests of jobs, where ranks ask for a restart, the folder of links."""
+    """The keeper of the switch: requests of jobs, where ranks ask for a restart, the folder of links."""
     here, there = Pipe()
     reading, writing = os.pipe()
     keeper = get_context("fork").Process(target=keep_switch, args=(there, reading))

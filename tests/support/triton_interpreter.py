@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def interpreted(program: str, *arguments: str) -> str:
-    """What a program of this folder prints.
+    """Output of a program of this folder.
 
     Raises:
         AssertionError: it failed; with all that it printed.

@@ -22,7 +22,7 @@ BELOW = {
     "offramp_sim": {"offramp_base", "offramp_p4", "offramp"},
     "offramp_cli": {"offramp_base", "offramp_p4", "offramp", "offramp_sim"},
 }
-"""What each package stands on."""
+"""The packages on which each package stands."""
 CIRCLES: dict[str, list[list[str]]] = {}
 """There is none, and none is to come."""
 SOURCES = imports.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++, P4 and SystemVerilog share with Python has one description; blind to formats that only one of them has."""
+"""Each format that C++, P4 and SystemVerilog share with Python has one description; blind to formats of only one."""
 
 from __future__ import annotations
 

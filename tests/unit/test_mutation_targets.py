@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``make mutation`` is told is there: modules, their tests, and the lines of mutants that may survive."""
+"""Targets of ``make mutation`` exist: modules, their tests, and the lines of mutants that may survive."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Pair(Record):
 
 
 class Base(Record):
-    """What every state begins with."""
+    """The words with which every state begins."""
 
     total: int
 
@@ -112,7 +112,7 @@ def test_machine_code_and_python_see_the_same_fields() -> None:
 
 @native
 def last(state: State, index: int) -> int:
-    """What lies within the record, and its end."""
+    """Words within the record, and its end."""
     return state.near[index].left + state.numbers[index]
 
 

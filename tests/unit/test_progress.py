@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who listens is told in order, by long computations too, and only while listening."""
+"""Listeners are told in order, by long computations too, and only while they listen."""
 
 from __future__ import annotations
 

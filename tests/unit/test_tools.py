@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip's output is boiled down to; installations themselves need an index and are tested where one answers."""
+"""The line to which pip's output is reduced; installations need an index and are tested where one answers."""
 
 from __future__ import annotations
 

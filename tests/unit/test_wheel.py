@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is handed out: the wheel holds our own sources, and what it needs is under licences that permit every use.
+"""The wheel holds our own sources, and needs packages only under licences that permit every use.
 
 Blind spot: licences are those that packages declare; nobody reads their sources here.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every device must do (:mod:`offramp.device`), whatever is behind it. A kind that is missing here skips."""
+"""Duties of every device (:mod:`offramp.device`), whatever is behind it. A kind that is missing here skips."""
 
 from __future__ import annotations
 

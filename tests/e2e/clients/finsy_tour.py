@@ -28,7 +28,7 @@ def to(port):
 
 
 async def refusal(call):
-    """What the switch says against a write."""
+    """The switch's objection to a write."""
     try:
         await call
     except fy.P4ClientError as error:

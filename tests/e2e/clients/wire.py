@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client in an environment of its own asks of the test around it: to send and to expect frames."""
+"""Requests of a client in an environment of its own to the test around it: to send and to expect frames."""
 
 import sys
 

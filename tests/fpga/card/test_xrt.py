@@ -39,7 +39,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def described(engines: tuple[str, ...], path: Path) -> Path:
-    """What the stand-in of the headers takes for an xclbin."""
+    """A file that the stand-in of the headers takes for an xclbin."""
     lines = [
         f"{engine}_kernel {registers_at(engine)} {place} {one.offset} {one.bits} {int(bool(one.port))}"
         for engine in engines

@@ -12,7 +12,7 @@ from rtl.offered import Offers
 
 
 def effect(model, memory, message):
-    """What a read does, from the tables and its outcome."""
+    """Steps of a read, from the tables and its outcome."""
     volume, _, start, _ = ebs.REQUEST.unpack(message)
     outcome = ebs.EbsStatus(ebs.ANSWER.unpack(model.lookup(message))[0])
     if outcome is ebs.EbsStatus.UNMAPPED:

@@ -39,7 +39,7 @@ NOBODYS = 400
 """A port without a worker behind it."""
 EVERYBODY = b"\xff" * 6
 MINE = [o for o in Disposition if o not in (Disposition.RAW, Disposition.SHARED, Disposition.WAITING)]
-"""What packets can come to."""
+"""Outcomes of a packet."""
 
 
 class Board(SwitchBoard):

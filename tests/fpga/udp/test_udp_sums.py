@@ -27,7 +27,7 @@ PATIENCE_S = 120
 
 
 def reduce(space, rank, world, job, given):
-    """What a rank has in the end, in the namespace."""
+    """Tensors of a rank at the end, in the namespace."""
 
     def work():
         network = AllReduceNetwork(f"af_packet:r{rank}", CONTROL, range(world), flight=8 << 10, retry_s=1.0)

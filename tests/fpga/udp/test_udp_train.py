@@ -26,7 +26,7 @@ _OFFRAMP = "from offramp_cli import main; main()"
 
 
 def train(space, workers, *words):
-    """What ``offramp train`` reports, in the namespace."""
+    """Report of ``offramp train``, in the namespace."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
     command = [*space.command, sys.executable, "-c", _OFFRAMP, "train", *SETTINGS.split()]
     command += ["--workers", str(workers), *words, "--json", "-"]

@@ -34,7 +34,7 @@ def frame(value: int = 1, **fields: int) -> bytes:
 
 
 def sent(switch: PlainSwitch, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-    """What leaves, in the order of ports."""
+    """Frames that leave, in the order of ports."""
     return sorted(switch.process(PacketBatch.of(list(frames))))
 
 

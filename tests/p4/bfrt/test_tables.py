@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BF-RT clients write into tables decides what packets do, and is read back, on both engines."""
+"""Entries that BF-RT clients write decide what packets do, and are read back, on both engines."""
 
 from __future__ import annotations
 

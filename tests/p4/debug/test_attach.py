@@ -222,7 +222,7 @@ except OSError:
 
 
 def greeted(server: DebugServer, user: int) -> str:
-    """What a process of a user hears of the debugger."""
+    """Answers of the debugger to a process of a user."""
     where = json.dumps(server.address.where)
     words = [sys.executable, "-c", STRANGER, str(int(server.address.family)), where, str(user)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=WAIT_S)

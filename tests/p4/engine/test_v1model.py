@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What STF tests cannot show of v1model: digests, selectors, meters, logs, checks, loops, seeds."""
+"""Parts of v1model that STF tests cannot show: digests, selectors, meters, logs, checks, loops, seeds."""
 
 from __future__ import annotations
 

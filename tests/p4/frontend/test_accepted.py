@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What p4c accepts and people write, though it looks like a mistake: idioms of public programs, in programs of ours.
+"""Idioms of public programs that p4c accepts though they look like mistakes, in programs of ours.
 
 Each was refused once. That the public programs load is measured outside the repository.
 """

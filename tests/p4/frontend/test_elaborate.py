@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the IR of a program looks like: names, types, constants, generics, instances."""
+"""The IR of a program: names, types, constants, generics, instances."""
 
 from __future__ import annotations
 

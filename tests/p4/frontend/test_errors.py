@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a P4 programmer reads when something is wrong: golden messages with file, line, column and a caret.
+"""Messages for the P4 programmer when something is wrong: golden texts with file, line, column and a caret.
 
 Blind spot: these are our own words; that p4c refuses the same programs is not checked here.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use the job's DSCPs, and how much of them: random frames against the model, then floods through queues.
+"""Use of the job's DSCPs by strangers: random frames against the model, then floods through queues.
 
 Meters see the switch's clock, which the tests turn by hand.
 """
@@ -136,7 +136,7 @@ def finish(plan: SwitchPlan, flood_port: int, flood_dscp: int, frames: int = 300
 
 
 def test_a_flood_of_control_starves_the_coflow_where_nobody_looks() -> None:
-    """What this file guards against: without members and rates the coflow does not get through."""
+    """The danger that this file guards against: without members and rates the coflow does not get through."""
     ended, share = finish(JOB, 3, CONTROL)
     assert (ended, share) == (float("inf"), 0)
 

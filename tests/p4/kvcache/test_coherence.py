@@ -52,7 +52,7 @@ def value_of(key: int, client: int, request: int) -> bytes:
 
 @dataclass
 class Operation:
-    """What a client wants, and when it began and ended."""
+    """A client's operation, and when it began and ended."""
 
     frame: Frame
     begun: int
@@ -279,7 +279,7 @@ class Wire:
         self.front = Front(address, STORE_MAC, self.control)
 
     def settle(self, *frames: Frame) -> list[Frame]:
-        """What leaves for clients when these have come to the front and all is quiet again."""
+        """Frames that leave for clients when these have come to the front and all is quiet again."""
         for frame in frames:
             self.front.handle(frame)
         found, idle = [], 0

@@ -108,7 +108,7 @@ DOES_NOT = {
 
 
 def gives_back(text: str) -> bool:
-    """What the compiler has found."""
+    """Findings of the compiler."""
     loaded = load_text(text)
     source = build(loaded, architecture(loaded).objects(loaded), Way.BATCH).text
     (found,) = re.findall(r'define internal i64 @"p4.gives_back"\(\).*?ret i64 (\d)', source, re.DOTALL)

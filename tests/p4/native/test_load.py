@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the native engine refuses, how it says so, and how long it takes to load a program."""
+"""Programs that the native engine refuses, its messages, and the time that it takes to load a program."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_nested_ranges_and_masks_of_all_ones_and_zero() -> None:
 
 
 def test_priorities_of_0_and_below() -> None:
-    """What wins is the priority, also where it is 0 or less."""
+    """The priority decides, also where it is 0 or less."""
     both = fresh(True)
     exact: Keys = (Ternary(1, 0xFFFFFFFF), ANY, ANY, ANY, ANY)
     insert(both, [((ANY,) * 5, 0), (exact, -3)])
@@ -153,7 +153,7 @@ def test_priorities_of_0_and_below() -> None:
 
 
 def test_a_table_of_many_entries_is_built_anew_beside_the_packets() -> None:
-    """What is prepared is what was there, and changes that are made meanwhile are not lost."""
+    """The prepared tables are those that were there, and changes that are made meanwhile are not lost."""
     both, entries = fresh(True), distinct(shaped_entries(SHAPES["IP chain"], COUNT, ranges=True), lambda i: 1 + i % 9)
     insert(both, entries[:-200])
     both.native.process(PacketBatch.empty())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a memif client may say before the driver hears it: every lie is one line, and the next client is welcome.
+"""Messages of a memif client before the driver hears them: every lie is one line, and the next client is welcome.
 
 The driver is a socket of the test's. Blind to descriptors in shared memory, which nobody checks before the driver.
 """

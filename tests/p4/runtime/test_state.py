@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the control plane's state keeps and forgets: entries that are constant, deleted, modified; who hears what.
+"""State of the control plane: entries that are constant, deleted, modified; notifications and their receivers.
 
 Oracle: look-ups of packets and of the control plane, which must agree. Each test kills a small change of the code that
 the tests beside it let live.

@@ -58,7 +58,7 @@ def exchange_frames(switch):
 
 
 def sent_by_another_host(link, frame, at):
-    """What arrives ``at`` the other port; nothing while the switch has not noticed that the first host is gone."""
+    """Frames that arrive ``at`` the other port; none while the switch has not noticed that the first host is gone."""
     with closing(open_io(link)) as io:
         try:
             io.send(PacketBatch.of([(0, frame)]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each change of a table does and what it leaves alone: entries of the source, metadata, finders, limits."""
+"""Effects of each change of a table, and their limits: entries of the source, metadata, finders, sizes."""
 
 from __future__ import annotations
 

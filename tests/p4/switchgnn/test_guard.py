@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch refuses: duplicates, strangers, remains. None of it may change a sum."""
+"""Packets that the switch refuses: duplicates, strangers, remains. None of them may change a sum."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only the program with the replication engine meets: copies that a queue holds back into a later round."""
+"""Copies that a queue holds back into a later round, which only the program with the replication engine meets."""
 
 from __future__ import annotations
 

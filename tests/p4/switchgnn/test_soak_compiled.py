@@ -52,7 +52,7 @@ PROGRAM_FAULTS = {
     ),
     "a partial sum counts as often as it comes": ("leaves", "entry[15:0] & leaf != 0", "false"),
 }
-"""What is soaked, a text of the program, and what stands in its place."""
+"""The target of a soak, a text of the program, and the text that takes its place."""
 WORKER_FAULTS = {
     "a sum is complete while its aggregator is open": (
         "reception.cpp",

@@ -210,7 +210,7 @@ def test_paced_switches_agree_and_forget() -> None:
 
 
 def test_many_packets_keep_little_memory() -> None:
-    """What has left gives its memory to what comes."""
+    """Frames that have left give their memory to those that come."""
     node = QueuedSwitch(make_switch(loaded("queues"), "native"), TmConfig())
     batch = PacketBatch.of([(1, bytes([1, 0, 4, 2]) + bytes(1000))] * 500)
     for now in range(40):

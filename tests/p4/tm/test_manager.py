@@ -19,7 +19,7 @@ RATE = 8 * 10**9  # a byte in 1000 ps
 
 
 def drive(tm: TrafficManager[Frame], frames: list[Frame]) -> list[Frame]:
-    """What becomes of ``frames``, as the oracle reports it, in order of their start."""
+    """Fate of ``frames``, as the oracle reports it, in order of their start."""
     started = []
 
     def serve(until_ps: int) -> None:
@@ -165,7 +165,7 @@ def test_a_strict_queue_keeps_its_share_within_a_frame_of_each(percent: int, low
 
 
 def test_a_share_is_not_saved_up() -> None:
-    """Who had nothing to send for long has no more of the line than who always had."""
+    """A sender that had nothing to send for long has no more of the line than one that always had."""
     frames = [Frame(0, 0, 1, 1000) for _ in range(200)]
     frames += [Frame(100 * wire_bytes(1000), 0, 0, 1000) for _ in range(100)]
     frames.sort(key=lambda frame: frame.arrives)

@@ -46,7 +46,7 @@ def generator(s: PlainSwitch, *pipes: int) -> PacketGenerator:
 
 
 def made(s: PlainSwitch, now_us: int) -> list[tuple[int, bytes]]:
-    """What leaves by a time without any packet coming in."""
+    """Frames that leave by a time without any packet coming in."""
     s.now_us = now_us
     return list(s.process(PacketBatch.empty()))
 

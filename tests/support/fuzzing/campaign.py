@@ -31,7 +31,7 @@ _WORKER_S = 60.0  # then a new process goes on: what leaks stays small, and litt
 
 @dataclass
 class Finding:
-    """What went wrong in a case; further cases with the same cause are counted."""
+    """A fault that a case has shown; further cases with the same cause are counted."""
 
     target: str
     kind: str
@@ -85,7 +85,7 @@ class Campaign:
                 return
 
     def state(self) -> dict[str, Any]:
-        """What :meth:`restore` takes."""
+        """State for :meth:`restore`."""
         return {
             "seed": self.seed,
             "cases": self.next_case,

@@ -149,7 +149,7 @@ def noise(rng: random.Random, most: int = 200) -> bytes:
 
 
 def mostly(rng: random.Random, *makers: Callable[[], Any]) -> Any:
-    """What one of the makers makes; each is twice as likely as the next."""
+    """The output of one of the makers; each is twice as likely as the next."""
     for maker in makers[:-1]:
         if rng.random() < 0.5:
             return maker()

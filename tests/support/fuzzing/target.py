@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "fuzz"
 
 @dataclass(frozen=True)
 class Target:
-    """What a module ``target_*.py`` declares.
+    """Declarations of a module ``target_*.py``.
 
     Attributes:
         name: of the module, without ``target_``.

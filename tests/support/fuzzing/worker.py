@@ -77,7 +77,7 @@ def _one(target: Target, seed: int, case: int) -> dict[str, str] | None:
 
 
 def _unreadable(message: str, lines: int) -> str:
-    """What keeps a user from reading a message, or nothing."""
+    """The reason why a user cannot read a message, or nothing."""
     if not message.strip():
         return "empty"
     if len(message) > _LONGEST_MESSAGE:

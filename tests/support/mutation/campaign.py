@@ -39,7 +39,7 @@ _FACTOR, _SPARE_S = 5.0, 30.0
 
 @dataclass(frozen=True)
 class Module:
-    """What is mutated: a path in the repository, the tests nearest to it, modules to import ahead."""
+    """A target of mutation: a path in the repository, the tests nearest to it, modules to import ahead."""
 
     path: str
     tests: tuple[str, ...]
@@ -48,7 +48,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant."""
+    """Outcome of a mutant."""
 
     module: str
     operator: str
@@ -72,7 +72,7 @@ def modules(selected: str = "") -> list[Module]:
 
 
 def reasons() -> dict[tuple[str, str, str], str]:
-    """Why a survivor changes nothing that anybody can see: by module, old and new line."""
+    """Reasons why survivors change nothing that anybody can see: by module, old and new line."""
     found = tomllib.loads(Path(__file__).with_name("survivors.toml").read_text("utf-8")).get("survivor", [])
     return {(each["module"], each["old"], each["new"]): each["reason"] for each in found}
 

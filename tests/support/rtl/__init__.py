@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RTL test benches share; imported in the simulator's process."""
+"""Common parts of the RTL test benches; imported in the simulator's process."""

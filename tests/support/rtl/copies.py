@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine of :mod:`offramp.leo.dma` has to answer."""
+"""Answers due from an engine of :mod:`offramp.leo.dma`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offramp.leo import dma
 
 
 def check(wanted: dma.Descriptor, sizes: Sequence[int]) -> Status:
-    """What an engine says about a descriptor before it moves anything; ``sizes`` of the three memories, in bytes."""
+    """An engine's verdict on a descriptor before it moves anything; ``sizes`` of the three memories, in bytes."""
     if wanted.opcode != dma.COPY or wanted.reserved:
         return Status.UNKNOWN_FUNCTION
     if max(wanted.source_memory, wanted.destination_memory) >= len(dma.Region):

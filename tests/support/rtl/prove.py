@@ -22,7 +22,7 @@ _STEPS: Final = "techmap; opt -fast -nodffe -nosdff; dffunmap; abc -g AND -fast;
 
 
 def missing() -> str:
-    """What this machine lacks to prove anything; empty if nothing."""
+    """Tools that this machine lacks to prove anything; empty if none."""
     return ", ".join(tool for tool in TOOLS if not shutil.which(tool))
 
 

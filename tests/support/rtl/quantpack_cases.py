@@ -57,7 +57,7 @@ def case(dice: random.Random, columns: int, rows: int, bits: int | None = None, 
 
 
 def of_rows(bits: int, compact: bool, seed: int, numbers: np.ndarray, x: np.ndarray) -> Case:
-    """What the model makes of rows."""
+    """The model's answer to rows."""
     with np.errstate(all="ignore"):
         least, greatest, wrong = model.bounds(x, compact)
         code = model.codes(x, numbers, bits, seed, least, greatest)
@@ -70,7 +70,7 @@ def of_rows(bits: int, compact: bool, seed: int, numbers: np.ndarray, x: np.ndar
 
 
 def of_codes(bits: int, columns: int, packed: np.ndarray, bounds: np.ndarray) -> Case:
-    """What the model makes of codes alone."""
+    """The model's answer to codes alone."""
     least, greatest = bounds.view(np.float32).T
     with np.errstate(all="ignore"):
         values = model.values(model.unpack(packed, bits, columns), bits, least, greatest)
@@ -88,7 +88,7 @@ def quantise_request(wanted: Case, number: int, beat: int) -> bytes:
 
 
 def quantise_payload(wanted: Case, beat: int) -> bytes:
-    """What the answer has before its completion."""
+    """The answer before its completion."""
     groups = _groups(wanted.bounds, wanted.packed, beat)
     return b"".join(part for words, codes in groups for part in (*codes, words))
 
@@ -102,7 +102,7 @@ def dequantise_request(wanted: Case, number: int, beat: int) -> bytes:
 
 
 def dequantise_payload(wanted: Case, beat: int) -> bytes:
-    """What the answer has before its completion."""
+    """The answer before its completion."""
     return b"".join(part for _, values in _groups(wanted.bounds, wanted.values, beat) for part in values)
 
 

@@ -29,7 +29,7 @@ class BadWire:
         self.lost = self.twice = self.overtaken = 0
 
     def carry(self, frame: bytes) -> list[bytes]:
-        """What comes out when this one goes in."""
+        """Frames that come out when this one goes in."""
         found = []
         chance = self._dice.random()
         if chance < self._share:
@@ -49,5 +49,5 @@ class BadWire:
 
 
 def wire_counts(*wires: BadWire) -> dict[str, int]:
-    """What has become of frames on these wires together."""
+    """Fate of the frames on these wires together."""
     return {name: sum(getattr(wire, name) for wire in wires) for name in ("lost", "twice", "overtaken")}

@@ -81,7 +81,7 @@ class WiredCard:
             self._line.send(each)
 
     def finish(self) -> dict[str, Any]:
-        """What the wire and the card have counted; ``ends`` has to be true by now."""
+        """Counts of the wire and the card; ``ends`` has to be true by now."""
         said, _ = self._process.communicate(timeout=60)
         self._thread.join()
         assert self._process.returncode == 0, said

@@ -20,7 +20,7 @@ from switchgnn_soak.jobs import SIZES
 from switchgnn_soak.library import load_library
 
 PROGRAMS = {"v1model": "v1model", "replicated": "replicated_v1model", "leaves": "v1model"}
-"""What can be soaked, and the P4 program that does it."""
+"""Targets of a soak, and the P4 program of each."""
 _CHUNK = 10 * RUNS_PER_JOB
 _LONGEST_S = 300.0
 """For a chunk: machine code that does not come back is a finding, too."""
@@ -28,7 +28,7 @@ _LONGEST_S = 300.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign runs.
+    """Settings of a campaign.
 
     Attributes:
         kind: one of :data:`PROGRAMS`.
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass
 class Tally:
-    """What a campaign has found so far.
+    """Findings of a campaign so far.
 
     Attributes:
         done: runs that have ended, the seeds from the first one without a gap.

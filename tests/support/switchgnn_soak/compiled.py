@@ -25,7 +25,7 @@ from switchgnn_soak.jobs import SoakJob, job_of_leaves_and_spines, job_of_one_sw
 from switchgnn_soak.library import SoakJobData, SoakResult, SoakSwitch, SoakWorker
 
 VERDICTS = ("right", "wrong", "leaked", "hung", "refused")
-"""What a run can come to: wrong sums, an aggregator left open, nothing that moves, a packet that a worker refused."""
+"""Faults of a run: wrong sums, an aggregator left open, nothing that moves, a packet that a worker refused."""
 RUNS_PER_JOB = 50
 """Seeds in a row that share their job."""
 
@@ -45,7 +45,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class SoakRun:
-    """What became of one run."""
+    """Outcome of one run."""
 
     seed: int
     verdict: str

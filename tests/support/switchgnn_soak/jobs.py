@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs of a soak share: random jobs, made once for many seeds of faults."""
+"""Random jobs that runs of a soak share, made once for many seeds of faults."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def commands(text: str) -> Iterator[str]:
 
 
 def fault(command: str) -> str:
-    """What of a command does not exist; empty if all of it does."""
+    """The part of a command that does not exist; empty if all of it does."""
     words, here = shlex.split(command), typer.main.get_command(app)
     while words and hasattr(here, "list_commands"):
         below = here.get_command(None, words[0])

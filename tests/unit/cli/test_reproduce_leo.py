@@ -14,7 +14,7 @@ from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import find
 
 ITEMS = [*(f"leo/fig6.{n}" for n in (3, 10, 11, 12, 13, 14)), "leo/overheads"]
-"""What is simulated; of the measured ones one needs an agent, the other ISA-L (tests/unit/leo/test_isal.py)."""
+"""Simulated items; of the measured ones one needs an agent, the other ISA-L (tests/unit/leo/test_isal.py)."""
 MEASURED = [f"leo/fig6.{n}-measured" for n in (3, 10, 12, 13, 14)]
 
 

@@ -53,7 +53,7 @@ def test_by_training(tmp_path: Path, name: str) -> None:
 
 
 def test_phases_of_a_method_add_up_and_unitg_does_no_more_work_than_a_pipeline() -> None:
-    """What one phase after the other takes has a closed form; UniTG's devices cannot be busier than its total."""
+    """The time of one phase after the other has a closed form; UniTG's devices cannot be busier than its total."""
     assumed = Assumed(kernel_us=0.0, gnn_rounds=2, lm_rounds=5, lm_epochs=1, tokens=10)
     found = methods("revgcn", "cora", assumed)
     tape, once, unitg = found["TAPE"], found["each once"], found["UniTG"]

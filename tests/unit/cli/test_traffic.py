@@ -17,7 +17,7 @@ from offramp_p4.tm.settings import BUFFER_BYTES, TrafficSettings
 
 
 def settings_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Settings:
-    """What ``offramp switch run`` would serve."""
+    """The switch that ``offramp switch run`` would serve."""
     found: list[Settings] = []
 
     def note(settings: Settings, _: Any) -> None:

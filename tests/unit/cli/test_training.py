@@ -17,7 +17,7 @@ from offramp_cli.dgs import train as dgs
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What would have run, on which graph."""
+    """The training that would have run, and its graph."""
     found: list[tuple[str, str]] = []
 
     def noting(what: str) -> Callable[..., None]:

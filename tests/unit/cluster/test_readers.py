@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each system takes of a cluster file."""
+"""The part of a cluster file that each system takes."""
 
 from __future__ import annotations
 

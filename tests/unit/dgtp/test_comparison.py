@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is planned is never slower than what everybody does, on volumes that the search has not seen.
+"""Plans are never slower than the usual placement, on volumes that the search has not seen.
 
 Random clusters and jobs, from nearly empty to nearly full. Blind to larger jobs, and to baselines that are not ours.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the specification states of sizes, feasibility, costs and critical paths (sections 3, 6, 8, 10 and 12)."""
+"""Sizes, feasibility, costs and critical paths as specified (sections 3, 6, 8, 10 and 12)."""
 
 from __future__ import annotations
 

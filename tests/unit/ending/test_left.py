@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What killed processes leave is removed by the next one; everything else stays."""
+"""Remains of killed processes are removed by the next one; everything else stays."""
 
 from __future__ import annotations
 

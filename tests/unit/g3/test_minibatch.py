@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampled and replicated training would load and compute, by counting with sets."""
+"""Loads and computation of sampled and replicated training, counted with sets."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ N = gnn_plain.N
 
 
 def both(work):
-    """What 1 and 3 ranks find."""
+    """Findings of 1 and of 3 ranks."""
     return [run_workers(work, [None] * ranks, print) for ranks in (1, 3)]
 
 

@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 
 
 class Tensor:
-    """What of torch.Tensor is used."""
+    """The part of torch.Tensor that is used."""
 
     def __init__(self, values):
         self._values = np.asarray(values)

@@ -43,7 +43,7 @@ TWO_K4 = undirected(8, [[i + j, i + k] for i in (0, 4) for j in range(4) for k i
 
 
 def recount(graph, owner, workers):
-    """What each worker receives and sends, from the edges alone."""
+    """Vectors that each worker receives and sends, from the edges alone."""
     pairs = {
         (int(u), int(owner[v]))
         for v in range(len(owner))

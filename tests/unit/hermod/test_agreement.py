@@ -77,7 +77,7 @@ def test_times_are_those_of_the_flow_level(name: str, policy: str, queues: int |
 
 
 def test_the_smaller_the_packets_the_nearer() -> None:
-    """What is left of the difference to the plain flow level is the packets' headers."""
+    """The remaining difference to the plain flow level is the packets' headers."""
     described, packets = JOBS["4 servers"]
     setup = Setup(2, granularity="flow")
     loaded = prepare(described, setup)

@@ -53,7 +53,7 @@ def lab(keeper: Keeper) -> Cluster:
 
 @pytest.fixture
 def states(lab: Cluster) -> Callable[[], dict[str, Snapshot]]:
-    """What each switch holds now."""
+    """The present state of each switch."""
 
     def look() -> dict[str, Snapshot]:
         found: dict[str, Snapshot] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dies brings a job back from its last checkpoint, with the same model to the bit.
+"""A process that dies brings a job back from its last checkpoint, with the same model to the bit.
 
 ``tests/support/job_kills.py`` does the same at random moments, in namespaces, with an agent as well.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is special about each kind of device, and the dispatcher that feeds them."""
+"""Peculiarities of each kind of device, and the dispatcher that feeds them."""
 
 from __future__ import annotations
 

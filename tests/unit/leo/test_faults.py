@@ -51,7 +51,7 @@ def agent():
 
 @pytest.mark.nic
 def test_an_agent_that_is_killed(agent):
-    """What was with it is done on other paths; when it is back it is used again."""
+    """Requests that were with it are done on other paths; when it is back it is used again."""
     with started(7, "shm", f"nic:{agent.path}") as (process, requester):
         trial(process, requester, 7, kills=0, agent=agent)
         assert used_again(requester, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers can say to a responder: each is refused with one line and counted, and nothing else changes."""
+"""Greetings of strangers to a responder: each is refused with one line and counted, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_a_message_that_is_rewritten_while_it_is_executed():
 
 
 def test_a_requester_that_does_not_read_its_answers_has_to_wait(monkeypatch):
-    """What waits in Python is bounded: beyond, the ring is left alone; once answers are read, it goes on."""
+    """Requests that wait in Python are bounded: beyond, the ring is left alone; once answers are read, it goes on."""
     most = 1 << 16
     monkeypatch.setattr(module, "PENDING_BYTES", most)
     with responder() as made:

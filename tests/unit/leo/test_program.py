@@ -34,7 +34,7 @@ def test_golden_choices() -> None:
 
 
 def brute(program: Program, paths: tuple[int, ...]) -> float:
-    """What a sequence costs, by equations 6.1 to 6.3."""
+    """The cost of a sequence by equations 6.1 to 6.3."""
     queue, total = list(program.backlog_ns), 0.0
     for kind, path, gap in zip(program.kinds, paths, program.gaps_ns, strict=True):
         load = program.table.load[kind, path]

@@ -45,7 +45,7 @@ def pair(size=SIZE, longest=None):
 
 
 def stream(source, target, most):
-    """What TCP does: published bytes go over in pieces of any size, where there is room."""
+    """Deliver as TCP does: published bytes go over in pieces of any size, where there is room."""
     left = min(most, source.head[0] - source.tail[0], SIZE - (target.head[0] - target.tail[0]))
     out, into = (end.content.view(np.uint8) for end in (source, target))
     for _ in range(left):

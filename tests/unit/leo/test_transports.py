@@ -105,7 +105,7 @@ def test_an_end_of_ucx_whose_peer_never_answers_is_closed(monkeypatch):
 
 
 def test_two_requesters_have_their_turns_in_compiled_rounds(transport):
-    """What the CPU has compiled and what Python answers, of both: each gets its own answers, in whatever order."""
+    """Requests that the CPU has compiled and those of Python together: each gets its own answers, in whatever order."""
     flows = [[ECHO], [(Trip("back"),)]]
     made_of = program(flows)
     listen = listen_of(transport)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store keeps: kill -9 under load, torn and damaged logs, snapshots, full disks.
+"""Durability of a store: kill -9 under load, torn and damaged logs, snapshots, full disks.
 
 Blind to: power cuts and disks that lie about syncs; a killed process leaves the kernel's cache whole.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers and hostile peers may cost, and what is answered where something is too large, too much or unknown."""
+"""Limits of strangers and hostile peers, and answers to requests that are too large, too many or unknown."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_offsets_are_those_of_the_register_map() -> None:
 
 
 def find(entries: np.ndarray, owner: int, block: int, vertex: int) -> list[int] | None:
-    """What a look-up meets first that is this or empty."""
+    """The first slot of a look-up that holds this or is empty."""
     at = int(hashed(np.array([block]), np.array([vertex]), len(entries))[0]) ^ (len(entries) - 1) * owner
     while entries[at, 2] >> 31:
         if (entries[at, 2] >> 30 & 1, entries[at, 1] & 0xFFFF, entries[at, 0]) == (owner, block, vertex):

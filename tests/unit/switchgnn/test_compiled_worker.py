@@ -99,7 +99,7 @@ def running(folder: Path, job: Job, **options) -> Iterator[list[CompiledWorker]]
 
 
 def at_once(workers: list, work: Callable) -> list:
-    """What ``work`` gives for each worker, all in threads of their own."""
+    """Results of ``work`` for each worker, all in threads of their own."""
     results: list = [None] * len(workers)
 
     def one(at: int) -> None:

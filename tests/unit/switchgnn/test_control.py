@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does not need a switch; tests/p4/switchgnn and tests/conformance run the rest on one."""
+"""The control plane without a switch; tests/p4/switchgnn and tests/conformance run the rest on one."""
 
 from __future__ import annotations
 

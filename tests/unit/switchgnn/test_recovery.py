@@ -17,7 +17,7 @@ from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 
 BEFORE = "DONE 1 0"
-"""What every time-out repeats: the DONE of the round before, for a switch that has lost its registers."""
+"""The message that every time-out repeats: the DONE of the round before, for a switch that has lost its registers."""
 
 X = np.array([[3], [-1], [10], [4], [-7], [2]], np.int32)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link's counts say, by hand."""
+"""Counts of a link, computed by hand."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def test_both_ways_round_beside_astra_sim(tmp_path, npus, collective):
 def measured_ns(
     folder: Path, network: Path, npus: int, collective: Collective, size: int, system: dict, *more: str
 ) -> int:
-    """What ASTRA-sim says of one collective on all NPUs."""
+    """ASTRA-sim's time of one collective on all NPUs."""
     for npu in range(npus):
         facts = {"is_cpu_op": False, "comm_type": TYPES[collective], "comm_size": size}
         write_trace(Trace([Node(1, "collective", schema.COLLECTIVE, attributes=facts)]), folder / f"trace.{npu}.et")

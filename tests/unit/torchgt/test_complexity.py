@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sparse attention costs follows the pairs and not the square of the tokens (G12)."""
+"""The cost of sparse attention follows the pairs and not the square of the tokens (G12)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ COLUMNS = 16
 
 @pytest.fixture
 def pair(graph):
-    """What the first worker sends to the second, at both ends, and rows of very different ranges."""
+    """The message from the first worker to the second, at both ends, and rows of very different ranges."""
     sender, receiver = (job.rows for job in plan_run(graph, BASE).jobs([]))
     sent = sender.sends[0]
     got = next(m for m in receiver.receives if m.bin == sent.bin)

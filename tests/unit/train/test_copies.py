@@ -59,7 +59,7 @@ class Writes(TorchDispatchMode):
 
 @dataclass
 class Copies:
-    """What was counted: operations of PyTorch, bytes of NumPy at once."""
+    """Counts of operations of PyTorch, and of bytes of NumPy at once."""
 
     operations: list[str] = field(default_factory=list)
     numpy_bytes: int = 0

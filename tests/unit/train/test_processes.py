@@ -91,7 +91,7 @@ def test_a_process_that_workers_rely_on_is_named_within_a_second(work, end: str,
 
 
 def test_a_process_that_says_that_it_ends_is_named_however_long_that_takes(work, tmp_path: Path) -> None:
-    """What ends in its own time takes workers with it first."""
+    """A process that ends in its own time ends its workers first."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     script = f"exec 3<>{pipe}; echo here; read line; echo ending; exec 3>&-; sleep 2; exit 4"

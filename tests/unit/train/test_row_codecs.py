@@ -69,7 +69,7 @@ def test_bytes_of_fixed_widths(in_group, graph, codec: str, base: int) -> None:
 
 @pytest.fixture
 def _every_epoch_takes_a_second(monkeypatch) -> None:
-    """What the controller decides is a matter of the loss alone."""
+    """The controller's decision depends on the loss alone."""
     observe = AdaptiveControl.observe
     monkeypatch.setattr(AdaptiveControl, "observe", lambda self, loss, _: observe(self, loss, 1.0))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport does with the same frames: between two ends of a veth pair, over the loopback, over a socket.
+"""Every transport with the same frames: between two ends of a veth pair, over the loopback, over a socket.
 
 Blind spot: real NICs (their queues, offloads and drivers).
 """
@@ -165,7 +165,7 @@ def test_frames_of_all_lengths_cross_both_ways_in_order(ends):
 
 
 def test_runs_of_one_length_and_mixtures(ends):
-    """What a transport may put together: runs, their ends, single frames between, the shortest and the longest."""
+    """Frames that a transport may join: runs, their ends, single frames between, the shortest and the longest."""
     lengths = [64] * 200 + [178] * 65 + [64, 178] * 20 + [1500] * 70 + [14] * 3 + [1514]
     frames = [frame(i.to_bytes(4, "big") * 400)[:n] for i, n in enumerate(lengths)]
     ends.host.send(batch_of(frames))

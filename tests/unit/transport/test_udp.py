@@ -50,7 +50,7 @@ def call_often(io):
 
 
 def received(port, timeout_s=5.0):
-    """What comes next; the loopback delivers before send(2) returns, but errors may come first."""
+    """The next frame; the loopback delivers before send(2) returns, but errors may come first."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if len(batch := port.receive()):

@@ -95,7 +95,7 @@ def test_an_array_that_is_met_twice_travels_once() -> None:
 
 
 class Trap:
-    """What a pickle would run."""
+    """The call that a pickle would make."""
 
     def __init__(self, flag: Path) -> None:
         self.flag = flag

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torchrun and srun tell a process, read from environments that we make. Blind to a Slurm that sets others."""
+"""Places that torchrun and srun give a process, in environments that we make. Blind to a Slurm that sets others."""
 
 from __future__ import annotations
 

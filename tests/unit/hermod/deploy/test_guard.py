@@ -69,7 +69,7 @@ def frames(dscp: int, ecn: int) -> list[bytes]:
 
 
 def sent(inside: namespaces.Namespace, folder: Path, made: list[bytes]) -> list[bytes]:
-    """What arrives of frames that a process in a cgroup sends."""
+    """Frames that arrive of those that a process in a cgroup sends."""
 
     def work() -> list[bytes]:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as port:

@@ -75,7 +75,7 @@ def deployed(config: Config, **told: Any) -> Memory:
 
 
 def asked(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the updater makes of each configuration and patch."""
+    """The updater's answer to each configuration and patch."""
     told = json.dumps({"models": os.environ["SONIC_YANG_MODELS"], "jobs": jobs})
     command = [os.environ["OFFRAMP_SONIC_PYTHON"], "-P", sonic_updater.__file__]
     done = subprocess.run(command, input=told, capture_output=True, check=False, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong between endpoints: one line, the same on every rank, and never a hang."""
+"""Faults between endpoints: one line, the same on every rank, and never a hang."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL is told: as text, since there is no GPU here."""
+"""Settings for NCCL, as text, since there is no GPU here."""
 
 from __future__ import annotations
 

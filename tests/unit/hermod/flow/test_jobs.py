@@ -77,7 +77,7 @@ def _respected(outcome: FlowResult) -> None:
 
 
 def _alone(outcome: FlowResult, coflow: Coflow) -> float:
-    """What its busiest link needs for it."""
+    """Time that its busiest link needs for it."""
     fabric = outcome.loaded.fabric
     _, resource, amount = fabric.route(coflow.flows, coflow.ctype)
     return float(np.bincount(resource, amount).max() / fabric.bytes_per_s) if len(resource) else 0.0

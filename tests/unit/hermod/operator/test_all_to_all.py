@@ -22,7 +22,7 @@ RANKS = 4
 
 @pytest.fixture(scope="module")
 def found():
-    """What the ranks found in each part."""
+    """Findings of the ranks in each part."""
     return run_workers(coflow_ranks.everything, [None] * RANKS, lambda _: None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is to Hermod's switch, and plans that are none."""
+"""Entries of Hermod's switch for a plan, and plans that are refused."""
 
 from __future__ import annotations
 

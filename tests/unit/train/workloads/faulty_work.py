@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the worker processes of the tests do; imported by their processes too."""
+"""Work of the tests' worker processes, which import it too."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def calibrated(timed: Sequence[tuple[SchemePlan, float]]) -> Rates:
     seconds = np.array([taken for _, taken in usable])
     (host_s, pass_s, round_s), _ = nnls(work / seconds[:, np.newaxis], np.ones(len(seconds)))
     host_pps, passes_pps = (1 / each if each > 1 / UNLIMITED else UNLIMITED for each in (host_s, pass_s))
-    return Rates(UNLIMITED, 0.0, passes_pps, host_pps, float(round_s), overlap=False)
+    return Rates(UNLIMITED, 0.0, passes_pps, host_pps, float(round_s), overlap=False, free_forwarding=False)
 
 
 def _work(made: SchemePlan) -> tuple[int, int, int]:

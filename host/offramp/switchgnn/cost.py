@@ -33,6 +33,8 @@ class Rates:
         host_pps: packets per second that a worker sends and receives, together.
         round_s: duration of a round beyond its packets and four propagations.
         overlap: whether links, pipeline and hosts work at the same time; a software switch shares its cores with them.
+        free_forwarding: whether frames between hosts cost the pipeline nothing, as in hardware; a software switch's
+            cores serve both, so that copies that save few bytes per pass gain nothing from host to host.
     """
 
     link_bps: float = 100e9
@@ -41,6 +43,7 @@ class Rates:
     host_pps: float = 150e6
     round_s: float = 0.0
     overlap: bool = True
+    free_forwarding: bool = True
 
     def __post_init__(self) -> None:
         for name in ("link_bps", "passes_pps", "host_pps"):
@@ -65,10 +68,9 @@ def load_rates(path: Path | str) -> Rates:
     if not isinstance(content, dict) or not content.keys() <= known:
         raise SettingsError("rates", f"expected an object with some of {', '.join(sorted(known))}", path)
     for name, value in content.items():
-        if not (isinstance(value, bool) if name == "overlap" else is_number(value)):
-            raise SettingsError(
-                "rates", f"{name}: expected {'true or false' if name == 'overlap' else 'a number'}", path
-            )
+        said = name in ("overlap", "free_forwarding")
+        if not (isinstance(value, bool) if said else is_number(value)):
+            raise SettingsError("rates", f"{name}: expected {'true or false' if said else 'a number'}", path)
     try:
         return Rates(**content)
     except OfframpError as error:

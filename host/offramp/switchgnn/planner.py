@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from offramp.graph.boundary import Boundary
 from offramp.switchgnn.cost import Prediction, Rates, predict
+from offramp.switchgnn.hybrid import PASS_SHARES
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import Scheme
 from offramp.switchgnn.scheme_plan import SchemePlan, base_plan, plan_scheme
@@ -76,6 +77,7 @@ class Planner:
             self._seed,
             base=base,
             cost=lambda one: predict(one, self.rates).seconds,
+            prices=PASS_SHARES if self.rates.free_forwarding else (0.0,),
             lanes=self.lanes,
         )
         return Option(made, predict(made, self.rates))

@@ -154,6 +154,7 @@ def plan_scheme(
     *,
     base: Plan | None = None,
     cost: Callable[[SchemePlan], float] | None = None,
+    prices: Sequence[float] = (0.0,),
     lanes: int = LANES,
 ) -> SchemePlan:
     """Plan one exchange of vectors of ``features`` values.
@@ -169,6 +170,7 @@ def plan_scheme(
         base: the plan of the same scheme without ``hybrid``, if it is known already.
         cost: cost of a plan. Of the divisions of the copies between switch and hosts that have no more wire bytes
             than p2p, the one of least cost is taken; None: the one of fewest bytes.
+        prices: prices of a pass to try, as for :func:`~offramp.switchgnn.hybrid.selections`.
         lanes: lanes of an aggregator.
 
     Raises:
@@ -194,7 +196,7 @@ def plan_scheme(
     if scheme.pairwise:
         masks = hybrid.selections_of_partials(boundary, base, pure.lanes)
     else:
-        masks = hybrid.selections(boundary, base, pure.lanes, hybrid.PASS_SHARES if cost else (0.0,))
+        masks = hybrid.selections(boundary, base, pure.lanes, prices)
     p2p = divided(~nothing)
     if cost is None:
         return min([pure, p2p, *map(divided, masks)], key=lambda made: made.wire_bytes)

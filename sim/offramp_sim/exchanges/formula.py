@@ -49,7 +49,7 @@ class Speed:
     def rates(self, load: Load, workers: int, rate_bps: float) -> Rates:
         """The planner's rates for an exchange like ``load``, whose packets are charged with its passes."""
         passes = load.passes / (load.passes / self.passes_pps + load.switch_packets / self.packets_pps)
-        return Rates(rate_bps, 1e-5, passes, self.hosts_bps / _PACKET / workers)
+        return Rates(rate_bps, 1e-5, passes, self.hosts_bps / _PACKET / workers, free_forwarding=False)
 
 
 def fit(measured: Measured, cells: Sequence[Cell]) -> Speed:

@@ -7,6 +7,8 @@ the prediction; partial sums and plans that hosts share in run in the slot model
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,8 @@ def test_copies_that_save_few_bytes_per_pass_go_from_host_to_host() -> None:
     paper = planner.option(Scheme(), 32).made
     took, *others = (simulated_s(made, rates) for made in (chosen, paper, p2p_of(chosen)))
     assert took < 0.9 * min(others)
+    software = Planner(boundary, 8 << 20, rates=replace(rates, free_forwarding=False))
+    assert fastest(software.options([Scheme(hybrid=True)], 32)).made.hosted.mean() in (0, 1)
 
 
 def test_a_dearer_pass_leaves_fewer_passes() -> None:

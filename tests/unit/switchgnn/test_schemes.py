@@ -184,10 +184,11 @@ def test_rates_in_a_file(tmp_path) -> None:
     assert load_rates(path) == load_rates(path.read_text()) == Rates(passes_pps=5e5, overlap=False)
     for content, message in (
         ("{", "expected JSON"),
-        ("[1]", "expected an object with some of delay_s, host_pps, link_bps, overlap, passes_pps, round_s"),
+        ("[1]", "expected an object with some of delay_s, free_forwarding, host_pps, link_bps, overlap, passes"),
         ('{"pps": 1}', "expected an object with some of"),
         ('{"link_bps": "fast"}', "link_bps: expected a number"),
         ('{"overlap": 1}', "overlap: expected true or false"),
+        ('{"free_forwarding": 1}', "free_forwarding: expected true or false"),
         ('{"link_bps": 0}', "link_bps 0: expected more than 0"),
         (json.dumps({"delay_s": -1}), "delay_s -1: expected at least 0"),
     ):

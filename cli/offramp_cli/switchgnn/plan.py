@@ -64,7 +64,8 @@ class PlanSettings:
     ] = "32"
     compare: Annotated[bool | None, Field("Compare all schemes; by default if at most 200,000 edges are cut")] = None
     rates: Annotated[
-        Path | None, Field("JSON with the rates for predictions: link_bps, delay_s, passes_pps, host_pps, round_s")
+        Path | None,
+        Field("Rates for predictions, JSON or a file of it: link_bps, delay_s, passes_pps, host_pps, round_s"),
     ] = None
     measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
 

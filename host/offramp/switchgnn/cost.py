@@ -64,13 +64,13 @@ def load_rates(path: Path | str) -> Rates:
         content = parse_json(str(path) if str(path).startswith("{") else read_text(Path(path)))
     except OfframpError as error:
         raise SettingsError("rates", f"{error}", path) from None
-    known = {field.name for field in fields(Rates)}
-    if not isinstance(content, dict) or not content.keys() <= known:
+    known = {field.name: field.type for field in fields(Rates)}
+    if not isinstance(content, dict) or not content.keys() <= known.keys():
         raise SettingsError("rates", f"expected an object with some of {', '.join(sorted(known))}", path)
     for name, value in content.items():
-        said = name in ("overlap", "free_forwarding")
-        if not (isinstance(value, bool) if said else is_number(value)):
-            raise SettingsError("rates", f"{name}: expected {'true or false' if said else 'a number'}", path)
+        flag = known[name] == "bool"
+        if not (isinstance(value, bool) if flag else is_number(value)):
+            raise SettingsError("rates", f"{name}: expected {'true or false' if flag else 'a number'}", path)
     try:
         return Rates(**content)
     except OfframpError as error:

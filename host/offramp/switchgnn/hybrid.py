@@ -21,13 +21,12 @@ from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 Mask = npt.NDArray[np.bool_]
 
 MAX_ARCS = 1_000_000
-"""Most arcs of a closure, which takes too long beyond; then only whole levels of blocks are considered."""
+"""Most arcs of a closure, which takes too long beyond: then whole levels, and copies by passes, are considered."""
 
 _UNCUTTABLE = 2**30
 
-_FOUND: WeakKeyDictionary[Plan, dict[tuple[int, float], Mask]] = WeakKeyDictionary()
+_MASKS: WeakKeyDictionary[Plan, dict[tuple[int, float], Mask]] = WeakKeyDictionary()
 """Masks by lanes and price: several schemes have the same blocks."""
-
 
 PASS_SHARES = (0.0, 0.1, 0.2, 0.4, 0.8)
 """Prices of a pass through the pipeline, as shares of the bytes of a copy between hosts."""
@@ -49,28 +48,24 @@ def selections(boundary: Boundary, plan: Plan, lanes: int, prices: Sequence[floa
             the mask is the one of fewest bytes. Blocks too large for a closure drop whole levels, then single copies.
     """
     arcs = sum(len(block.neighbours) for block in plan.blocks) + plan.uploads + plan.results + boundary.R
-    behind = [copies_behind(boundary, block) for block in plan.blocks]
-    passes = np.bincount(np.concatenate(behind), minlength=boundary.R) if behind else np.zeros(boundary.R, np.int64)
     if arcs <= MAX_ARCS:
-        host = round(2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES))
-        closure = None
-        known = _FOUND.setdefault(plan, {})
+        known, closure = _MASKS.setdefault(plan, {}), None
         for price in prices:
             if (lanes, price) not in known:
-                closure = closure or _Closure(boundary, plan, behind, vector_wire_bytes(lanes, plan.lanes))
-                worth = np.maximum(0, host - np.rint(price * host * passes))
-                known[lanes, price] = closure.hosted(np.where(passes, worth, 0).astype(np.int32))
+                closure = closure or _Closure(boundary, plan, lanes)
+                known[lanes, price] = closure.hosted(price)
             yield known[lanes, price]
         return
+    behind = [copies_behind(boundary, block) for block in plan.blocks]
     for level in range(1, plan.levels):
         hosted = np.zeros(boundary.R, np.bool_)
         for block, copies in zip(plan.blocks, behind, strict=True):
             if block.level >= level:
                 hosted[copies] = True
         yield hosted
-    for price in prices:
-        if price:
-            yield price * passes >= 1
+    passes = np.bincount(np.concatenate(behind), minlength=boundary.R)
+    for price in filter(None, prices):
+        yield price * passes >= 1
 
 
 def selections_of_partials(boundary: Boundary, plan: Plan, lanes: int) -> Iterator[Mask]:
@@ -126,20 +121,23 @@ class _Closure:
     Args:
         boundary: boundary of the partition.
         plan: the blocks of the switch alone.
-        behind: for each block the copy that would carry each contribution.
-        switch: bytes of an upload or a result.
+        lanes: lanes of a vector.
     """
 
-    def __init__(self, boundary: Boundary, plan: Plan, behind: Sequence[IntArray], switch: int) -> None:
-        self._copies = boundary.R
-        upload, result = [], []
+    def __init__(self, boundary: Boundary, plan: Plan, lanes: int) -> None:
+        behind, upload, result = [], [], []
         first = 0
         for block in plan.blocks:
+            behind.append(copies_behind(boundary, block))
             upload.append(first + rows_of(block.indptr))
             result.append(first + len(block.vertices) + block.neighbours)
             first += 2 * len(block.vertices)
-        copies = np.concatenate([np.zeros(0, np.int64), *behind, *behind])
-        items = np.concatenate([np.zeros(0, np.int64), *upload, *result])
+        none = np.zeros(0, np.int64)
+        self._passes = np.bincount(np.concatenate([none, *behind]), minlength=boundary.R)
+        self._host = round(2 * 4 * lanes * (1 + HOST_OVERHEAD_BYTES / HOST_PAYLOAD_BYTES))
+        switch = vector_wire_bytes(lanes, plan.lanes)
+        copies = np.concatenate([none, *behind, *behind])
+        items = np.concatenate([none, *upload, *result])
         self._source, sink = boundary.R + first, boundary.R + first + 1
         # As one number each: pairs sort far slower.
         needs, needed = np.divmod(distinct(copies * first + items), max(1, first))
@@ -147,17 +145,18 @@ class _Closure:
         tails = np.concatenate([np.full(boundary.R, self._source), needs, boundary.R + used])
         heads = np.concatenate([np.arange(boundary.R), boundary.R + needed, np.full(len(used), sink)])
         self._rest = np.repeat([_UNCUTTABLE, switch], [len(needs), len(used)]).astype(np.int32)
-        arcs = coo_array((np.arange(len(tails)), (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
-        self._arc, self._network = arcs.data, arcs
+        self._arcs = coo_array((np.arange(len(tails)), (tails, heads)), shape=(sink + 1, sink + 1)).tocsr()
 
-    def hosted(self, worth: npt.NDArray[np.int32]) -> Mask:
-        """``(R,)`` copies that are not worth what would save them, where each is worth ``worth`` bytes."""
-        capacity = np.concatenate([worth, self._rest])[self._arc]
-        network = csr_array((capacity, self._network.indices, self._network.indptr), shape=self._network.shape)
+    def hosted(self, price: float) -> Mask:
+        """``(R,)`` copies that are not worth what would save them, where a pass costs ``price`` of a copy's bytes."""
+        worth = np.maximum(0, self._host - np.rint(price * self._host * self._passes))
+        worth[self._passes == 0] = 0  # nothing goes through the switch for them
+        capacity = np.concatenate([worth.astype(np.int32), self._rest])[self._arcs.data]
+        network = csr_array((capacity, self._arcs.indices, self._arcs.indptr), shape=self._arcs.shape)
         residual = network - maximum_flow(network, self._source, self._source + 1).flow
         residual.data[residual.data < 0] = 0
         residual.eliminate_zeros()
         saved = breadth_first_order(residual, self._source, return_predecessors=False)
-        hosted = np.ones(self._copies, np.bool_)
-        hosted[saved[saved < self._copies]] = False
+        hosted = np.ones(len(worth), np.bool_)
+        hosted[saved[saved < len(worth)]] = False
         return hosted

@@ -200,22 +200,21 @@ def plan_scheme(
     p2p = divided(~nothing)
     if cost is None:
         return min([pure, p2p, *map(divided, masks)], key=lambda made: made.wire_bytes)
-    return _cheapest(p2p, [pure, p2p], map(divided, masks), cost)
+    return _cheapest(pure, p2p, map(divided, masks), cost)
 
 
 def _cheapest(
-    p2p: SchemePlan, known: Sequence[SchemePlan], further: Iterable[SchemePlan], cost: Callable[[SchemePlan], float]
+    pure: SchemePlan, p2p: SchemePlan, mixed: Iterable[SchemePlan], cost: Callable[[SchemePlan], float]
 ) -> SchemePlan:
     """The plan of least cost among those with no more wire bytes than ``p2p``.
 
-    No ``further`` one is looked at after one in which hosts send more than in its predecessor and which costs clearly
-    more.
+    No mixture is looked at after one in which hosts send more than in its predecessor and which costs clearly more.
     """
-    best, least = min(
-        ((made, cost(made)) for made in known if made.wire_bytes <= p2p.wire_bytes), key=lambda pair: pair[1]
-    )
+    best, least = p2p, cost(p2p)
+    if pure.wire_bytes <= p2p.wire_bytes and (alone := cost(pure)) <= least:
+        best, least = pure, alone
     before, hosted = inf, 0
-    for made in further:
+    for made in mixed:
         now, more = cost(made), int(made.hosted.sum())
         if now > before * (1 + _WORSE) and more > hosted:
             break

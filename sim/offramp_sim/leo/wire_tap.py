@@ -99,12 +99,12 @@ class _Lead:
     """The lead of the system clock over the monotonic one, looked at for each frame: the system clock may be set."""
 
     def __init__(self) -> None:
-        self._took, self._last = min(_reading() for _ in range(_SAMPLES))
+        _, self._last = min(_reading() for _ in range(_SAMPLES))
 
     def now(self) -> int:
-        """Nanoseconds; from before, if this thread was interrupted between the clocks."""
+        """Nanoseconds; another value than before only if no interruption between the clocks can explain it."""
         took, lead = _reading()
-        if took <= 2 * self._took:
+        if abs(lead - self._last) > took:
             self._last = lead
         return self._last
 

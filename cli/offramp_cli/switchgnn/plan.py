@@ -78,7 +78,7 @@ class Outputs(Result):
         Path | None,
         Field("With --measure: write the rates that fit the measured times", written=True, group=OUTPUT),
     ] = None
-    save: Annotated[Path | None, Field("Write the paper's plan to this .npz file", written=True)] = None
+    save: Annotated[Path | None, Field("Write the plan of the blocks to this .npz file", written=True)] = None
     save_partition: Annotated[Path | None, Field("Write the worker of each vertex to this file", written=True)] = None
 
 
@@ -101,7 +101,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     keep_freed_memory()
     console = show.console()
     workers, racks, seed, partition = settings.workers, settings.racks, settings.seed, settings.partition
-    parse_scheme(settings.scheme)  # what is wrong is said before the work
+    wanted, free = parse_scheme(settings.scheme)  # what is wrong is said before the work
     if outputs.calibrate is not None and not settings.measure:
         raise SettingsError("calibrate", "goes with {measure} only", str(outputs.calibrate))
     lanes = int(settings.lanes)
@@ -120,11 +120,13 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
         planner = Planner(boundary, settings.memory, settings.order, seed, given_rates, lanes)
-        paper = planner.option(Scheme(), features)
-    made = paper.made.plan
+        compared = _compared(settings, boundary, free=free)
+        blocks = planner.option(Scheme() if compared else wanted.cut, features)
+    made = blocks.made.plan
     numbers = {
         "settings": _given(settings, features, given_rates),
-        **summarise(data, boundary, paper, features, given_rates),
+        "cut": str(blocks.made.scheme),
+        **summarise(data, boundary, blocks, features, given_rates),
         "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
     if network is not None:
@@ -138,10 +140,17 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
     console.print(f"Time: {took}")
-    _schemes(console, settings, outputs, planner, numbers)
+    _schemes(console, settings, outputs, planner, numbers, compared=compared)
     if outputs.save is not None:
         save_plan(made, outputs.save)
     outputs.write("offramp.plan/1", numbers)
+
+
+def _compared(settings: PlanSettings, boundary: Boundary, *, free: bool) -> bool:
+    """Whether all schemes are compared: as the settings say, or where one is to be chosen, or where it is quick."""
+    from offramp_cli.switchgnn.schemes import MAX_CUT_EDGES
+
+    return settings.compare if settings.compare is not None else free or boundary.C <= MAX_CUT_EDGES
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
@@ -152,7 +161,13 @@ def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any
 
 
 def _schemes(
-    console: Console, settings: PlanSettings, outputs: Outputs, planner: Planner, numbers: dict[str, Any]
+    console: Console,
+    settings: PlanSettings,
+    outputs: Outputs,
+    planner: Planner,
+    numbers: dict[str, Any],
+    *,
+    compared: bool,
 ) -> None:
     """Compare schemes, choose the fastest allowed one, and measure them if asked."""
     from offramp.switchgnn.calibrate import calibrated
@@ -163,7 +178,7 @@ def _schemes(
 
     features, boundary = numbers["settings"]["width"], planner.boundary
     wanted, free = parse_scheme(settings.scheme)
-    if settings.compare or (settings.compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
+    if compared:
         options = plan_schemes.compare(console, planner, candidates(Scheme(), all_bits=True), features)
     else:
         options = [planner.option(wanted, features)]
@@ -184,7 +199,7 @@ def _schemes(
             save_rates(calibrated(timed), outputs.calibrate)
 
 
-def summarise(graph: Graph, boundary: Boundary, paper: Option, width: int, rates: Rates) -> dict[str, Any]:
+def summarise(graph: Graph, boundary: Boundary, blocks: Option, width: int, rates: Rates) -> dict[str, Any]:
     """The numbers of a plan, ready for JSON; volumes are of one exchange in one direction."""
     import numpy as np
 
@@ -193,8 +208,8 @@ def summarise(graph: Graph, boundary: Boundary, paper: Option, width: int, rates
     from offramp.switchgnn.scheme_plan import p2p_of
     from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
 
-    made = paper.made.plan
-    seconds = {"p2p": predict(p2p_of(paper.made), rates).seconds, "switchgnn": paper.prediction.seconds}
+    made = blocks.made.plan
+    seconds = {"p2p": predict(p2p_of(blocks.made), rates).seconds, "switchgnn": blocks.prediction.seconds}
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
         "unlimited": asdict(unlimited_volume(boundary, width, made.lanes)),

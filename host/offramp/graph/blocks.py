@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced
+from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced, ranks_of
 from offramp.graph.metis import metis_parts
 from offramp.graph.pack import pack
 from offramp_base.errors import OfframpError
@@ -51,8 +51,7 @@ class Block:
 
     def csr(self) -> tuple[IntArray, IntArray]:
         """``(indptr, neighbours)`` over ranks in ``vertices``."""
-        ends = np.searchsorted(self.vertices, self.edges)
-        return csr_of_sorted(len(self.vertices), ends)
+        return csr_of_sorted(len(self.vertices), ranks_of(self.edges, self.vertices))
 
 
 def plan_blocks(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.bins import priority_order
-from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric, rows_of
+from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric
 from offramp_base.errors import OfframpError
 
 
@@ -43,13 +43,17 @@ class Boundary:
             raise OfframpError(f"owner: expected {n} entries, one per vertex, got shape {self.owner.shape}")
         if n and not 0 <= self.owner.min() <= self.owner.max() < self.workers:
             raise OfframpError(f"owner: expected workers from 0 to {self.workers - 1}")
-        rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)
-        cut = self.owner[rows] != self.owner[columns]
-        u, v = rows[cut], columns[cut]
-        counts = np.bincount(u, minlength=n)
+        degrees, columns = np.diff(graph.indptr), np.asarray(graph.indices, np.int64)
+        cut = np.repeat(self.owner, degrees) != self.owner[columns]
+        counts = np.zeros(n, np.int64)
+        if len(cut):
+            filled = degrees > 0
+            counts[filled] = np.add.reduceat(cut, graph.indptr[:-1][filled], dtype=np.int64)
+        u, v = np.repeat(np.arange(n), counts), columns[cut]
         if not is_symmetric(np.concatenate([[0], np.cumsum(counts)]), v):
             raise OfframpError("graph: expected sorted rows that hold both directions of every edge")
-        self.cut_edges: IntArray = np.stack([u, v], axis=1)[u < v]
+        upper = u < v
+        self.cut_edges: IntArray = np.stack([u[upper], v[upper]], axis=1)
         self.vertices: IntArray = np.flatnonzero(counts)
         self.need: IntArray = counts[self.vertices]
         self.indptr: IntArray = np.concatenate([[0], np.cumsum(self.need)])

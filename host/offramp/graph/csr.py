@@ -40,6 +40,16 @@ def distinct(values: IntArray) -> IntArray:
     return values[new]
 
 
+def ranks_of(values: IntArray, ascending: IntArray) -> IntArray:
+    """Rank of each of ``values`` in ``ascending``, which holds them all: by a table where that is no larger."""
+    largest = int(ascending[-1]) if len(ascending) else -1
+    if largest > 8 * values.size:
+        return np.searchsorted(ascending, values)
+    rank = np.empty(largest + 1, np.int64)
+    rank[ascending] = np.arange(len(ascending))
+    return rank[values]
+
+
 def csr_of_sorted(vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
     """As :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: linear in their number."""
     return _csr_of_ends(vertices, *np.ascontiguousarray(edges.T))

@@ -77,6 +77,79 @@ def fill(
     return last + int(filled > 0)
 
 
+@native
+def upload_order(
+    indptr: Words,
+    neighbours: Words,
+    priority: Words,
+    roots: Words,
+    waiting: Words,
+    enqueued: Words,
+    heap: Words,
+    visited: Words,
+    starts: int,
+    vertices: int,
+) -> int:
+    """``visited``: all vertices, always that of least ``priority`` among those in the queue, the earliest at a tie.
+
+    A vertex that is visited puts those of its neighbours that are still ``waiting`` into the queue; an empty queue
+    takes the next of the ``starts`` ``roots``. A key is the priority and, below it, the vertex's place in ``enqueued``.
+    """
+    tickets = 0
+    size = 0
+    done = 0
+    for i in range(starts):
+        if waiting[roots[i]] != 0:
+            waiting[roots[i]] = 0
+            enqueued[tickets] = roots[i]
+            heap[0] = priority[roots[i]] * vertices + tickets
+            size = 1
+            tickets += 1
+        while size > 0:
+            v = enqueued[heap[0] % vertices]
+            visited[done] = v
+            done += 1
+            size -= 1
+            sink(heap, size, heap[size])
+            if tickets < vertices:
+                for e in range(indptr[v], indptr[v + 1]):
+                    u = neighbours[e]
+                    if waiting[u] != 0:
+                        waiting[u] = 0
+                        enqueued[tickets] = u
+                        rise(heap, size, priority[u] * vertices + tickets)
+                        size += 1
+                        tickets += 1
+    return done
+
+
+@native
+def rise(heap: Words, place: int, key: int) -> int:
+    """Put ``key`` into a heap whose least key is first, in a new ``place`` at its end; returns where it came to lie."""
+    while place > 0 and heap[(place - 1) // 2] > key:
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = key
+    return place
+
+
+@native
+def sink(heap: Words, size: int, key: int) -> int:
+    """Put ``key`` in place of a heap's first; returns where it came to lie among ``size`` keys."""
+    place = 0
+    child = 1
+    while child < size:
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[place] = heap[child]
+        place = child
+        child = 2 * place + 1
+    heap[place] = key
+    return place
+
+
 @cache
 def fast(kernel: Callable[..., int]) -> Callable[..., int]:
     """The machine code of a kernel, or the kernel itself, run by Python, where there is no LLVM."""

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from heapq import heappop, heappush
-
 import numpy as np
 
+from offramp.graph import kernels
 from offramp.graph.blocks import Block
 from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError
@@ -48,65 +46,13 @@ def order_ranks(
     by_degree = np.argsort(-degrees, kind="stable")
     if method == "degree":
         return by_degree
-    roots = by_degree.tolist()
-    if root == "random" and n:
-        roots.insert(0, int(rng.integers(n)))
-    unvisited = _Unvisited(indptr, neighbours)
-    visited = _priority_bfs(unvisited, degrees.tolist(), roots) if method == "gamr" else _bfs(unvisited, roots)
-    return np.array(visited, np.int64)
-
-
-class _Unvisited:
-    """Vertices that have not been enqueued; rows are read only while there are any."""
-
-    def __init__(self, indptr: IntArray, neighbours: IntArray) -> None:
-        self.starts = indptr.tolist()
-        self.neighbours = neighbours
-        self.left = len(indptr) - 1
-        self.waiting = [True] * self.left
-
-    def take(self, vertex: int) -> bool:
-        """Enqueue ``vertex`` unless it has been."""
-        if not self.waiting[vertex]:
-            return False
-        self.waiting[vertex] = False
-        self.left -= 1
-        return True
-
-    def take_neighbours(self, vertex: int) -> list[int]:
-        """Enqueue the neighbours of ``vertex`` that have not been, by ascending id."""
-        if not self.left:
-            return []
-        row = self.neighbours[self.starts[vertex] : self.starts[vertex + 1]].tolist()
-        return [w for w in row if self.take(w)]
-
-
-def _priority_bfs(unvisited: _Unvisited, degrees: list[int], roots: list[int]) -> list[int]:
-    visited: list[int] = []
-    heap: list[tuple[int, int, int]] = []
-    ticket = 0
-    for start in roots:
-        if not unvisited.take(start):
-            continue
-        heap.append((-degrees[start], ticket, start))
-        while heap:
-            u = heappop(heap)[2]
-            visited.append(u)
-            for w in unvisited.take_neighbours(u):
-                ticket += 1
-                heappush(heap, (-degrees[w], ticket, w))
-    return visited
-
-
-def _bfs(unvisited: _Unvisited, roots: list[int]) -> list[int]:
-    visited: list[int] = []
-    queue: deque[int] = deque()
-    for start in roots:
-        if not unvisited.take(start):
-            continue
-        queue.append(start)
-        while queue:
-            u = queue.popleft()
-            visited.append(u)
-            queue.extend(unvisited.take_neighbours(u))
+    first = [rng.integers(n)] if root == "random" and n else []
+    roots = np.concatenate([np.array(first, np.int64), by_degree])
+    priority = degrees.max(initial=0) - degrees if method == "gamr" else np.zeros(n, np.int64)
+    waiting = np.ones(n, np.int64)
+    enqueued, visited = np.empty(n, np.int64), np.empty(n, np.int64)
+    heap = np.empty(n + 1, np.int64)
+    walk = kernels.fast(kernels.upload_order)
+    rows = (np.ascontiguousarray(array, np.int64) for array in (indptr, neighbours))
+    walk(*rows, priority, roots, waiting, enqueued, heap, visited, len(roots), n)
     return visited

@@ -19,6 +19,7 @@ from offramp.graph.metis import metis_parts
 from offramp.graph.partition_file import names_file, read_partition
 from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 from offramp.graph.repartition import Repartition, repartition
+from offramp.graph.sampled import sampled
 from offramp.graph.streaming import stream_partition
 from offramp.splitmix import GOLDEN, mix
 from offramp_base.errors import OfframpError
@@ -36,6 +37,10 @@ _BLIND: Final = ("hash", "chunk", "random")
 
 KAHYPAR_PINS = 400_000
 """``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
+
+
+METIS_ENTRIES = 1 << 25
+"""METIS sees a sample of the edges of a graph with more stored entries than these."""
 
 
 @dataclass
@@ -58,12 +63,13 @@ def partition(
 ) -> npt.NDArray[np.int32]:
     """``(n,)`` int32 worker that owns each vertex; every worker owns at least one.
 
-    ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
-    ``kahypar`` the multicast volume R; ``g3`` balances vertices, edges and remote neighbours, ``g3-best`` and
-    ``g3-literal`` do by the algorithm as its thesis prints it (:mod:`offramp.graph.repartition`); ``hash`` mixes
-    ids with the seed, ``chunk`` takes consecutive ids, ``random`` deals a seeded permutation, ``stream`` reads edges
-    one by one (:mod:`offramp.graph.streaming`); ``auto`` is ``kahypar`` where installed and quick, else
-    ``metis-volume``. Anything with a dot or a slash is a file (:mod:`offramp.graph.partition_file`).
+    ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume, both by a sample of
+    the edges if there are more than :data:`METIS_ENTRIES`; ``kahypar`` minimises the multicast volume R; ``g3``
+    balances vertices, edges and remote neighbours, ``g3-best`` and ``g3-literal`` do by the algorithm as its thesis
+    prints it (:mod:`offramp.graph.repartition`); ``hash`` mixes ids with the seed, ``chunk`` takes consecutive ids,
+    ``random`` deals a seeded permutation, ``stream`` reads edges one by one (:mod:`offramp.graph.streaming`);
+    ``auto`` is ``kahypar`` where installed and quick, else ``metis-volume``. Anything with a dot or a slash is a file
+    (:mod:`offramp.graph.partition_file`).
 
     With ``racks``, consecutive workers share one: methods that look at the edges cut into racks first and then into
     their workers, unless METIS straight into workers sends less between racks.
@@ -114,12 +120,12 @@ def _in_racks(graph: Adjacency, workers: int, method: str, seed: int, racks: int
 
 @PARTITIONERS.register("metis")
 def _metis(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
-    return metis_parts(graph.indptr, graph.indices, workers, seed)
+    return metis_parts(*sampled(graph.indptr, graph.indices, METIS_ENTRIES, seed), workers, seed)
 
 
 @PARTITIONERS.register("metis-volume")
 def _metis_volume(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
-    return metis_parts(graph.indptr, graph.indices, workers, seed, "volume")
+    return metis_parts(*sampled(graph.indptr, graph.indices, METIS_ENTRIES, seed), workers, seed, "volume")
 
 
 @PARTITIONERS.register("kahypar")

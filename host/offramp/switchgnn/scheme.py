@@ -49,6 +49,11 @@ class Scheme:
             parts.append(f"{self.code_bits}-bit codes in {self.bits} bits")
         return "+".join(parts) or PAPER
 
+    @property
+    def cut(self) -> Scheme:
+        """The paper's exchange over blocks that are cut as in this scheme."""
+        return Scheme(balanced=self.balanced, binned=self.binned)
+
     def lanes(self, features: int) -> int:
         """32-bit lanes that ``features`` values take."""
         return -(-features * self.bits // LANE_BITS)

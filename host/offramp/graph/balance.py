@@ -39,7 +39,7 @@ def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float
     by more than ``growth`` do not count. Blocks of a covering design (:mod:`offramp.graph.covering`) are tried too, and
     on a graph with many edges alone.
     """
-    covering = covering_blocks(boundary, limit) if boundary.B > limit else []
+    covering = covering_blocks(boundary, limit) if limit < boundary.B else []
     if 2 * boundary.C > DENSE * sum(len(block.vertices) for block in covering) > 0:
         return covering
     plain = plan_blocks(boundary.cut_edges, limit, seed)

@@ -8,6 +8,7 @@ from itertools import product
 
 from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
+from offramp_base.wire.objects import sendable
 
 LANE_BITS = 32
 FIELDS = (2, 4, 8, 16, 32)
@@ -19,6 +20,7 @@ BITS = (32, 16, 8)
 PAPER, AUTO = "paper", "auto"
 
 
+@sendable
 @dataclass(frozen=True, order=True)
 class Scheme:
     """A scheme for exchanges through the switch; the default is the paper's design.

@@ -18,16 +18,17 @@ from offramp.g3.schedule import schedule_of
 from offramp.graph.bins import memory_limit
 from offramp.graph.boundary import Boundary
 from offramp.graph.halo_plan import HaloPlan, plan_halo_features
+from offramp.graph.kept import kept_partition
 from offramp.graph.local_graph import split_graph
-from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
 from offramp.models import make_model
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
+from offramp.train.kept_plans import kept_exchanges
 from offramp.train.propagators.registry import PROPAGATORS
-from offramp.train.switch_plans import SwitchPlans, plan_exchanges
+from offramp.train.switch_plans import SwitchPlans
 from offramp.train.worker_exchange import plan_worker_exchange
 from offramp_base.settings.error import SettingsError
 
@@ -145,11 +146,11 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
         )
     snapshot = _snapshot(graph, settings)
     racks = settings.racks if settings.processes > 1 else 1
-    owner = partition(graph, settings.processes, settings.partition, settings.seed, racks)
+    owner = kept_partition(graph, settings.processes, settings.partition, settings.seed, racks)
     boundary = Boundary(graph, owner, settings.processes)
     exchanges = None
     if settings.through_switch:
-        exchanges = plan_exchanges(boundary, settings, exchange_widths(settings, layer_widths(graph, settings)))
+        exchanges = kept_exchanges(boundary, settings, exchange_widths(settings, layer_widths(graph, settings)))
     return PlannedRun(graph, settings, boundary, exchanges, snapshot)
 
 

@@ -32,7 +32,7 @@ class _Sender(ObjectCache):
         self.say("built")
         return super().get(key)
 
-    def put(self, key: str, payload: bytes) -> None:
+    def put(self, key: str, payload: bytes | bytearray) -> None:
         """Send ``payload`` to the parent, which knows its key."""
         del key
         self.say("code", bytes=len(payload))

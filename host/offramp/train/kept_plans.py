@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switch's plans for a model's layers, made once for a graph, a partition and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.codecs.base import CODECS
+from offramp.graph.kept import PLANS, key_of
+from offramp.switchgnn.cost import Rates, load_rates
+from offramp.switchgnn.fingerprint import boundary_fingerprint
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.scheme import Scheme, parse_scheme
+from offramp.switchgnn.scheme_plan import SchemePlan
+from offramp.train.switch_plans import SwitchPlans, plan_exchanges
+from offramp_base.remembered import remembered
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.graph.boundary import Boundary
+    from offramp.train.settings import TrainSettings
+
+DECIDING = ("propagator", "scheme", "codec", "by_codes", "racks", "lanes_to_try", "memory", "order", "seed")
+"""Settings from which the plans follow, besides the rates."""
+
+
+@sendable
+@dataclass(frozen=True)
+class _Stored:
+    """Plans, and for each width the index of its plan, its scheme, and which copies hosts send themselves."""
+
+    plans: list[Plan]
+    plan_of_width: dict[int, int]
+    schemes: dict[int, tuple[Scheme, npt.NDArray[np.bool_]]]
+
+
+def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
+    """As :func:`~offramp.train.switch_plans.plan_exchanges`; what took long is kept in the user's cache folder.
+
+    Raises:
+        OfframpError: as :func:`~offramp.train.switch_plans.plan_exchanges`.
+    """
+    if settings.plan is not None:
+        return plan_exchanges(boundary, settings, widths)
+
+    def make() -> _Stored:
+        made = plan_exchanges(boundary, settings, widths)
+        return _Stored(made.plans, made.plan_of_width, {w: (s.scheme, s.hosted) for w, s in made.schemes.items()})
+
+    rates = load_rates(settings.rates) if settings.rates else Rates()
+    given = [*(getattr(settings, name) for name in DECIDING), CODECS.get(settings.codec).bits]
+    order = boundary.priority if parse_scheme(settings.scheme)[0].binned else None
+    key = key_of("exchanges", boundary_fingerprint(boundary), order, rates, given, list(widths))
+    stored = remembered(PLANS, key, _Stored, make)
+    return SwitchPlans(
+        stored.plans,
+        stored.plan_of_width,
+        {
+            width: SchemePlan(scheme, boundary, width, stored.plans[stored.plan_of_width[width]], hosted)
+            for width, (scheme, hosted) in stored.schemes.items()
+        },
+    )

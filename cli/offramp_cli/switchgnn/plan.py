@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from offramp.graph.data import Graph
     from offramp.switchgnn.cost import Rates
     from offramp.switchgnn.planner import Option, Planner
+    from offramp.switchgnn.scheme import Scheme
 
 
 def _lanes() -> list[str]:
@@ -66,6 +67,9 @@ class PlanSettings:
     rates: Annotated[
         Path | None,
         Field("Rates for predictions, JSON or a file of it: link_bps, delay_s, passes_pps, host_pps, round_s"),
+    ] = None
+    update: Annotated[
+        Path | None, Field("Keep the blocks of this plan (--save) that an earlier state of the graph had and still fit")
     ] = None
     measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
 
@@ -121,11 +125,14 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         stage("cutting the boundary into blocks")
         planner = Planner(boundary, settings.memory, settings.order, seed, given_rates, lanes)
         compared = _compared(settings, boundary, free=free)
-        blocks = planner.option(Scheme() if compared else wanted.cut, features)
+        cut = Scheme() if compared else wanted.cut
+        kept = _adopted(settings, planner, cut, features) if settings.update is not None else None
+        blocks = planner.option(cut, features)
     made = blocks.made.plan
     numbers = {
         "settings": _given(settings, features, given_rates),
-        "cut": str(blocks.made.scheme),
+        "cut": str(cut),
+        "kept_blocks": kept,
         **summarise(data, boundary, blocks, features, given_rates),
         "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
@@ -151,6 +158,24 @@ def _compared(settings: PlanSettings, boundary: Boundary, *, free: bool) -> bool
     from offramp_cli.switchgnn.schemes import MAX_CUT_EDGES
 
     return settings.compare if settings.compare is not None else free or boundary.C <= MAX_CUT_EDGES
+
+
+def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: int) -> int:
+    """Let the planner take over what still fits of the settings' earlier plan; returns how many blocks stay."""
+    from offramp.switchgnn.chunks import aggregator_bytes
+    from offramp.switchgnn.plan_file import load_plan
+    from offramp.switchgnn.plan_update import updated
+
+    assert settings.update is not None
+    before = load_plan(settings.update)
+    chunks = cut.chunks_a_round(features, planner.lanes)
+    now = (settings.memory // aggregator_bytes(planner.lanes), planner.lanes, chunks)
+    if (before.aggregators, before.lanes, before.chunks) != now:
+        made = f"made for {before.aggregators} aggregators of {before.lanes} lanes and {before.chunks} packets a vertex"
+        raise SettingsError("update", f"{made}, expected {now[0]}, {now[1]} and {now[2]}", settings.update)
+    found = updated(before, planner.boundary, settings.order, settings.seed)
+    planner.adopt(cut, found.plan)
+    return found.kept
 
 
 def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
@@ -259,6 +284,11 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         ("packets per vertex", number(numbers["chunks"])),
         ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
         ("blocks", number(numbers["blocks"])),
+        *(
+            [("blocks kept from the earlier plan", number(kept))]
+            if (kept := numbers["kept_blocks"]) is not None
+            else []
+        ),
         ("levels", number(numbers["levels"])),
         ("uploads S", number(numbers["S"])),
         ("pipeline passes", number(numbers["passes"])),

@@ -54,6 +54,10 @@ class Planner:
         self.lanes = lanes
         self._bases: dict[tuple[bool, bool, bool, int], Plan] = {}
 
+    def adopt(self, scheme: Scheme, plan: Plan) -> None:
+        """Take the blocks of ``plan`` for ``scheme``, and for others that would have the same."""
+        self._bases[_blocks_of(scheme, plan.chunks)] = plan
+
     def option(self, scheme: Scheme, features: int) -> Option:
         """Plan the exchange of vectors of ``features`` values under ``scheme``.
 
@@ -61,7 +65,7 @@ class Planner:
             OfframpError: memory too small, vectors too long, or contributions that quantised values cannot hold.
         """
         chunks = scheme.chunks_a_round(features, self.lanes)
-        key = scheme.pairwise, scheme.balanced, scheme.binned, chunks
+        key = _blocks_of(scheme, chunks)
         if key not in self._bases:
             self._bases[key] = base_plan(
                 self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed, lanes=self.lanes
@@ -103,6 +107,11 @@ class Planner:
         if not found:
             raise refusal or OfframpError("schemes: expected at least one")
         return found
+
+
+def _blocks_of(scheme: Scheme, chunks: int) -> tuple[bool, bool, bool, int]:
+    """What decides on the blocks of a scheme, with a boundary, a memory and lanes."""
+    return scheme.pairwise, scheme.balanced, scheme.binned, chunks
 
 
 def fastest(options: Sequence[Option]) -> Option:

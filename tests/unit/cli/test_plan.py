@@ -61,6 +61,35 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
     assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
 
 
+def test_a_plan_is_updated(invoke, tmp_path):
+    plan, numbers = tmp_path / "p.npz", tmp_path / "n.json"
+    by_hash = (GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B")
+    invoke(*by_hash, "--no-compare", "--save", plan)
+    blocks = len(load_plan(plan).blocks)
+    assert f"blocks kept from the earlier plan {blocks}" in " ".join(invoke(*by_hash, "--update", plan).stdout.split())
+    moved = (*by_hash, "--seed", 1, "--no-compare", "--update", plan, "--save", plan, "--json", numbers)
+    assert invoke(*moved).exit_code == 0  # the graph of another seed
+    found = json.loads(numbers.read_text())
+    assert found["kept_blocks"] < blocks
+    assert load_plan(plan).C == found["C"]
+    refused = invoke(*by_hash, "--memory", "51200B", "--update", plan)
+    assert refused.exit_code == 2
+    assert "--update" in refused.stderr
+    assert "made for 200 aggregators of 32 lanes and 2 packets a vertex, expected 400, 32 and 2" in refused.stderr
+
+
+def test_blocks_are_those_of_the_scheme_where_none_is_compared(invoke, tmp_path):
+    numbers = tmp_path / "n.json"
+    given = (GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B", "--json", numbers)
+    found = {}
+    for scheme, compare in (("paper", "--no-compare"), ("balanced", "--no-compare"), ("balanced", "--compare")):
+        invoke(*given, "--scheme", scheme, compare)
+        found[scheme, compare] = json.loads(numbers.read_text())
+    assert [one["cut"] for one in found.values()] == ["paper", "balanced", "paper"]
+    assert found["paper", "--no-compare"]["S"] == found["balanced", "--compare"]["S"]
+    assert found["balanced", "--no-compare"]["imbalance"] < found["paper", "--no-compare"]["imbalance"]
+
+
 def test_says_who_wins(invoke, tmp_path):
     by_hash = (GRAPH, "--workers", 8, "--partition", "hash", "--no-compare")
     slow = tmp_path / "slow.json"

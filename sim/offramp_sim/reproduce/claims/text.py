@@ -15,9 +15,10 @@ _SHOWN: Final = 3
 _HEAD: Final = """\
 # Claims and their verdicts
 
-Written by `offramp reproduce all --claims`. A claim is a sentence of a document that rests on a number of a
-reproduction ([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed
-bounds in every setting of the referee: all sizes, seeds and options.
+A claim is a sentence of a document that rests on a number of a reproduction
+([what a number is](reproductions.md#what-a-number-is)). It holds if the number lies within the claimed bounds in every
+setting of the referee: all sizes, seeds and options. After "not at", a verdict names settings for which nothing is
+claimed, and in which the number lies outside the bounds. `offramp reproduce all --claims` writes this page.
 """
 
 
@@ -40,8 +41,8 @@ def as_markdown(judged: Sequence[Judgement], nearest: Sequence[Nearest]) -> str:
     if nearest:
         lines += ["", "## Nearest to the papers' headline numbers", ""]
         lines.append(
-            "Each option of the item is moved to its best value, one after the other. The distance is a factor or, for "
-            "changes in percent, a difference in points."
+            "A search moves one option of the item after the other to the value that brings our number nearest to the "
+            "paper's. The distance is our number over the paper's or, for changes in percent, the difference in points."
         )
         lines += ["", *_row("Number", "Paper", "Nearest", "Distance", "Settings"), "|---" * 5 + "|"]
         for found in nearest:

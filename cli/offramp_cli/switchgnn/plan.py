@@ -16,6 +16,8 @@ from offramp_cli.result import OUTPUT, Result
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from offramp.graph.boundary import Boundary
@@ -94,10 +96,9 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
     from offramp.graph.partition_file import write_partition
-    from offramp.graph.racks import cross_rack as copies_between
     from offramp.switchgnn.chunks import chunks_for
     from offramp.switchgnn.cost import Rates, load_rates
-    from offramp.switchgnn.leaf_spine import cross_rack, even_racks
+    from offramp.switchgnn.leaf_spine import even_racks
     from offramp.switchgnn.plan_file import save_plan
     from offramp.switchgnn.planner import Planner
     from offramp.switchgnn.scheme import Scheme, parse_scheme
@@ -137,13 +138,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
     if network is not None:
-        flat = give_owners(data, workers, "metis", seed)
-        numbers["cross_rack"] = {
-            "racks": list(network.racks),
-            "vectors": asdict(cross_rack(made, boundary, network.racks)),
-            "copies": copies_between(data, owner, workers, racks),
-            "copies_metis": copies_between(data, flat, workers, racks),
-        }
+        numbers["cross_rack"] = _between_racks(settings, data, boundary, blocks, network.racks)
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
     console.print(f"Time: {took}")
@@ -151,6 +146,23 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     if outputs.save is not None:
         save_plan(made, outputs.save)
     outputs.write("offramp.plan/1", numbers)
+
+
+def _between_racks(
+    settings: PlanSettings, graph: Graph, boundary: Boundary, blocks: Option, racks: Sequence[int]
+) -> dict[str, Any]:
+    """Vectors and copies that travel between racks, and the copies if METIS had cut straight into workers."""
+    from offramp.graph.partition import partition
+    from offramp.graph.racks import cross_rack as copies_between
+    from offramp.switchgnn.leaf_spine import cross_rack
+
+    flat = partition(graph, settings.workers, "metis", settings.seed)
+    return {
+        "racks": list(racks),
+        "vectors": asdict(cross_rack(blocks.made.plan, boundary, racks)),
+        "copies": copies_between(graph, boundary.owner, settings.workers, settings.racks),
+        "copies_metis": copies_between(graph, flat, settings.workers, settings.racks),
+    }
 
 
 def _compared(settings: PlanSettings, boundary: Boundary, *, free: bool) -> bool:

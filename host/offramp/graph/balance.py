@@ -36,29 +36,39 @@ def balanced_blocks(boundary: Boundary, limit: int, seed: int = 0, growth: float
 
     A component that does not fit is cut into small pieces, and a block is grown from one piece by adding those with
     many edges into it and few vertices of its busiest worker. Tried with several strengths; those whose volume grows
-    by more than ``growth`` do not count. Blocks of a covering design (:mod:`offramp.graph.covering`) are tried too, and
-    on a graph with many edges alone.
+    by more than ``growth`` do not count. Blocks of a covering design (:mod:`offramp.graph.covering`), whose uploads are
+    shared out evenly anyway, are taken wherever they need no more uploads than METIS's.
     """
     covering = covering_blocks(boundary, limit) if limit < boundary.B else []
-    if 2 * boundary.C > DENSE * sum(len(block.vertices) for block in covering) > 0:
+    if 2 * boundary.C > DENSE * _uploads(covering) > 0:
         return covering
     plain = plan_blocks(boundary.cut_edges, limit, seed)
     if len(plain) <= 1:
         return plain
-    most = (1 + growth) * sum(len(block.vertices) for block in plain)
+    if (
+        covering
+        and _uploads(covering) <= _uploads(plain)
+        and busiest(covering, boundary.owner) <= busiest(plain, boundary.owner)
+    ):
+        return covering
+    most = (1 + growth) * _uploads(plain)
     found = [plain, plan_blocks(boundary.cut_edges, limit, seed, owner=boundary.owner)]
     for strength in STRENGTHS if limit > 2 else ():
         grow = partial(_grown, boundary.owner, limit, seed, strength)
         found.append(plan_blocks(boundary.cut_edges, limit, seed, splitter=grow, owner=boundary.owner))
     if covering:
         found.append(covering)
-    allowed = [blocks for blocks in found if sum(len(block.vertices) for block in blocks) <= most]
+    allowed = [blocks for blocks in found if _uploads(blocks) <= most]
     return min(allowed, key=lambda blocks: busiest(blocks, boundary.owner))
 
 
 def busiest(blocks: list[Block], owner: npt.NDArray[np.int32]) -> int:
     """Uploads of the busiest worker of each block, summed: what an exchange waits for."""
     return int(worker_loads([block.vertices for block in blocks], owner).max(axis=1).sum()) if blocks else 0
+
+
+def _uploads(blocks: list[Block]) -> int:
+    return sum(len(block.vertices) for block in blocks)
 
 
 def _grown(

@@ -109,7 +109,8 @@ def _still(keys: IntArray, wanted: IntArray, found: npt.NDArray[np.bool_]) -> In
     place = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     there = wanted[place] == keys
     found[place[there]] = True
-    return keys[there]
+    still: IntArray = keys[there]
+    return still
 
 
 def _placed(new: IntArray, vertices: list[IntArray], limit: int) -> tuple[list[list[int]], IntArray]:

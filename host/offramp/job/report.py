@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,14 @@ from offramp.cluster.model import Cluster
 from offramp.cluster.write import cluster_text
 from offramp.job.answer import answer
 from offramp.job.kind import kind_of
+from offramp.job.pictures import pictures, terms
 from offramp.job.planner import JobPlan
 from offramp.job.run import RunResult
 from offramp.job.settings import JobSettings
 from offramp.report import sections
 from offramp.report.model import Check, Table
+from offramp.report.origin import origin
+from offramp.report.page import framed
 from offramp.report.units import duration, percent, si
 from offramp_base.ending.files import write_text
 
@@ -83,6 +85,7 @@ def report(
         "over_best": None if best is None else found / times[best],
         "measured": measured,
         "command": command,
+        "origin": origin(),
     }
 
 
@@ -96,25 +99,19 @@ def write(content: Mapping[str, Any], folder: Path) -> tuple[Path, Path]:
 
 def html(content: Mapping[str, Any]) -> str:
     """One page without any outside resource."""
-    style = files("offramp.report").joinpath("style.css").read_text("utf-8")
-    name = content["job"]["name"]
     tables = [_plan_table(content), _measured_table(content), _links_table(content)]
     claims = [Check(each["claim"], each["holds"]) for each in content.get("checks", [])]
     parts = [f'<h2>Does an offload pay for this job?</h2><p class="answer">{escape(answer(content))}</p>']
+    parts.append(pictures(content))
     parts += [f"<h2>What it shows</h2>{sections.checks(claims)}"] if claims else []
     for each in tables:
         shown = sections.card(sections.table(each))
         shown = f'<div class="sentences">{shown}</div>' if each.columns[-1] == "why" else shown
         parts.append(f"<h2>{escape(each.title)}</h2>{shown}")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(name)}</title><style>\n{style}</style></head>\n<body><main>\n"
-        f'<h1>{escape(name)}</h1><p class="lead">{escape(_lead(content))}</p>'
-        + "\n".join(parts)
-        + f"<h2>Repeat it</h2><pre>{escape(content['command'])}\n\n{escape(content['cluster'])}</pre>"
-        + "\n</main></body></html>\n"
-    )
+    parts.append(terms(content))
+    parts.append(f"<h2>Repeat it</h2><pre>{escape(content['command'])}\n\n{escape(content['cluster'])}</pre>")
+    parts.append(f'<p class="note">{escape(content["origin"])}</p>')
+    return framed(content["job"]["name"], _lead(content), parts)
 
 
 def _lead(content: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BEST = " \N{CHECK MARK}"
 _CAPTION = "\N{CHECK MARK} best of the ways that share the graph. Wire: bytes up and down, all links, with headers."
-_TERMS = {
+TERMS = {
     "local": "one process that has the whole graph: what the others must compute",
     "p2p": "each worker sends the features of a vertex straight to every worker that needs them",
     "strawman": "a switch program that adds what finds room, and leaves the rest to the workers",
@@ -28,6 +28,7 @@ _TERMS = {
     "pass": "one packet's way through the switch; a recirculated packet takes several",
     "overflow": "a packet that found no free aggregator",
 }
+"""What the page's terms mean."""
 
 
 def answer(report: Report) -> str:
@@ -63,12 +64,6 @@ def answer(report: Report) -> str:
 
 def _page(text: str, shown: str = "") -> str:
     return f'<h2>Should I use the switch for this?</h2><p class="answer">{escape(text)}</p>{shown}'
-
-
-def terms() -> str:
-    """Explanation of the page's terms."""
-    rows = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in _TERMS.items())
-    return f'<h2>Terms</h2><dl class="card">{rows}</dl>'
 
 
 def wire_bytes(run: Run) -> int:

@@ -93,11 +93,12 @@ def bar_chart(
     ticks = nice_ticks(0, top)
     frame = _Frame((0, len(groups)), ticks)
     parts = [frame.grid(ticks, y_form), frame.labels([(i + 0.5, name) for i, (name, _) in enumerate(groups)])]
+    width = 0.76 / max([1, *(len(bars) for _, bars in groups)])
     for i, (name, bars) in enumerate(groups):
-        width = 0.76 / max(1, len(bars))
         for j, bar in enumerate(bars):
             left, right = frame.x(i + 0.12 + j * width), frame.x(i + 0.12 + (j + 0.88) * width)
-            what = f"{name}, {bar.name}: {y_form(bar.inner)} of {y_form(bar.outer)}"
+            of_all = f" of {y_form(bar.outer)}" if bar.outer != bar.inner else ""
+            what = f"{name}, {bar.name}: {y_form(bar.inner)}{of_all}"
             parts.append(
                 f"<g><title>{escape(what)}</title>"
                 f"{_rectangle(frame, left, right, bar.outer, f'bar outer {bar.style}')}"

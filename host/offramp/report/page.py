@@ -8,29 +8,32 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from offramp.report import sections
-from offramp.report.answer import answer, terms
+from offramp.report.answer import TERMS, answer
 from offramp.report.units import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from offramp.report.model import Report
 
 
 def render(report: Report) -> str:
     """The page's HTML."""
+    return framed(report.title, report.summary, _body(report))
+
+
+def framed(title: str, lead: str, parts: Iterable[str]) -> str:
+    """A whole page: its title, a line below it, and parts in HTML."""
     style = files("offramp.report").joinpath("style.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.title)}</title><style>\n{style}</style></head>\n<body><main>\n"
-        + "\n".join(_body(report))
-        + "\n</main></body></html>\n"
+        f"<title>{escape(title)}</title><style>\n{style}</style></head>\n<body><main>\n"
+        f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>\n' + "\n".join(parts) + "\n</main></body></html>\n"
     )
 
 
 def _body(report: Report) -> Iterator[str]:
-    yield f'<h1>{escape(report.title)}</h1><p class="lead">{escape(report.summary)}</p>'
     yield answer(report)
     yield sections.tiles(report)
     if report.checks:
@@ -42,7 +45,7 @@ def _body(report: Report) -> Iterator[str]:
         yield f"<h2>{escape(table.title)}</h2>" + sections.card(sections.table(table))
     for note in report.notes:
         yield f"<h2>{escape(note.title)}</h2><p>{escape(note.text)}</p>"
-    yield terms()
+    yield sections.terms(TERMS)
     yield f"<h2>Repeat it</h2><pre>{escape(report.command)}</pre>"
     yield "<h2>Settings</h2>" + "".join(_settings(run.name, run.result["settings"]) for run in report.runs)
     if report.origin:

@@ -12,7 +12,7 @@ from offramp.report.totals import TOTALS
 from offramp.report.units import number, percent, si, tick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _STYLES = ("local", "p2p", "strawman", "switch")
 
@@ -38,8 +38,19 @@ def table(data: Table) -> str:
 
 def legend(runs: Sequence[Run]) -> str:
     """Legend of the runs' colours."""
-    items = "".join(f'<li class="{style_of(run.name)}"><i></i><span>{escape(run.name)}</span></li>' for run in runs)
+    return key([(style_of(run.name), run.name) for run in runs])
+
+
+def key(colours: Sequence[tuple[str, str]]) -> str:
+    """Legend of classes of the style sheet and what has their colours."""
+    items = "".join(f'<li class="{style}"><i></i><span>{escape(name)}</span></li>' for style, name in colours)
     return f'<ul class="legend">{items}</ul>'
+
+
+def terms(meanings: Mapping[str, str]) -> str:
+    """Explanation of a page's terms; empty if there are none."""
+    rows = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in meanings.items())
+    return f'<h2>Terms</h2><dl class="card">{rows}</dl>' if rows else ""
 
 
 def checks(items: Sequence[Check]) -> str:

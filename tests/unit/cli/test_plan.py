@@ -71,8 +71,8 @@ def test_a_plan_is_updated(invoke, tmp_path):
     assert invoke(*moved).exit_code == 0  # the graph of another seed
     found = json.loads(numbers.read_text())
     assert found["kept_blocks"] < blocks
-    assert load_plan(plan).C == found["C"]
-    with pytest.raises(OfframpError, match="--update .*: made for 200 aggregators .* expected 400, 32 and 2"):
+    assert found["C"] == load_plan(plan).C
+    with pytest.raises(OfframpError, match=r"--update .*: made for 200 aggregators .* expected 400, 32 and 2"):
         invoke(*by_hash, "--memory", "51200B", "--update", plan)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from chromium import browser
+from offramp.job.kind import KINDS
 from offramp.job.network import Way
+from offramp.job.pictures import TERMS
 from offramp.job.planner import make_job_plan
 from offramp.job.report import report, write
 from offramp.job.run import RunResult
@@ -38,6 +40,13 @@ def test_a_report_of_sums(racks, job, tmp_path, monkeypatch):
     html = page.read_text()
     assert "66.7" in html or "67" in html  # per cent of gloo's bytes
     assert "offramp job run &lt;job&gt;" in html
+    for expected in ("Time of a step", "h1, gloo: 1.5 MB", "h1, allreduce: 1 MB", "<dt>hermod</dt>", found["origin"]):
+        assert expected in html
+
+
+def test_every_way_has_a_line_that_says_what_it_is():
+    ways = {str(way) for name in KINDS.names() for way in KINDS.get(name).ways}
+    assert ways == TERMS.keys()
 
 
 def test_a_report_in_chromium(racks, job, tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.heap import drop_first_key, sift_key_up
 from offramp_base.native.subset import Words, native
 
 USED = 0  # state: what the last bin takes
@@ -110,44 +111,17 @@ def upload_order(
             visited[done] = v
             done += 1
             size -= 1
-            sink(heap, size, heap[size])
+            drop_first_key(heap, size)
             if tickets < vertices:
                 for e in range(indptr[v], indptr[v + 1]):
                     u = neighbours[e]
                     if waiting[u] != 0:
                         waiting[u] = 0
                         enqueued[tickets] = u
-                        rise(heap, size, priority[u] * vertices + tickets)
+                        sift_key_up(heap, size, priority[u] * vertices + tickets)
                         size += 1
                         tickets += 1
     return done
-
-
-@native
-def rise(heap: Words, place: int, key: int) -> int:
-    """Put ``key`` into a heap whose least key is first, in a new ``place`` at its end; returns where it came to lie."""
-    while place > 0 and heap[(place - 1) // 2] > key:
-        heap[place] = heap[(place - 1) // 2]
-        place = (place - 1) // 2
-    heap[place] = key
-    return place
-
-
-@native
-def sink(heap: Words, size: int, key: int) -> int:
-    """Put ``key`` in place of a heap's first; returns where it came to lie among ``size`` keys."""
-    place = 0
-    child = 1
-    while child < size:
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= key:
-            break
-        heap[place] = heap[child]
-        place = child
-        child = 2 * place + 1
-    heap[place] = key
-    return place
 
 
 @cache

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offramp.graph import kernels
 from offramp.graph.blocks import Block
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.order import METHODS, order, order_ranks
@@ -85,6 +86,16 @@ def test_orders_are_permutations_and_follow_the_queue(n, seed, method, root):
     assert ranks.tolist() == visited
     if root == "max":
         assert ranks[0] == degrees.argmax()
+
+
+@pytest.mark.parametrize("method", ["gamr", "bfs"])
+def test_python_runs_the_kernel_as_machine_code_does(monkeypatch, method):
+    rng = np.random.default_rng(5)
+    rows = symmetric_csr(150, *rng.integers(0, 150, (2, 200)))
+    compiled = order_ranks(*rows, method)
+    monkeypatch.setattr(kernels, "fast", lambda kernel: kernel)
+    assert np.array_equal(order_ranks(*rows, method), compiled)
+    assert np.array_equal(order_ranks(*(part.astype(np.int32) for part in rows), method), compiled)
 
 
 @pytest.mark.parametrize(

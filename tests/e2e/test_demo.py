@@ -7,6 +7,7 @@ Blind spot: which way is taken, and times, depend on the machine.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ pytest.importorskip("torch")
 def test_demo_plans_runs_and_reports(mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "demo"
     demo(mode=mode, steps=3, out=out, deadline=120.0)
-    assert not [lab for lab in running() if lab.name.startswith("demo-")]
+    assert not [lab for lab in running() if lab.name == f"demo-{os.getpid()}"]  # others may run theirs
     printed = capsys.readouterr().out
     content = json.loads((out / "report.json").read_text("utf-8"))
     plan = {row["offload"]: row for row in content["plan"]}

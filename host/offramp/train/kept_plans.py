@@ -54,9 +54,10 @@ def kept_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
         return _Stored(made.plans, made.plan_of_width, {w: (s.scheme, s.hosted) for w, s in made.schemes.items()})
 
     rates = load_rates(settings.rates) if settings.rates else Rates()
-    given = [*(getattr(settings, name) for name in DECIDING), CODECS.get(settings.codec).bits]
+    given = [getattr(settings, name) for name in DECIDING]
+    bits = CODECS.get(settings.codec).bits if settings.by_codes else None
     order = boundary.priority if parse_scheme(settings.scheme)[0].binned else None
-    key = key_of("exchanges", boundary_fingerprint(boundary), order, rates, given, list(widths))
+    key = key_of("exchanges", boundary_fingerprint(boundary), order, rates, given, bits, list(widths))
     stored = remembered(PLANS, key, _Stored, make)
     return SwitchPlans(
         stored.plans,

@@ -74,6 +74,8 @@ def test_kept_plans_are_the_same(boundary: Boundary, calls: list[Any], scheme: s
     "change",
     [
         {"scheme": "balanced"},
+        {"codec": "fixed"},
+        {"codec": "q4"},
         {"memory": 128_000},
         {"order": "degree"},
         {"seed": 1},

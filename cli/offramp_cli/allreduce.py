@@ -34,17 +34,19 @@ def allreduce(experiment: Experiment, result: Result) -> None:
 def _show(console: Any, experiment: Experiment, outcome: AllReduceTimings) -> None:
     from offramp.report.units import duration
 
-    table = show.table("MB", "way", "median", "best", "MB/s", "gloo's time over ours")
+    compared = ["gloo's time over ours"] if experiment.compare else []
+    table = show.table("MB", "way", "median", "best", "MB/s", *compared)
     for timing in outcome.timings:
         gain = outcome.gain(timing.megabytes) if timing.way == "offramp" else None
-        table.add_row(
+        row = [
             f"{timing.megabytes:g}",
             timing.way,
             duration(timing.median_s),
             duration(min(timing.seconds)),
             f"{timing.megabytes / timing.median_s:,.1f}" if timing.median_s else "",
             f"{gain:.2f}" if gain else "",
-        )
+        ]
+        table.add_row(*row[: len(table.columns)])
     console.print(table)
     console.print(
         f"{experiment.ranks} ranks, {experiment.frame_bytes} bytes in a frame, {outcome.sent} packets sent, "

@@ -89,7 +89,8 @@ def _veth() -> Check:
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("veth pairs", False, str(error), advice)
     said = done.stderr.strip().splitlines()
-    return Check("veth pairs", done.returncode == 0, said[-1] if said else "can be made", advice)
+    reason = said[-1].removeprefix("unshare: ") if said else ""
+    return Check("veth pairs", done.returncode == 0, reason or "can be made", advice)
 
 
 def _port() -> Check:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The benches of the folder whose Makefile includes this, by the one runner (offramp fpga test):
 #   make                                 each test on its own simulator; a bench that fails keeps its waveforms
-#   make SIM=verilator WAVES=1 K=random  cocotb's words: the simulator, waveforms of every bench; tests by name
+#   make SIM=verilator WAVES=1 K=aborts  cocotb's words: the simulator, waveforms of every bench; tests by name
 #   make FULL=1 COVERAGE=hits.json       the slow tests too; functional coverage of the run as JSON
 # Logs and waveforms lie in out/benches/FOLDER of the checkout, or where OUT says: a folder for each test.
 CHECKOUT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../..)

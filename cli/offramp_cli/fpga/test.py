@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,6 +18,10 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
+
+_INSTALL: Final = "pip install -e '.[fpga,dev]'"
+_TEST_PACKAGES: Final = ("pytest", "pytest_timeout", "hypothesis")
+"""What all tests import or pytest's configuration names."""
 
 
 def _simulators() -> dict[str, str]:
@@ -56,7 +61,9 @@ def test(settings: BenchTests) -> None:
 
     folder = fpga_root().parent / "tests" / "fpga"
     if not folder.is_dir():
-        raise OfframpError("offramp fpga test: needs a source checkout; this installation has no tests/fpga")
+        raise OfframpError(f"offramp fpga test: this installation has no tests/fpga; in a source checkout, {_INSTALL}")
+    if absent := [name for name in _TEST_PACKAGES if find_spec(name) is None]:
+        raise OfframpError(f"offramp fpga test: no package {absent[0]}; in the checkout, {_INSTALL}")
     chosen = folder / settings.folder
     if not chosen.resolve().is_relative_to(folder.resolve()) or not chosen.is_dir():
         known = ", ".join(sorted({path.parent.name for path in folder.glob("*/test_*.py")}))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,8 @@ def shell(settings: ShellSettings) -> None:
         words += ["--config", f"{settings.p4info},{pipeline}"]
     if given:
         words += ["--ssl", *(word for pair in given.items() for word in pair)]
-    status = subprocess.run([*words, *settings.args], check=False).returncode
+    # IPython warns of an environment that is active but not its own, as the one of this command may be.
+    surroundings = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    status = subprocess.run([*words, *settings.args], check=False, env=surroundings).returncode
     if status:
         raise typer.Exit(status)

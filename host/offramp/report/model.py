@@ -61,7 +61,7 @@ class Report:
     Attributes:
         title: title of the page.
         summary: one sentence under it.
-        runs: the runs in the order in which they are drawn.
+        runs: the runs in the order in which they are drawn; the first one was asked for, the others are beside it.
         command: how to repeat it.
         checks: claims, and whether they hold.
         tables: further tables, such as predictions for other settings.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.report.charts import Bar, Line, bar_chart, line_chart
 from offramp.report.model import Check, Report, Run, Table
 from offramp.report.totals import TOTALS
-from offramp.report.units import number, percent, si, tick
+from offramp.report.units import duration, number, percent, si, tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,8 +60,8 @@ def checks(items: Sequence[Check]) -> str:
 
 
 def tiles(report: Report) -> str:
-    """The last run's main numbers, compared with p2p's if the report has them."""
-    run = report.runs[-1]
+    """The main numbers of the run that was asked for, compared with p2p's if the report has them."""
+    run = report.runs[0]
     result = run.result
     host = next((other for other in report.runs if other.name == "p2p" and other is not run), None)
     shown = [
@@ -74,7 +74,7 @@ def tiles(report: Report) -> str:
     ]
     if not run.communicates:
         shown = [*shown[:1], ("Loss", number(result["loss"]), "training vertices")]
-    shown.append(("Training", f"{result['seconds']:.1f} s", "on this machine"))
+    shown.append(("Training", duration(result["seconds"]), "on this machine"))
     cells = "".join(
         f'<div class="tile"><span class="label">{escape(label)}</span><b>{escape(value)}</b>'
         f"<span>{escape(below)}</span></div>"
@@ -173,7 +173,8 @@ def _coincidence(runs: Sequence[Run]) -> str:
         for run in runs[1:]
         for epoch, loss in zip(run.result["per_epoch"], reference, strict=False)
     )
+    difference = f"{worst:.1e}" if worst else "none"
     return (
         "Where curves coincide their colours alternate. Largest relative difference of a run's loss from "
-        f"{runs[0].name}'s: {worst:.1e}."
+        f"{runs[0].name}'s: {difference}."
     )

@@ -22,6 +22,6 @@ TOTALS: dict[str, Callable[[Any], Any]] = {
     "recirculations": lambda r: r["recirculations"],
     "aggregators peak": lambda r: r["aggregators_peak"],
     "overflows": lambda r: r["overflows"],
-    "seconds": lambda r: f"{r['seconds']:.1f}",
+    "seconds": lambda r: f"{r['seconds']:.3f}",
 }
 """Column name, and how to read it from a run's result."""

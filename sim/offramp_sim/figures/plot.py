@@ -9,11 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.report.units import nice_ticks
 from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
 from offramp_sim.figures.panels import Curves, Gantt, Intervals, Panel
 
 _USUAL: Final = 3.6
+_FEW_POWERS: Final = 8
+"""An axis over less than this factor has less than three powers of two: too few ticks to read values from."""
 
 
 def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
@@ -147,6 +150,10 @@ def _intervals(axes: Any, panel: Intervals) -> None:
     axes.set_yticks(range(len(panel.spans)), list(panel.spans), fontsize="small")
     axes.invert_yaxis()
     axes.set_xscale("log", base=2)
+    low, high = axes.get_xlim()
+    if high < _FEW_POWERS * low:
+        axes.set_xticks([tick for tick in nice_ticks(low, high, 8) if low <= tick <= high])
+        axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set(xlabel=panel.x)
 

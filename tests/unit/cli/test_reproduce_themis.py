@@ -57,3 +57,13 @@ def test_a_run_that_was_cut_off_resumes_from_what_it_left(tmp_path):
     assert "themis/table1: kept from" in resumed.output
     assert "themis/table2: kept from" not in resumed.output
     assert "kept from" not in CliRunner().invoke(app, [*base, "--resume", "--seed", "1"]).output
+
+
+def test_speed_ups_have_a_sign():
+    """The referee can say of figure 8's speed-ups that they hold: they would turn below 1."""
+    from offramp_sim.reproduce.themis.microbenchmark import figure8
+
+    found = figure8(1.0, 0, chunks=4)
+    factors = [c for c in found.comparisons if "share" not in c.what]
+    assert len(factors) == 5
+    assert {c.turn for c in factors} == {1.0}

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +15,7 @@ from offramp.p4src import p4_root
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
 from offramp_cli.app import app
+from offramp_p4 import doctor
 from offramp_p4.frontend import load_pushed
 from offramp_p4.state import ActionData, Exact, Group, TableEntry
 from offramp_p4.switch import Switch
@@ -166,3 +169,29 @@ def test_fuzz_counts(tmp_path: Path) -> None:
     assert (counts["programs"], counts["findings"]) == (1, 0)
     with pytest.raises(OfframpError, match="--against x: expected one of native, traced, bmv2"):
         run("fuzz", "--against", "x")
+
+
+def test_the_shell_does_not_see_the_environment_of_this_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython would warn of it; the rest of the surroundings stays."""
+    seen: dict[str, str] = {}
+
+    def finish(words: list[str], *, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        seen.update(env)
+        return subprocess.CompletedProcess(words, 0)
+
+    monkeypatch.setattr("offramp_base.p4rt.session.Session", Mock())
+    monkeypatch.setattr("offramp_base.tools.ensure", lambda *_: Path("python"))
+    monkeypatch.setattr("offramp_cli.switch.shell.subprocess.run", finish)
+    monkeypatch.setenv("VIRTUAL_ENV", "/somewhere/.venv")
+    assert run("shell")[0] == 0
+    assert "VIRTUAL_ENV" not in seen
+    assert seen["PATH"]
+
+
+def test_doctor_says_once_what_unshare_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("unshare", "ip"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (check,) = (each for each in doctor.checks() if each.name == "veth pairs")
+    assert (check.ok, check.found) == (False, "unshare failed: Operation not permitted")

@@ -80,6 +80,16 @@ def test_the_answer_comes_first_and_peaks_agree(report) -> None:
     assert "Offramp 9, today" in text
 
 
+def test_main_numbers_are_those_of_the_run_that_was_asked_for(report) -> None:
+    """Short runs have times too; runs without a difference have none."""
+    first, beside = (Run(name, {**report.runs[3].result, "seconds": 0.0125}) for name in ("switch", "p2p"))
+    text = read(render(replace(report, runs=[first, beside, report.runs[0]])))
+    tiles = text[: text.index("Learning")]
+    assert "switch, epoch 3" in tiles
+    assert "12.5 ms on this machine" in tiles
+    assert "from switch's: none." in text
+
+
 def test_one_way_alone_says_how_to_find_out(report) -> None:
     text = read(render(replace(report, runs=report.runs[1:2])))
     assert f"Only {report.runs[1].name} was run: --compare trains by the other ways, too" in text

@@ -14,7 +14,7 @@ from offramp_base.errors import OfframpError
 
 
 def run_tool(command: Sequence[str | Path], folder: Path, log: str, timeout_s: float = 3600) -> str:
-    """Run a tool in a folder; its output, standard error included, which is also written to the file ``log``.
+    """Run a tool in a folder; its output, standard error included, which the file ``log`` holds as it comes.
 
     Raises:
         OfframpError: it is not there, took too long, or failed; with its first error.
@@ -22,15 +22,18 @@ def run_tool(command: Sequence[str | Path], folder: Path, log: str, timeout_s: f
     words = [str(word) for word in command]
     if not shutil.which(words[0]):
         raise OfframpError(f"{words[0]}: not found on PATH")
+    path = folder / log
     try:
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False)
+        with path.open("wb") as written:
+            done = subprocess.run(
+                words, cwd=folder, stdout=written, stderr=subprocess.STDOUT, timeout=timeout_s, check=False
+            )
     except subprocess.TimeoutExpired:
-        raise OfframpError(f"{words[0]}: not done after {timeout_s:.0f} s") from None
-    text = done.stdout + done.stderr
-    (folder / log).write_text(text, encoding="utf-8")
+        raise OfframpError(f"{words[0]}: not done after {timeout_s:.0f} s: see {path}") from None
+    text = path.read_text("utf-8", "replace")
     if done.returncode:
         wrong = [line.strip() for line in text.splitlines() if "ERROR" in line or "rror:" in line]
-        raise OfframpError(f"{words[0]} failed: {wrong[0] if wrong else f'see {folder / log}'}")
+        raise OfframpError(f"{words[0]} failed: {wrong[0] if wrong else f'see {path}'}")
     return text
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import fallbacks
 from offramp_base.kept_files import KeptFiles
 from offramp_base.wire.objects import pack, unpack
 
@@ -20,6 +21,8 @@ WORTH_S = 0.3
 
 def remembered(files: KeptFiles, key: str, kind: type[T], make: Callable[[], T]) -> T:
     """What ``files`` hold for ``key``, or what ``make`` returns, which is then kept if it took long.
+
+    Nothing is kept in a command that has fallen back for want of a package: it must say so each time.
 
     Args:
         files: where results are kept.
@@ -34,7 +37,7 @@ def remembered(files: KeptFiles, key: str, kind: type[T], make: Callable[[], T])
             return found
     start = time.monotonic()
     made = make()
-    if time.monotonic() - start > WORTH_S:
+    if time.monotonic() - start > WORTH_S and not fallbacks():
         with contextlib.suppress(OfframpError):  # too large for a message
             files.put(key, pack(made, kind))
     return made

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from offramp_base import remembered as remembering
+from offramp_base.extras import fall_back, forget_fallbacks
 from offramp_base.kept_files import KeptFiles
 from offramp_base.remembered import remembered
 
@@ -19,6 +20,7 @@ Numbers = npt.NDArray[np.int64]
 
 @pytest.fixture(autouse=True)
 def everything_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_fallbacks()
     monkeypatch.setattr(remembering, "WORTH_S", -1.0)
 
 
@@ -46,6 +48,19 @@ def test_made_once(tmp_path: Path) -> None:
     assert make.made == 1
     remembered(files(tmp_path), "another", Numbers, make)
     assert make.made == 2
+
+
+def test_a_fallback_is_told_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def make() -> Numbers:
+        fall_back("numbers: the first five", "mtkahypar")
+        return np.arange(5)
+
+    for _ in range(2):
+        forget_fallbacks()
+        remembered(files(tmp_path), "key", Numbers, make)
+        assert "numbers: the first five, for the package mtkahypar is missing" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    forget_fallbacks()
 
 
 def test_what_takes_no_time_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,9 @@ def _adopted(settings: PlanSettings, planner: Planner, cut: Scheme, features: in
     chunks = cut.chunks_a_round(features, planner.lanes)
     now = (settings.memory // aggregator_bytes(planner.lanes), planner.lanes, chunks)
     if (before.aggregators, before.lanes, before.chunks) != now:
-        made = f"made for {before.aggregators} aggregators of {before.lanes} lanes and {before.chunks} packets a vertex"
+        made = (
+            f"made for {before.aggregators} aggregators of {before.lanes} lanes and {before.chunks} packets per vertex"
+        )
         raise SettingsError("update", f"{made}, expected {now[0]}, {now[1]} and {now[2]}", settings.update)
     found = updated(before, planner.boundary, settings.order, settings.seed)
     planner.adopt(cut, found.plan)

@@ -30,7 +30,7 @@ def order_ranks(
     sorts by falling degree. ``root``: start at the highest degree (``max``) or at a seeded one (``random``).
 
     Raises:
-        OfframpError: unknown ``method`` or ``root``.
+        OfframpError: unknown ``method`` or ``root``, or rows that are not those of a graph.
     """
     if method not in METHODS:
         raise OfframpError(f"order {method!r}: expected one of {', '.join(METHODS)}")
@@ -38,6 +38,7 @@ def order_ranks(
         raise OfframpError(f"root {root!r}: expected one of {', '.join(ROOTS)}")
     degrees = np.diff(indptr)
     n = len(degrees)
+    _check_rows(indptr, neighbours, degrees)
     rng = np.random.default_rng(seed)
     if method == "id":
         return np.arange(n)
@@ -56,3 +57,11 @@ def order_ranks(
     rows = (np.ascontiguousarray(array, np.int64) for array in (indptr, neighbours))
     walk(*rows, priority, roots, waiting, enqueued, heap, visited, len(roots), n)
     return visited
+
+
+def _check_rows(indptr: IntArray, neighbours: IntArray, degrees: IntArray) -> None:
+    """Refuse what machine code, which does not look at bounds, could not walk over."""
+    n = len(degrees)
+    whole = indptr[0] == 0 and indptr[-1] == len(neighbours) and degrees.min(initial=0) >= 0
+    if not whole or neighbours.min(initial=0) < 0 or neighbours.max(initial=-1) >= n:
+        raise OfframpError(f"order: expected rows of {len(neighbours)} ranks below {n}")

@@ -72,7 +72,9 @@ def test_a_plan_is_updated(invoke, tmp_path):
     found = json.loads(numbers.read_text())
     assert found["kept_blocks"] < blocks
     assert found["C"] == load_plan(plan).C
-    with pytest.raises(OfframpError, match=r"--update .*: made for 200 aggregators .* expected 400, 32 and 2"):
+    with pytest.raises(
+        OfframpError, match=r"--update .*: made for 200 aggregators .* packets per vertex, expected 400, 32 and 2"
+    ):
         invoke(*by_hash, "--memory", "51200B", "--update", plan)
 
 

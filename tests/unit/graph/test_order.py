@@ -99,6 +99,15 @@ def test_python_runs_the_kernel_as_machine_code_does(monkeypatch, method):
 
 
 @pytest.mark.parametrize(
+    ("indptr", "neighbours"),
+    [([0, 1, 2], [1, 2]), ([0, 1, 2], [1, -1]), ([0, 1, 3], [1, 0]), ([0, 3, 2], [1, 0]), ([1, 1, 2], [1, 0])],
+)
+def test_rows_of_no_graph_do_not_reach_machine_code(indptr, neighbours):
+    with pytest.raises(OfframpError, match="order: expected rows of 2 ranks below 2"):
+        order_ranks(np.array(indptr), np.array(neighbours))
+
+
+@pytest.mark.parametrize(
     ("method", "root", "message"),
     [
         ("best", "max", "order 'best': expected one of gamr, degree, bfs, random, id"),

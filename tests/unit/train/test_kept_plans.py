@@ -21,6 +21,7 @@ from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp.train.switch_plans import plan_exchanges
 from offramp_base import remembered as remembering
+from offramp_base.extras import forget_fallbacks
 
 SETTINGS = TrainSettings(
     graph="digits", workers=4, partition="hash", propagator="switch", scheme="hybrid", memory=256_000
@@ -32,6 +33,7 @@ WIDTHS = (64, 16, 64)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(remembering, "WORTH_S", -1.0)
+    forget_fallbacks()
 
 
 @pytest.fixture

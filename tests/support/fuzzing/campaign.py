@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fuzzing.packages import of_offramp
 from fuzzing.progress import Progress
 from fuzzing.target import discover
 
@@ -228,13 +229,14 @@ def _cpu_s(pid: int) -> float:
 
 
 def _first_frame(text: str) -> str:
-    """The innermost line of our own in a traceback of faulthandler, which prints the innermost first."""
-    files = [line.strip() for line in text.splitlines() if line.lstrip().startswith("File ")]
-    ours = [line for line in files if "/offramp/" in line or "/offramp_sim/" in line] or files
-    if not ours:
+    """The innermost line of Offramp's own in a traceback of faulthandler, which prints the innermost first."""
+    lines = [line.strip().removeprefix("File ") for line in text.splitlines() if line.lstrip().startswith("File ")]
+    frames = [(name.strip(chr(34)), rest) for name, _, rest in (line.partition(", line ") for line in lines)]
+    frames = [frame for frame in frames if of_offramp(frame[0])] or frames
+    if not frames:
         return "?"
-    name, _, number = ours[0].removeprefix("File ").partition(", line ")
-    return f"{'/'.join(Path(name.strip(chr(34))).parts[-3:])}:{number.split()[0].rstrip(',')}"
+    name, rest = frames[0]
+    return f"{'/'.join(Path(name).parts[-3:])}:{rest.split()[0].rstrip(',')}"
 
 
 def _lines(descriptor: int) -> Iterator[str]:

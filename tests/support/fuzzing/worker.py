@@ -19,8 +19,8 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any
 
+from fuzzing.packages import of_offramp
 from fuzzing.progress import Progress
 from fuzzing.target import Target, case_rng, load
 from offramp_base.errors import OfframpError
@@ -90,12 +90,12 @@ def _unreadable(message: str, lines: int) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """The last line of our own that the error passed, else the last one at all."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if any(part.startswith("offramp") for part in Path(f.filename).parts)] or list(frames)
-    if not ours:
+    """The last line of Offramp's own that the error passed, else the last one at all."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    frames = [frame for frame in frames if of_offramp(frame.filename)] or frames
+    if not frames:
         return "?"
-    last: Any = ours[-1]
+    last = frames[-1]
     return f"{'/'.join(Path(last.filename).parts[-3:])}:{last.lineno}"
 
 

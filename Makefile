@@ -8,7 +8,9 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test tests test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
+TESTS := $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench and not guest"
+
+.PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest bench fuzz soak mutation lint format formats packages lock sbom site man deb clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,11 +27,22 @@ demo: setup      ## a laboratory of two racks, one job: its plan, its run, its r
 packages:        ## install the system packages that tests need (asks sudo only when something is missing)
 	@ci/install-packages
 
-test: packages setup ## lint, types and all tests but the slow ones, beside each other
-	@$(MAKE) --no-print-directory --jobs=2 lint tests
+test: packages setup ## lint, types and the fast tier of the tests, beside each other: minutes
+	@$(MAKE) --no-print-directory --jobs=2 lint test-fast
 
-tests: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal --durations=50 -m "not slow and not bench and not guest"
+test-fast: setup
+	$(TESTS) --tier fast
+
+test-rest: packages setup ## the tests that make test leaves out: all seeds, processes, simulated RTL and devices
+	$(TESTS) --tier rest --durations=50
+
+test-all: packages setup ## lint, types and all tests but the slow ones
+	@$(MAKE) --no-print-directory lint
+	$(TESTS) --durations=50
+
+test-changed: setup ## the tests that the change since REVISION (by default HEAD) can reach
+	@reached=$$(PYTHONPATH=tests/support $(BIN)/python -m changed $(REVISION)); \
+	if [ -z "$$reached" ]; then echo "no test reaches the change"; else $(TESTS) $$reached; fi
 
 test-slow: packages setup ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not bench and not guest"

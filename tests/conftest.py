@@ -15,6 +15,8 @@ from hypothesis import settings
 import warm_commands
 from offramp.workers import processes
 
+pytest_plugins = ["optional_packages", "tiers"]
+
 # No example has a deadline: a busy machine is no fault. Every run sees the same examples.
 settings.register_profile("offramp", deadline=None, derandomize=True)
 settings.load_profile("offramp")

@@ -78,13 +78,14 @@ def _imports(by: str, path: Path, files: Mapping[str, Path]) -> Iterator[Import]
         for node in ast.walk(statement)
     }
     for node in ast.walk(tree):
-        for name in _names(node):
+        for name in imported_names(node):
             of = name if name in files else name.rpartition(".")[0]
             if of in files and of != by:
                 yield Import(by, of, id(node) in guarded)
 
 
-def _names(node: ast.AST) -> list[str]:
+def imported_names(node: ast.AST) -> list[str]:
+    """Dotted names that a statement imports."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.module:

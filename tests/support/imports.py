@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -58,8 +59,9 @@ class Sources:
         return sorted(sorted(circle) for circle in found if circle)
 
 
+@cache
 def read() -> Sources:
-    """The sources of all packages."""
+    """The sources of all packages, read once."""
     files = {}
     for folder in ROOMS.values():
         for path in folder.rglob("*.py"):
@@ -69,19 +71,26 @@ def read() -> Sources:
 
 
 def _imports(by: str, path: Path, files: Mapping[str, Path]) -> Iterator[Import]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    guarded = {
-        id(node)
-        for branch in ast.walk(tree)
-        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
-        for statement in branch.body
-        for node in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
+    for node, typing in statements(ast.parse(path.read_text(encoding="utf-8")).body):
         for name in imported_names(node):
             of = name if name in files else name.rpartition(".")[0]
             if of in files and of != by:
-                yield Import(by, of, id(node) in guarded)
+                yield Import(by, of, typing)
+
+
+def statements(body: Iterable[ast.stmt], typing: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Statements in all depths, each with whether it is for annotations alone.
+
+    Expressions are not entered, which would take ten times as long.
+    """
+    for node in body:
+        yield node, typing
+        guarded = typing or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        yield from statements(getattr(node, "body", ()), guarded)
+        for field in ("orelse", "finalbody"):
+            yield from statements(getattr(node, field, ()), typing)
+        for inner in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            yield from statements(inner.body, typing)
 
 
 def imported_names(node: ast.AST) -> list[str]:

@@ -21,14 +21,15 @@ def face(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any]
 
     Args:
         package: the package's ``__name__``.
-        modules: each public name and the dotted name of the module that defines it. A name must not be that of a
-            submodule: importing the submodule would replace it.
+        modules: each public name and the dotted name of the module that defines it, followed by ``:NAME`` where it has
+            another name there. A public name must not be that of a submodule: importing the submodule would replace it.
     """
 
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
+        module, _, attribute = modules[name].partition(":")
+        value = getattr(import_module(module), attribute or name)
         setattr(sys.modules[package], name, value)  # the next use finds it without this function
         return value
 

@@ -6,7 +6,7 @@
 >>> plan = plan_queues(codec, queues=8)
 >>> experts, gradients = Factors(mid=0, ctype=CType.EP, lid=0), Factors(mid=3, ctype=CType.DP, lid=0)
 >>> plan.queue_of(codec, experts), plan.queue_of(codec, gradients)
-(7, 1)
+(6, 1)
 """
 
 from __future__ import annotations

@@ -20,6 +20,10 @@ from offramp.report.outcome import Alternative, Fabric, Link, Node, Outcome
 
 TRACE: Final = "trace.json"
 """File of the last step of the first run, in the folder of the report."""
+_PARTS: Final = (
+    "A rank sends while a collective is under way, whatever it computes meanwhile, and waits while another has not yet "
+    "begun the collective; the rest is computing."
+)
 _UNITS: Final = {"command": "step", "leo": "request"}
 """What a step of a kind is; that of the others is an epoch."""
 
@@ -71,6 +75,8 @@ def outcome_of(
         processors(),
     )
     notes = [f"The plan rests on models alone: {uncalibrated}."] if uncalibrated else []
+    if any("waiting" in each.parts_s for each in alternatives):
+        notes.append(_PARTS)
     notes += [f"{known.load[0].upper()}{known.load[1:]}."] if known.load else []
     return Outcome(
         name="job",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from offramp_p4 import ir
-    from offramp_p4.debug.debugger import Debugger
+    from offramp_p4.debugging import EngineDebugger
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -96,7 +96,7 @@ class Switch:
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
-        debugger: Debugger | None = None,
+        debugger: EngineDebugger | None = None,
         recirculation_ports: Iterable[int] = (),
         host_ports: Iterable[int] = (),
     ) -> None:

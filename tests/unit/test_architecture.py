@@ -18,9 +18,10 @@ HEAVY = {"torch", "sklearn", "matplotlib", "grpc", "scapy", "mtkahypar", "pymeti
 BELOW = {
     "offramp_base": set(),
     "offramp_p4": {"offramp_base"},
+    "offramp_p4_tools": {"offramp_base", "offramp_p4"},
     "offramp": {"offramp_base"},
     "offramp_sim": {"offramp_base", "offramp_p4", "offramp"},
-    "offramp_cli": {"offramp_base", "offramp_p4", "offramp", "offramp_sim"},
+    "offramp_cli": {"offramp_base", "offramp_p4", "offramp_p4_tools", "offramp", "offramp_sim"},
 }
 """The packages on which each package stands."""
 CIRCLES: dict[str, list[list[str]]] = {}

@@ -33,7 +33,7 @@ for package in ("offramp_base", "offramp_p4"):
         try:
             importlib.import_module(module.name)
         except ModuleNotFoundError as error:
-            if (module.name, error.name) != ("offramp_p4.language.server", "lsprotocol"):  # the extra "lsp"
+            if (module.name, error.name) != ("offramp_p4_tools.language.server", "lsprotocol"):  # the extra "lsp"
                 raise
 from offramp_p4 import make_switch
 from offramp_p4.frontend import load

@@ -28,7 +28,7 @@ def shims(settings: Folder) -> None:
     """
     import offramp_base
     import offramp_p4
-    from offramp_p4.dropin.shims import write_shims
+    from offramp_p4_tools.dropin.shims import write_shims
 
     parents = {str(Path(package.__file__).parents[1]) for package in (offramp_base, offramp_p4) if package.__file__}
     search = sorted(parent for parent in parents if Path(parent).name != "site-packages")

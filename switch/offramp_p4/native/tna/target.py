@@ -57,6 +57,7 @@ class TnaTarget(DirectTarget):
         self.cells = Cells(program, layout, gress, direction)
         self.port_metadata_bytes = port_metadata_bytes(program)
         self.deposits: list[checksums.Deposit] = []
+        calls = registers.NativeRegisters(self)
         self.externs = {
             **core.BUILDERS,
             **arrays.builders(self),
@@ -64,13 +65,13 @@ class TnaTarget(DirectTarget):
             **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
-            **registers.builders(self),
+            **calls.builders(),
             **requests.builders(self),
         }
         self.aggregates = {
             **core.AGGREGATES,
             **parsing.aggregates(self),
-            **registers.aggregates(self),
+            **calls.aggregates(),
         }
 
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:

@@ -17,11 +17,11 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp_p4.embedded import EmbeddedSwitch as EmbeddedSwitch
     from offramp_p4.engines import AnySwitch as AnySwitch
-    from offramp_p4.engines import PlainSwitch as PlainSwitch
     from offramp_p4.engines import make_switch as make_switch
     from offramp_p4.externs import Extern as Extern
     from offramp_p4.frontend import load as load
     from offramp_p4.ir import Program as Program
+    from offramp_p4.plain import PlainSwitch as PlainSwitch
     from offramp_p4.queued import QueuedSwitch as QueuedSwitch
     from offramp_p4.settings import Settings as Settings
     from offramp_p4.state import TableEntry as TableEntry
@@ -34,7 +34,7 @@ else:
             "AnySwitch": "offramp_p4.engines",
             "EmbeddedSwitch": "offramp_p4.embedded",
             "Extern": "offramp_p4.externs",
-            "PlainSwitch": "offramp_p4.engines",
+            "PlainSwitch": "offramp_p4.plain",
             "Program": "offramp_p4.ir",
             "QueuedSwitch": "offramp_p4.queued",
             "Settings": "offramp_p4.settings",

@@ -18,7 +18,6 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import AUTO, interface_opener, parse_link
-from offramp_p4.extensions import DEBUGGERS, SERVICES, extension
 from offramp_p4.settings import PEER, Settings
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ def build(settings: Settings) -> Running:
         trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
     debugger = None
     if settings.debug is not None:
+        from offramp_p4.extensions import DEBUGGERS, extension
+
         debugger = extension(DEBUGGERS, "dap")()
     make = SwitchMaker(
         "native" if settings.on_devices else settings.engine,
@@ -215,6 +216,8 @@ def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict
     services: list[tuple[str, Endpoint]] = [(settings.address, Service(device))]
     for name, where in (("bfrt", settings.bfrt), ("gnmi", settings.gnmi)):
         if where is not None:
+            from offramp_p4.extensions import SERVICES, extension
+
             services.append((where, extension(SERVICES, name)(device, panel)))
     together: list[tuple[str, list[Endpoint]]] = []
     for address, service in services:

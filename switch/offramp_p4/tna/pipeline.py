@@ -20,7 +20,7 @@ from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
-from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.objects import TofinoObjects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
 from offramp_p4.tna.replication import Request
 from offramp_p4.tna.stages import Arrival, Copy, InQueue, TnaStages
@@ -64,7 +64,7 @@ class TnaPipeline(EnginePipeline):
         found = pipes(program)
         for pipe in found:
             one_access.check(pipe)
-        self.objects = Objects(program)
+        self.objects = TofinoObjects(program)
         random = Random(seed)
 
         def thread(pipe: Pipe, gress: Gress, direction: str) -> Thread:

@@ -27,7 +27,7 @@ ACTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ActionCall:
+class AluCall:
     """A call of a register action.
 
     Attributes:
@@ -78,11 +78,11 @@ class RegisterCalls(ABC, Generic[G, V]):
         return self.run(g, call, e, self.next_index(g, call))
 
     @abstractmethod
-    def run(self, g: G, call: ActionCall, e: ir.ExternCall, index: ir.Expr | V | None) -> V:
+    def run(self, g: G, call: AluCall, e: ir.ExternCall, index: ir.Expr | V | None) -> V:
         """Run a register action on a word; None: on that of the entry. Further results go where the call says."""
 
     @abstractmethod
-    def next_index(self, g: G, call: ActionCall) -> V:
+    def next_index(self, g: G, call: AluCall) -> V:
         """The index of the word that follows the last one of a register action."""
 
     @abstractmethod
@@ -102,10 +102,10 @@ class RegisterCalls(ABC, Generic[G, V]):
         """The value that a math unit approximates."""
 
 
-def _call(e: ir.ExternCall, more: list[ir.Arg]) -> ActionCall:
+def _call(e: ir.ExternCall, more: list[ir.Arg]) -> AluCall:
     action = instance(e)
     into = [a.expr for a in more if a.expr is not None]
-    return ActionCall(action, register_of(action), action.overrides["apply"], into)
+    return AluCall(action, register_of(action), action.overrides["apply"], into)
 
 
 def state_of(states: Mapping[ir.ExternInstance, Any], register: ir.ExternInstance) -> TofinoRegister:

@@ -10,7 +10,7 @@ from offramp_p4.engine import calls, lvalues
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import math_unit
-from offramp_p4.tna.register_calls import ActionCall, RegisterCalls, state_of
+from offramp_p4.tna.register_calls import AluCall, RegisterCalls, state_of
 from offramp_p4.types import Bits, Struct, strip
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class PythonRegisters(RegisterCalls["Generator", str]):
     def __init__(self, target: TnaTarget) -> None:
         self._target = target
 
-    def run(self, g: Generator, call: ActionCall, e: ir.ExternCall, index: ir.Expr | str | None) -> str:  # noqa: ARG002
+    def run(self, g: Generator, call: AluCall, e: ir.ExternCall, index: ir.Expr | str | None) -> str:  # noqa: ARG002
         """Write the call of the action's function; further results go where the call says."""
         at = "0" if index is None else index if isinstance(index, str) else g.value(index)
         text = f"{self._function(g, call)}(m, {at})"
@@ -37,7 +37,7 @@ class PythonRegisters(RegisterCalls["Generator", str]):
             lvalues.write(g, at_result, f"m[{g.layout.base(out)}]", lvalues.sliced_cell(expr))
         return result
 
-    def next_index(self, g: Generator, call: ActionCall) -> str:
+    def next_index(self, g: Generator, call: AluCall) -> str:
         """Write the step to the following word; returns the text of its index."""
         count = g.bind(self._target.objects.logs.setdefault(call.action, [0]), "log")
         index = g.temporary(f"{count}[0]", "i")
@@ -82,7 +82,7 @@ class PythonRegisters(RegisterCalls["Generator", str]):
     def _state(self, register: ir.ExternInstance) -> TofinoRegister:
         return state_of(self._target.objects.of, register)
 
-    def _function(self, g: Generator, call: ActionCall) -> str:
+    def _function(self, g: Generator, call: AluCall) -> str:
         """The name of the function ``(m, i)`` that runs a register action on word ``i`` and returns its result."""
         if call.action in g.memo:
             return g.memo[call.action]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp_p4.engine.generator import Generator
     from offramp_p4.engine.layout import Layout
     from offramp_p4.tna.blocks import Gress
-    from offramp_p4.tna.objects import Objects
+    from offramp_p4.tna.objects import TofinoObjects
 
 
 COLOURS: Final = (0, 1, 3)
@@ -42,7 +42,7 @@ class TnaTarget(ActionTarget):
         layout: Layout,
         gress: Gress,
         direction: str,
-        objects: Objects,
+        objects: TofinoObjects,
         *,
         seed: int,
         **options: Any,

@@ -18,7 +18,7 @@ from offramp_p4.native.runtime.tna.functions import math_unit
 from offramp_p4.native.shape import bits_of, components, is_scalar, offsets, shape, value_type
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import unit_of
-from offramp_p4.tna.register_calls import ActionCall, RegisterCalls, state_of
+from offramp_p4.tna.register_calls import AluCall, RegisterCalls, state_of
 from offramp_p4.types import Struct, Type, strip
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class NativeRegisters(RegisterCalls["Emitter", Value]):
         """The builders of calls whose results are pairs."""
         return {("Register", "read"): self._read_pair}
 
-    def run(self, g: Emitter, call: ActionCall, e: ir.ExternCall, index: ir.Expr | Value) -> Value:
+    def run(self, g: Emitter, call: AluCall, e: ir.ExternCall, index: ir.Expr | Value) -> Value:
         """Write the run of the action's function; further results go where the call says."""
         register, apply = call.register, call.apply
         body, how = calls.function(g, apply)[0], calls.ends(g, apply)
@@ -61,7 +61,7 @@ class NativeRegisters(RegisterCalls["Emitter", Value]):
             lvalues.write(g, lvalue, _fitted(g, g.load(place, param.type), lvalue.type))
         return None if result is None else g.b.load(result, typ=value_type(e.type))
 
-    def next_index(self, g: Emitter, call: ActionCall) -> Value:
+    def next_index(self, g: Emitter, call: AluCall) -> Value:
         """Write the step to the following word; returns its index."""
         word, size = self._target.plan.log(call.action), self._state(call.register).size
         index = g.word(word)

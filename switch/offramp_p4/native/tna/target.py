@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from offramp_p4.native.records import Record
     from offramp_p4.native.tna.plan import TnaPlan
     from offramp_p4.tna.blocks import Gress
-    from offramp_p4.tna.objects import Objects
+    from offramp_p4.tna.objects import TofinoObjects
 
 _FAULTS: Final = frozenset({("ParserCounter", "set"), ("ParserCounter", "push"), ("", "port_metadata_unpack")})
 
@@ -49,7 +49,7 @@ class TnaTarget(DirectTarget):
         gress: Gress,
         direction: str,
         plan: TnaPlan,
-        objects: Objects,
+        objects: TofinoObjects,
         digests: list[Record],
     ) -> None:
         super().__init__(plan, layout, objects.of, objects.table_of)

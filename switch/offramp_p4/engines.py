@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.native import NativeSwitch
     from offramp_p4.paced import PacedSwitch
+    from offramp_p4.plain import PlainSwitch
     from offramp_p4.switch import Switch
 
-PlainSwitch: TypeAlias = "Switch | NativeSwitch"
-"""A switch that sends at once, without a traffic manager, on either engine."""
 AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """A switch to which a control plane and ports can be attached."""
 

@@ -607,3 +607,7 @@ class Program:
     annotations: Annotations = field(default_factory=dict)  # of the package (main)
     constants: dict[str, Expr] = field(default_factory=dict)  # named ones at top level, for tools
     source: str = ""  # the whole source after inclusion, for a P4Runtime device config
+
+
+class CompiledProgram(Program):
+    """A program that was compiled elsewhere, for bmv2; its P4Info comes with it."""

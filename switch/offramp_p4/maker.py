@@ -13,7 +13,7 @@ from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
     from offramp_p4 import AnySwitch
-    from offramp_p4.debug.debugger import Debugger
+    from offramp_p4.debugging import EngineDebugger
     from offramp_p4.ir import Program
     from offramp_p4.tm import TmConfig
     from offramp_p4.trace.model import PacketTrace
@@ -61,7 +61,7 @@ class SwitchMaker:
     max_steps: int = MAX_STEPS
     tm: TmConfig | None = None
     trace: Callable[[PacketTrace], object] | None = None
-    debugger: Debugger | None = None
+    debugger: EngineDebugger | None = None
 
     def __call__(self, program: Program, cache: ObjectCache | None = None) -> AnySwitch:
         """The switch for ``program``; its machine code goes through ``cache``.

@@ -13,7 +13,7 @@ from offramp_p4.tm.view import QueuesView
 from offramp_p4.tna.generated import MOST_GENERATED
 
 if TYPE_CHECKING:
-    from offramp_p4.engines import PlainSwitch
+    from offramp_p4.plain import PlainSwitch
 
 _PS_PER_NS: Final = 1000
 

@@ -21,8 +21,7 @@ from offramp_base.transport.links import AUTO, interface_opener, parse_link
 from offramp_p4.settings import PEER, Settings
 
 if TYPE_CHECKING:
-    from offramp_p4.debug.debugger import Debugger
-    from offramp_p4.debug.server import DebugServer
+    from offramp_p4.debugging import DebugListener, ServedDebugger
     from offramp_p4.ports.base import Port
     from offramp_p4.ports.dpdk.workers import Workers
     from offramp_p4.ports.forwarder import Forwarder
@@ -79,8 +78,8 @@ class Running:
     ports: Mapping[int, Port]
     servers: Mapping[str, Server]
     compiler: BoundedCompiler
-    debugger: Debugger | None = None
-    debugging: DebugServer | None = None
+    debugger: ServedDebugger | None = None
+    debugging: DebugListener | None = None
 
     @property
     def address(self) -> str:
@@ -124,9 +123,9 @@ def build(settings: Settings) -> Running:
         trace = Sink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
     debugger = None
     if settings.debug is not None:
-        from offramp_p4.debug.debugger import Debugger
+        from offramp_p4.extensions import DEBUGGERS, extension
 
-        debugger = Debugger()
+        debugger = extension(DEBUGGERS, "dap")()
     make = SwitchMaker(
         "native" if settings.on_devices else settings.engine,
         seed=settings.seed,
@@ -143,14 +142,12 @@ def build(settings: Settings) -> Running:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
     device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation), compiler)
     if settings.program is not None:
-        from offramp_p4.bmv2.compiled import load_program
+        from offramp_p4.programs import load_program
 
         device.load(load_program(settings.program, [Path(folder) for folder in settings.include], settings.defines))
     debugging = None
     if debugger is not None and settings.debug is not None:
-        from offramp_p4.debug.server import DebugServer, attaching
-
-        debugging = DebugServer(settings.debug, attaching(debugger))
+        debugging = debugger.listen(settings.debug)
     try:
         opened = _open(settings, device)
     except OfframpError:
@@ -217,14 +214,11 @@ def _listen(settings: Settings, device: Device, panel: FrontPanel, servers: dict
     from offramp_p4.runtime.service import Service
 
     services: list[tuple[str, Endpoint]] = [(settings.address, Service(device))]
-    if settings.bfrt is not None:
-        from offramp_p4.bfrt.service import BfrtService
+    for name, where in (("bfrt", settings.bfrt), ("gnmi", settings.gnmi)):
+        if where is not None:
+            from offramp_p4.extensions import SERVICES, extension
 
-        services.append((settings.bfrt, BfrtService(device, panel)))
-    if settings.gnmi is not None:
-        from offramp_p4.gnmi.service import GnmiService
-
-        services.append((settings.gnmi, GnmiService(device, panel)))
+            services.append((where, extension(SERVICES, name)(device, panel)))
     together: list[tuple[str, list[Endpoint]]] = []
     for address, service in services:
         # Port 0 is a free one, and another one each time.

@@ -96,7 +96,7 @@ class Source(Preprocessor):
         Raises:
             OfframpError: it cannot be read, or is refused.
         """
-        from offramp_p4.bmv2.compiled import load_program
+        from offramp_p4.programs import load_program
 
         return load_program(self.program, [Path(folder) for folder in self.include], self.defines)
 

@@ -12,11 +12,11 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4.architecture import PNA, PSA, TNA, V1MODEL, Architecture, architecture_of
 from offramp_p4.engine.generator import Generator
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
+from offramp_p4.plain import PlainSwitch
 from offramp_p4.portable.pna import PnaPipeline
 from offramp_p4.portable.psa import PsaPipeline
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
-from offramp_p4.tna.generated import next_us, run_with_generated
 from offramp_p4.tna.pipeline import TnaPipeline
 from offramp_p4.v1model.pipeline import V1Pipeline
 
@@ -24,21 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from offramp_p4 import ir
-    from offramp_p4.debug.debugger import Debugger
-    from offramp_p4.state import (
-        ActionProfileState,
-        CounterState,
-        MeterState,
-        RegisterState,
-        ReplicationEngine,
-        TableState,
-        ValueSetState,
-    )
+    from offramp_p4.debugging import EngineDebugger
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tm.stages import Deliver, Stages
-    from offramp_p4.tna.filter_state import FilterState
-    from offramp_p4.tna.generator import PacketGenerator
     from offramp_p4.trace.model import PacketTrace
     from offramp_p4.trace.recorder import Recorder
 
@@ -53,11 +42,11 @@ _PIPELINES: Final[dict[Architecture, Callable[..., Pipeline]]] = {
 }
 
 
-class Switch:
+class Switch(PlainSwitch):
     """Executes a P4 program packet by packet: v1model as bmv2's simple_switch, TNA as a Tofino, PSA, and PNA.
 
     A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
-    fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
+    fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see.
 
     A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
     (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
@@ -65,25 +54,12 @@ class Switch:
     With ``trace``, which gets the trace of each packet when all its copies have left, or a ``debugger``, other code is
     generated: a switch without does nothing for the sake of either.
 
-    Attributes:
-        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
-        filters: low-pass filters and random early detection, which TNA has, by control-plane name.
-        direct_registers: types and initial values of a TNA program's direct registers, by control-plane name.
-        port_metadata: bytes that TNA's parsers find before the packet, by port.
-        pre: multicast groups and clone sessions.
-        generator: a Tofino's packet generator; None without one. :meth:`process`, also of nothing, makes what is due.
-        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other. To PSA
-            and PNA programs it is PSA_PORT_CPU and PNA_PORT_CPU.
-        now_us: virtual time in microseconds.
-        engine, why: ``python``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
-
     Raises:
         OfframpError: the program uses what this switch does not execute, its arrays take more than ``max_state``
             bytes, or ``max_passes`` or ``max_steps`` is not a count.
     """
 
     engine: ClassVar[str] = "python"
-    why: str = ""
 
     def __init__(
         self,
@@ -96,14 +72,14 @@ class Switch:
         max_steps: int = MAX_STEPS,
         max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
-        debugger: Debugger | None = None,
+        debugger: EngineDebugger | None = None,
         recirculation_ports: Iterable[int] = (),
         host_ports: Iterable[int] = (),
     ) -> None:
         if trace is not None and debugger is not None:
             raise OfframpError("traces are of a switch without a debugger")
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
-        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        super().__init__(program, cpu_port)
         architecture = architecture_of(program)
         given: dict[str, Any] = {
             "cpu_port": cpu_port,
@@ -123,17 +99,7 @@ class Switch:
             **{name: value for name, value in given.items() if name in architecture.options},
         )
         objects = self._objects = self._pipeline.objects
-        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
-        self.registers: dict[str, RegisterState] = objects.registers
-        self.counters: dict[str, CounterState] = objects.counters
-        self.meters: dict[str, MeterState] = objects.meters
-        self.profiles: dict[str, ActionProfileState] = objects.profiles
-        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
-        self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
-        self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
-        self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
-        self.pre: ReplicationEngine = objects.pre
-        self.generator: PacketGenerator | None = getattr(objects, "generator", None)
+        self._show(objects)
         run = self._pipeline.run
         self._run = run if debugger is None else debugger.packets(run)
         if debugger is not None:
@@ -163,12 +129,6 @@ class Switch:
         """The Python text that the program has been compiled to."""
         return self._pipeline.source
 
-    def process(self, batch: PacketBatch) -> PacketBatch:
-        """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order."""
-        if self.generator is not None and self.generator.active:
-            return run_with_generated(self, self.generator, batch)
-        return self.run_batch(batch)
-
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
         """Run a batch without packets of the packet generator."""
         out: list[tuple[int, bytes]] = []
@@ -188,11 +148,6 @@ class Switch:
         out: list[tuple[int, bytes]] = []
         self._run(port, bytes(frame), out.append)
         return out
-
-    @property
-    def next_us(self) -> int | None:
-        """Time in microseconds at which :meth:`process` has something to do without packets; None: never."""
-        return next_us(self.generator)
 
     def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""

@@ -9,12 +9,12 @@ from typing import Any
 from fuzzing import mutate
 from offramp_base.bfrt.schema import bf
 from offramp_base.errors import OfframpError
-from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.frontend import load_pushed
-from offramp_p4.fuzz.messages import random_message
 from offramp_p4.runtime.device import Device
 from offramp_p4.runtime.handlers import parse
 from offramp_p4.switch import Switch
+from offramp_p4_tools.bfrt.service import BfrtService
+from offramp_p4_tools.fuzz.messages import random_message
 from tna_programs import tna
 
 NAME = "BF-RT messages"

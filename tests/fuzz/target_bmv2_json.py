@@ -10,14 +10,14 @@ from typing import Any
 
 from fuzzing import mutate
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
-from offramp_p4.dropin.thrift.protocol import CALL, Message, Reader, ThriftError, Writer
-from offramp_p4.dropin.thrift.services import SERVICES, STRUCTS
 from offramp_p4.frontend import load
 from offramp_p4.runtime import p4info
 from offramp_p4.source import quoting_only_given
 from offramp_p4.switch import Switch
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
+from offramp_p4_tools.dropin.thrift.protocol import CALL, Message, Reader, ThriftError, Writer
+from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS
 
 NAME = "bmv2's JSON"
 LIMIT_S = 20.0

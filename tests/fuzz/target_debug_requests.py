@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate
-from offramp_p4.debug.debugger import Debugger
-from offramp_p4.debug.launch import Launch, Launcher
-from offramp_p4.debug.session import Session
+from offramp_p4_tools.debug.debugger import Debugger
+from offramp_p4_tools.debug.launch import Launch, Launcher
+from offramp_p4_tools.debug.session import Session
 
 NAME = "debugger"
 LIMIT_S = 20.0

@@ -13,9 +13,9 @@ from gnmi_lab import Bench
 from offramp_base.errors import OfframpError
 from offramp_base.gnmi.paths import parse_path
 from offramp_base.gnmi.schema import SUBSCRIBE, UNARY, gnmi
-from offramp_p4.fuzz.messages import random_message
-from offramp_p4.gnmi.model import BY_NAMES
 from offramp_p4.runtime.handlers import parse
+from offramp_p4_tools.fuzz.messages import random_message
+from offramp_p4_tools.gnmi.model import BY_NAMES
 
 NAME = "gNMI messages"
 _KINDS = {name: request for name, (request, _) in UNARY.items()} | {"Subscribe": SUBSCRIBE[0]}

@@ -9,11 +9,11 @@ from pathlib import Path
 from fuzzing import mutate
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load, load_pushed
-from offramp_p4.fuzz.noise import random_source
-from offramp_p4.fuzz.programs import random_program
 from offramp_p4.runtime import p4info
 from offramp_p4.source import quoting_only_given
 from offramp_p4.switch import Switch
+from offramp_p4_tools.fuzz.noise import random_source
+from offramp_p4_tools.fuzz.programs import random_program
 
 NAME = "P4 source"
 LINES = 3  # the message, the line, the caret

@@ -11,8 +11,8 @@ from fuzzing import mutate
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_p4.frontend import load
-from offramp_p4.fuzz.messages import RandomController, random_message
 from offramp_p4.runtime.handlers import parse
+from offramp_p4_tools.fuzz.messages import RandomController, random_message
 
 NAME = "P4Runtime messages"
 LINES = 3  # of the message about a program that is pushed

@@ -12,10 +12,10 @@ from typing import Any
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
-from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.ir import Program
 from offramp_p4.runtime.device import Device
 from offramp_p4.runtime.server import Server
+from offramp_p4_tools.bfrt.service import BfrtService
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import RpcError
-from offramp_p4.bfrt.service import BfrtService
+from offramp_p4_tools.bfrt.service import BfrtService
 
 ALL_PIPES = 0xFFFF
 

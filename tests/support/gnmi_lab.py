@@ -18,11 +18,11 @@ from offramp_base.p4rt.status import RpcError
 from offramp_base.transport.base import LinkStats
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import serve
-from offramp_p4.gnmi.service import GnmiService
 from offramp_p4.ports.base import Port
 from offramp_p4.ports.panel import FrontPanel, GatedPort
 from offramp_p4.runtime.device import Device
 from offramp_p4.switch import Switch
+from offramp_p4_tools.gnmi.service import GnmiService
 
 PROGRAM = Path(__file__).parents[1] / "conformance" / "conformance.p4"
 

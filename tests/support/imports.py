@@ -15,11 +15,12 @@ ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = {
     "offramp_base": ROOT / "base",
     "offramp_p4": ROOT / "switch",
+    "offramp_p4_tools": ROOT / "switch",
     "offramp": ROOT / "host",
     "offramp_sim": ROOT / "sim",
     "offramp_cli": ROOT / "cli",
 }
-"""The folder of each package."""
+"""The folder that holds each package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Sources:
 def read() -> Sources:
     """The sources of all packages, read once."""
     files = {}
-    for folder in ROOMS.values():
+    for folder in set(ROOMS.values()):
         for path in folder.rglob("*.py"):
             parts = path.relative_to(folder).with_suffix("").parts
             files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path

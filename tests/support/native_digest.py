@@ -39,6 +39,12 @@ _PROGRAMS: Final = (
     "tests/p4/stf/replication.p4",
     "tests/p4/stf/registers.p4",
     "tests/conformance/digest.p4",
+    "p4/switchgnn/tna.p4",
+    "p4/kvcache/tna.p4",
+    "p4/hermod/tna.p4",
+    "tests/p4/tna/programs/aggregate.p4",
+    "tests/p4/portable/psa.p4",
+    "tests/p4/portable/pna.p4",
 )
 
 

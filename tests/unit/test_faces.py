@@ -69,7 +69,7 @@ def test_every_name_is_there(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", FACES)
-def test_the_docstring_shows_its_use(package: str) -> None:
+def test_the_docstring_shows_its_use(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some five lines, run as they stand, that use only the face of the package and of those below it."""
     imported = importlib.import_module(package)
     (example,) = [e for e in doctest.DocTestFinder(recurse=False).find(imported) if e.name == package]
@@ -78,6 +78,7 @@ def test_the_docstring_shows_its_use(package: str) -> None:
     modules = {node.module for node in own if isinstance(node, ast.ImportFrom) and node.module}
     assert package in modules
     assert modules <= FACES.keys()
+    monkeypatch.chdir(imports.ROOT)  # examples name files of a checkout
     assert doctest.DocTestRunner().run(example).failed == 0
 
 

@@ -96,7 +96,7 @@ def test_the_check_sees_the_gpl(package: str) -> None:
 def test_the_wheel_holds_our_sources_and_licence_only(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"offramp", "offramp_base", "offramp_cli", "offramp_p4", "offramp_sim"}
+    assert tops == {"offramp", "offramp_base", "offramp_cli", "offramp_p4", "offramp_p4_tools", "offramp_sim"}
     licences_held = [name for name in names if "/licenses/" in name]
     assert {Path(name).name for name in licences_held} == {"LICENSE", "NOTICE"}
     assert "Apache License" in wheel.read(next(n for n in licences_held if n.endswith("LICENSE"))).decode()

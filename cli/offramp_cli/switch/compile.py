@@ -37,7 +37,7 @@ def compile(source: Source, files: Files) -> None:  # noqa: A001
 
     The JSON runs on simple_switch, psa_switch or pna_nic, and on this switch.
     """
-    from offramp_p4.dropin.p4c import write_outputs
+    from offramp_p4_tools.dropin.p4c import write_outputs
 
     infos = [Path(name) for text in files.p4runtime_files for name in text.split(",")]
     write_outputs(source.load(), files.out, infos, bfrt=files.bf_rt_schema)
@@ -45,7 +45,7 @@ def compile(source: Source, files: Files) -> None:  # noqa: A001
 
 def _without_p4c(words: list[str]) -> list[str]:
     """The words without p4c's options that mean nothing here, which standard error names once."""
-    from offramp_p4.dropin.p4c import take_foreign
+    from offramp_p4_tools.dropin.p4c import take_foreign
 
     return take_foreign(words, "offramp switch compile")
 

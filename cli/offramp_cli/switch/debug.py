@@ -17,7 +17,7 @@ from offramp_p4.tm.config import MAX_PORT
 if TYPE_CHECKING:
     from types import FrameType
 
-    from offramp_p4.debug.launch import Launch
+    from offramp_p4_tools.debug.launch import Launch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class DebugSettings(Preprocessor):
 
     def launch(self) -> Launch:
         """The launch request for a client that sends no program of its own."""
-        from offramp_p4.debug.launch import Launch
+        from offramp_p4_tools.debug.launch import Launch
 
         return Launch(
             self.program or "",
@@ -67,9 +67,9 @@ def debug(settings: DebugSettings) -> None:
 
     Every connection gets its own switch. To debug a running one: offramp switch run --debug ADDRESS.
     """
-    from offramp_p4.debug.debugger import Debugger
-    from offramp_p4.debug.launch import Launcher
-    from offramp_p4.debug.server import DebugServer, serve_standard_streams
+    from offramp_p4_tools.debug.debugger import Debugger
+    from offramp_p4_tools.debug.launch import Launcher
+    from offramp_p4_tools.debug.server import DebugServer, serve_standard_streams
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
 

@@ -17,19 +17,19 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
-    from offramp_p4.fuzz import Finding
+    from offramp_p4_tools.fuzz import Finding
 
 BMV2 = "bmv2"
 
 
 def _architectures() -> list[str]:
-    from offramp_p4.fuzz.campaign import WRITERS
+    from offramp_p4_tools.fuzz.campaign import WRITERS
 
     return list(WRITERS)
 
 
 def _engines() -> list[str]:
-    from offramp_p4.fuzz.compare import ENGINES
+    from offramp_p4_tools.fuzz.compare import ENGINES
 
     return [*ENGINES, BMV2]
 
@@ -56,9 +56,9 @@ def fuzz(settings: FuzzSettings, result: Result) -> None:
     """Look for programs on which engines differ, and for input that does not fail cleanly; exit code 1 on a finding."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from offramp_p4.fuzz import Campaign
-    from offramp_p4.fuzz.campaign import WRITERS
-    from offramp_p4.fuzz.compare import ENGINES, check_engine
+    from offramp_p4_tools.fuzz import Campaign
+    from offramp_p4_tools.fuzz.campaign import WRITERS
+    from offramp_p4_tools.fuzz.compare import ENGINES, check_engine
 
     against, seed, minutes = settings.against, settings.seed, settings.minutes
     write = WRITERS[settings.architecture]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def language_server(preprocessor: Preprocessor) -> None:
     """Serve the Language Server Protocol for P4 on standard input and output; editors start this."""
     try:
-        from offramp_p4.language.server import make_server
+        from offramp_p4_tools.language.server import make_language_server
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
         raise OfframpError("the language server needs the package pygls: pip install 'offramp[lsp]'") from None
 
-    make_server([Path(folder) for folder in preprocessor.include], preprocessor.defines).start_io()
+    make_language_server([Path(folder) for folder in preprocessor.include], preprocessor.defines).start_io()

@@ -34,8 +34,8 @@ class Form:
 @command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")
 def p4info(source: Source, form: Form) -> None:
     """Print the P4Info of a program, as p4c's --p4runtime-files writes it."""
-    from offramp_p4.bmv2.compiled import p4info_bytes
     from offramp_p4.runtime.p4info import generate
+    from offramp_p4.runtime.p4info_files import p4info_bytes
 
     text = p4info_bytes(generate(source.load()), "json" if form.as_json else form.format).decode()
     if form.out is None:

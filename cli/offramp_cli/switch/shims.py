@@ -28,9 +28,14 @@ def shims(settings: Folder) -> None:
     """
     import offramp_base
     import offramp_p4
-    from offramp_p4.dropin.shims import write_shims
+    import offramp_p4_tools
+    from offramp_p4_tools.dropin.shims import write_shims
 
-    parents = {str(Path(package.__file__).parents[1]) for package in (offramp_base, offramp_p4) if package.__file__}
+    parents = {
+        str(Path(package.__file__).parents[1])
+        for package in (offramp_base, offramp_p4, offramp_p4_tools)
+        if package.__file__
+    }
     search = sorted(parent for parent in parents if Path(parent).name != "site-packages")
     for path in write_shims(settings.folder, search):
         typer.echo(path)

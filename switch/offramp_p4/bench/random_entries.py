@@ -10,7 +10,7 @@ import numpy as np
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.bench.workload import Workload
-from offramp_p4.fuzz.control import RandomControl
+from offramp_p4.state.random_control import RandomControl
 
 _PACKETS = 4096
 _PORTS = 4

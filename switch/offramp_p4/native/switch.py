@@ -26,26 +26,16 @@ from offramp_p4.native.records import read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context
 from offramp_p4.native.v1model.diagnostics import CHECK_MARK
+from offramp_p4.plain import PlainSwitch
 from offramp_p4.records import Digest, SwitchStats
-from offramp_p4.tna.generated import next_us, run_with_generated
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
     from offramp_p4 import ir
     from offramp_p4.native.cores import Cores
-    from offramp_p4.state import (
-        ActionProfileState,
-        CounterState,
-        MeterState,
-        RegisterState,
-        ReplicationEngine,
-        TableState,
-        ValueSetState,
-    )
+    from offramp_p4.state import TableState
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
-    from offramp_p4.tna.filter_state import FilterState
-    from offramp_p4.tna.generator import PacketGenerator
 
 _Array = npt.NDArray[Any]
 
@@ -58,7 +48,7 @@ _FAILURES: Final = logging.getLogger("offramp_p4.v1model.pipeline")
 _STATS: Final = [f.name for f in fields(SwitchStats)]
 
 
-class NativeSwitch:
+class NativeSwitch(PlainSwitch):
     """Executes a program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
 
     Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
@@ -66,16 +56,8 @@ class NativeSwitch:
     looped. The GIL is released while packets run.
 
     Attributes:
-        registers, counters, meters, profiles, value_sets: state by control-plane name.
-        filters: low-pass filters and random early detection, which TNA has, by control-plane name.
-        pre: multicast groups and clone sessions.
-        generator: a Tofino's packet generator; None without one. :meth:`process` makes its packets that are due.
-        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
-        now_us: virtual time in microseconds.
-        on_digest: called with each digest that the program sends.
         cache: of its machine code; None: the user's.
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
-        engine, why: ``native``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
@@ -83,7 +65,6 @@ class NativeSwitch:
     """
 
     engine: ClassVar[str] = "native"
-    why: str = ""
 
     def __init__(
         self,
@@ -101,7 +82,7 @@ class NativeSwitch:
         queued: bool = False,
     ) -> None:
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
-        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        super().__init__(program, cpu_port)
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
@@ -123,17 +104,7 @@ class NativeSwitch:
         self._cores: Cores | None = None
         objects.changes.serve(self._lock, self._show_changes)
         self._unsent: list[Digest] = []
-        self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
-        self.registers: dict[str, RegisterState] = objects.registers
-        self.counters: dict[str, CounterState] = objects.counters
-        self.meters: dict[str, MeterState] = objects.meters
-        self.profiles: dict[str, ActionProfileState] = objects.profiles
-        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
-        self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
-        self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
-        self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
-        self.pre: ReplicationEngine = objects.pre
-        self.generator: PacketGenerator | None = getattr(objects, "generator", None)
+        self._show(objects)
 
     def code(self, way: Way) -> MachineCode:
         """The program in machine code for one way of packets, made when it is first asked for."""
@@ -150,21 +121,6 @@ class NativeSwitch:
     def source(self) -> str:
         """The LLVM assembly that the program has been translated to."""
         return self._module.text
-
-    def process(self, batch: PacketBatch) -> PacketBatch:
-        """Run every packet of ``batch`` to completion; returns the packets that leave the switch, in order.
-
-        Raises:
-            OfframpError: a length of ``batch`` is negative or more than its rows have.
-        """
-        if self.generator is not None and self.generator.active:
-            return run_with_generated(self, self.generator, batch)
-        return self.run_batch(batch)
-
-    @property
-    def next_us(self) -> int | None:
-        """Time in microseconds at which :meth:`process` has something to do without packets; None: never."""
-        return next_us(self.generator)
 
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
         """Run a batch without packets of the packet generator."""

@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
-from collections import deque
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from offramp_p4.engine.faults import CheckFailed, Steps, StepsExhausted
+from offramp_p4.engine.faults import CheckFailed
 from offramp_p4.engine.generator import Generator, Generators
+from offramp_p4.engine.pipeline import EnginePipeline, EngineStages
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.portable.functions import CPU, RECIRCULATE
 from offramp_p4.portable.objects import PortableObjects
 from offramp_p4.portable.target import MoreExterns, PortableTarget, no_more
 from offramp_p4.portable.thread import Signature, Thread
-from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.tm.stages import Deliver, Emit, Stages, no_output
 
 if TYPE_CHECKING:
@@ -73,16 +72,11 @@ class Copy:
     carried: Cells | None = None
 
 
-class PortablePipeline(ABC):
+class PortablePipeline(EnginePipeline):
     """A compiled program of a portable architecture.
 
     Attributes:
         objects: the state that outlives packets.
-        on_digest: called with each digest.
-        source: the generated Python text.
-        waiting: packets for another pass and copies for egress, in the order in which they were made; with a traffic
-            manager, only the former.
-        max_passes: of a packet and its copies together.
         recirculates: whether a copy comes back by the port PSA_PORT_RECIRCULATE.
     """
 
@@ -99,14 +93,10 @@ class PortablePipeline(ABC):
         cpu_port: int | None = None,
         generator: Generators = Generator,
     ) -> None:
+        super().__init__(max_passes=max_passes, max_steps=max_steps, clock=clock)
         self.objects, self._generator = PortableObjects(program), generator
-        self.stats = SwitchStats()
-        self.on_digest: Callable[[Digest], None] | None = None
-        self.source = ""
-        self._program, self._random, self._clock = program, Random(seed), clock
-        self._steps, self.max_passes, self._cpu_port = Steps(max_steps), max_passes, cpu_port
-        self.waiting: deque[Arrival | Copy] = deque()
-        self._deliver: Deliver = lambda copy, _, __: self.waiting.append(copy)
+        self._program, self._random, self._cpu_port = program, Random(seed), cpu_port
+        self._deliver = lambda copy, _, __: self.waiting.append(copy)
 
     def _thread(self, blocks: Sequence[tuple[Block, Signature]], more: MoreExterns = no_more) -> Thread:
         target = self.make_target(
@@ -121,61 +111,41 @@ class PortablePipeline(ABC):
         return PortableTarget(program, objects, **options)
 
     @abstractmethod
-    def arrival(self, port: int, frame: bytes) -> Arrival:
-        """A packet from outside."""
-
-    @abstractmethod
     def _enter(self, arrival: Arrival) -> None:
         """One pass through ingress."""
 
-    @abstractmethod
-    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
-        """Egress of one copy."""
-
-    def run(self, port: int, frame: bytes, emit: Emit) -> None:
-        """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""
-        self.stats.packets_in += 1
-        self._within_steps(self._run, self.arrival(port, frame), emit)
-
-    def split(self, hold: Deliver) -> Stages:
-        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once."""
-        self._deliver = hold
+    def split(self, deliver: Deliver) -> Stages:
+        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        self.hold(deliver)
         return PortableStages(self)
-
-    def ingress(self, arrival: Arrival) -> None:
-        """One pass; its copies are handed to the owner of the queues."""
-        self._within_steps(self._pass, arrival)
 
     def egress(self, copy: Copy, port: int, emit: Emit) -> None:
         """The egress of one copy."""
         self._within_steps(self._checked, self._leave, copy, port, emit)
 
-    def _run(self, arrival: Arrival, emit: Emit) -> None:
+    def _run(self, emit: Emit) -> None:
+        """Run everything that waits; the egress of copies is no pass."""
         left = self.max_passes
-        self.waiting.append(arrival)
         while self.waiting:
             task = self.waiting.popleft()
-            if isinstance(task, Copy):
-                self._checked(self._leave, task, task.port, emit)
-            elif left:
+            if isinstance(task, Arrival):
+                if not left:
+                    self.stats.looped += 1
+                    continue
                 left -= 1
-                self._pass(task)
-            else:
-                self.stats.looped += 1
+            self._take(task, emit)
+
+    def _take(self, task: Arrival | Copy, emit: Emit) -> None:
+        if isinstance(task, Copy):
+            self._checked(self._leave, task, task.port, emit)
+        else:
+            self._pass(task)
 
     def _pass(self, arrival: Arrival) -> None:
         self.stats.passes += 1
         self._steps.take(PASS_STEPS)
         self.objects.flows.expire(self._clock())
         self._checked(self._enter, arrival)
-
-    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
-        self._steps.renew()
-        try:
-            run(*args)
-        except StepsExhausted:
-            self.waiting.clear()
-            self._exhausted()
 
     def _checked(self, run: Callable[..., None], *args: Any) -> None:
         try:
@@ -184,9 +154,6 @@ class PortablePipeline(ABC):
             _LOG.error("%s: packet dropped", failure)
             self.stats.failed_checks += 1
             self._drop(str(failure))
-
-    def _exhausted(self) -> None:
-        self.stats.exhausted += 1
 
     def _drop(self, why: str) -> None:
         """Count a packet or a copy that ends here."""
@@ -237,25 +204,8 @@ class PortablePipeline(ABC):
         return CPU if port == self._cpu_port else RECIRCULATE if port == LOOP else port
 
 
-class PortableStages:
-    """The stages of :class:`~offramp_p4.tm.stages.Stages`; PSA and PNA show nothing of a queue to the program."""
-
-    def __init__(self, pipeline: PortablePipeline) -> None:
-        self._pipeline = pipeline
-        self.again: deque[Any] = pipeline.waiting
-        self.max_passes = pipeline.max_passes
-
-    def arrival(self, port: int, frame: bytes) -> Arrival:
-        """A packet from outside at the entry of the parser."""
-        return self._pipeline.arrival(port, frame)
-
-    def ingress(self, arrival: Arrival) -> None:
-        """Parser and ingress; every copy goes where the pipeline was told when it was split."""
-        self._pipeline.ingress(arrival)
-
-    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
-        """Egress and deparser of a copy."""
-        self._pipeline.egress(copy, port, emit)
+class PortableStages(EngineStages):
+    """The halves of a PSA switch or a PNA card, which show nothing of a queue to the program."""
 
     def recirculated(self, arrival: Arrival) -> bool:
         """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from offramp_base.errors import OfframpError
-from offramp_p4.dropin.shims import MARK
 from offramp_p4.reference.commands import commands
 from offramp_p4.reference.compiled import write_compiled
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from offramp_p4.engines import AnySwitch
 
 TOOLS: Final = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
+LAUNCHER_MARK: Final = "# offramp switch shims"
+"""The line by which a launcher of ours, which has the name of one of these programs, is known."""
 _START_S: Final = 20.0
 
 
@@ -31,7 +32,7 @@ def missing() -> list[str]:
 def _is_ours(tool: str) -> bool:
     """Whether it is a launcher of ``offramp switch shims``, which would be compared with itself."""
     with Path(shutil.which(tool) or tool).open("rb") as file:
-        return MARK.encode() in file.read(200)
+        return LAUNCHER_MARK.encode() in file.read(200)
 
 
 def available() -> bool:

@@ -44,9 +44,10 @@ class DeviceConfig:
 
             return load_pushed(self.text, name)
         from offramp_base.p4rt import p4info
-        from offramp_p4.bmv2.read import from_json
+        from offramp_p4.extensions import FORMATS, extension
 
-        return from_json(self.text, name, p4info.parse(self.p4info) if self.p4info else None)
+        info = p4info.parse(self.p4info) if self.p4info else None
+        return extension(FORMATS, "json")(self.text, name, info)
 
 
 def device_config(given: Any) -> DeviceConfig:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from offramp_base.p4rt.p4info import KINDS
 from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4.bmv2.read.program import CompiledProgram
+from offramp_p4.ir import CompiledProgram
 from offramp_p4.runtime import p4info
 from offramp_p4.runtime.device_config import check_p4info
 from offramp_p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler

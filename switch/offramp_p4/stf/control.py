@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from offramp_p4.engines import AnySwitch
-    from offramp_p4.stf import parse
+    from offramp_p4.stf.parse import Call, Command
+    from offramp_p4.stf.parse import Match as MatchText
 
 _T = TypeVar("_T")
 _RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -50,7 +51,7 @@ class Control:
         self._groups: dict[int, list[int]] = {}  # handles by group
         self._group_sessions: dict[int, int] = {}
 
-    def execute(self, command: parse.Command) -> str | None:
+    def execute(self, command: Command) -> str | None:
         """Run one command; returns the failure of a check, or None.
 
         Raises:
@@ -59,7 +60,7 @@ class Control:
         result: str | None = getattr(self, f"_do_{command.name}")(command)
         return result
 
-    def _do_add(self, c: parse.Command) -> None:
+    def _do_add(self, c: Command) -> None:
         table = find(self.switch.tables, c.table, "table")
         keys: list[Match] = [_omitted(kind) for kind in table.kinds]
         for given in c.matches:
@@ -71,16 +72,16 @@ class Control:
         if c.label:
             self.labels[c.label] = entry
 
-    def _do_setdefault(self, c: parse.Command) -> None:
+    def _do_setdefault(self, c: Command) -> None:
         table = find(self.switch.tables, c.table, "table")
         table.set_default(_action(table, c.call))
 
-    def _do_remove(self, c: parse.Command) -> None:
+    def _do_remove(self, c: Command) -> None:
         del c
         for table in self.switch.tables.values():
             table.clear()
 
-    def _do_check_counter(self, c: parse.Command) -> str | None:
+    def _do_check_counter(self, c: Command) -> str | None:
         what, relation, wanted = c.check
         if c.label:
             if c.label not in self.labels:
@@ -93,81 +94,81 @@ class Control:
             return None
         return f"counter {c.table} has {value} {what}, expected {relation} {wanted}"
 
-    def _do_mirroring_add(self, c: parse.Command) -> None:
+    def _do_mirroring_add(self, c: Command) -> None:
         session, port = c.numbers
         self._group_sessions.pop(session, None)
         self.switch.pre.clones[session] = CloneSession((Replica(port, 0),))
 
-    def _do_mirroring_add_mc(self, c: parse.Command) -> None:
+    def _do_mirroring_add_mc(self, c: Command) -> None:
         session, group = c.numbers
         self._group_sessions[session] = group
         self._replicate()
 
-    def _do_mirroring_delete(self, c: parse.Command) -> None:
+    def _do_mirroring_delete(self, c: Command) -> None:
         self._group_sessions.pop(c.numbers[0], None)
         if self.switch.pre.clones.pop(c.numbers[0], None) is None:
             raise OfframpError(f"no mirroring session {c.numbers[0]}")
 
-    def _do_mirroring_get(self, c: parse.Command) -> None:
+    def _do_mirroring_get(self, c: Command) -> None:
         if c.numbers[0] not in self.switch.pre.clones:
             raise OfframpError(f"no mirroring session {c.numbers[0]}")
 
-    def _do_mc_mgrp_create(self, c: parse.Command) -> None:
+    def _do_mc_mgrp_create(self, c: Command) -> None:
         self._groups[c.numbers[0]] = []
         self._replicate()
 
-    def _do_mc_node_create(self, c: parse.Command) -> None:
+    def _do_mc_node_create(self, c: Command) -> None:
         rid, *ports = c.numbers
         self._nodes.append((rid, sorted(ports)))
 
-    def _do_mc_node_update(self, c: parse.Command) -> None:
+    def _do_mc_node_update(self, c: Command) -> None:
         handle, *ports = c.numbers
         self._nodes[self._handle(handle)] = (self._nodes[handle][0], sorted(ports))
         self._replicate()
 
-    def _do_mc_node_associate(self, c: parse.Command) -> None:
+    def _do_mc_node_associate(self, c: Command) -> None:
         group, handle = c.numbers
         if group not in self._groups:
             raise OfframpError(f"no multicast group {group}: mc_mgrp_create comes first")
         self._groups[group].append(self._handle(handle))
         self._replicate()
 
-    def _do_counter_read(self, c: parse.Command) -> None:
+    def _do_counter_read(self, c: Command) -> None:
         counter = find(self.switch.counters, c.table, "counter")
         check_index("counter", counter.name, c.numbers[0], counter.size)
 
-    def _do_counter_write(self, c: parse.Command) -> None:
+    def _do_counter_write(self, c: Command) -> None:
         find(self.switch.counters, c.table, "counter").write(*c.numbers)
 
-    def _do_register_read(self, c: parse.Command) -> None:
+    def _do_register_read(self, c: Command) -> None:
         find(self.switch.registers, c.table, "register").read(c.numbers[0])
 
-    def _do_register_write(self, c: parse.Command) -> None:
+    def _do_register_write(self, c: Command) -> None:
         find(self.switch.registers, c.table, "register").write(*c.numbers)
 
-    def _do_register_reset(self, c: parse.Command) -> None:
+    def _do_register_reset(self, c: Command) -> None:
         find(self.switch.registers, c.table, "register").reset()
 
-    def _do_meter_get_rates(self, c: parse.Command) -> None:
+    def _do_meter_get_rates(self, c: Command) -> None:
         self._meter_cells(c, c.numbers)
 
-    def _do_meter_set_rates(self, c: parse.Command) -> None:
+    def _do_meter_set_rates(self, c: Command) -> None:
         self._set_rates(c, c.numbers)
 
-    def _do_meter_array_set_rates(self, c: parse.Command) -> None:
+    def _do_meter_array_set_rates(self, c: Command) -> None:
         self._set_rates(c, list(range(find(self.switch.meters, c.table, "meter").size)))
 
-    def _do_wait(self, c: parse.Command) -> None:
+    def _do_wait(self, c: Command) -> None:
         del c
 
-    def _do_no_packet(self, c: parse.Command) -> None:
+    def _do_no_packet(self, c: Command) -> None:
         del c
 
-    def _meter_cells(self, c: parse.Command, indices: list[int]) -> list[Any]:
+    def _meter_cells(self, c: Command, indices: list[int]) -> list[Any]:
         meter = find(self.switch.meters, c.table, "meter")
         return [meter.cells[check_index("meter", meter.name, i, meter.size)] for i in indices]
 
-    def _set_rates(self, c: parse.Command, indices: list[int]) -> None:
+    def _set_rates(self, c: Command, indices: list[int]) -> None:
         if len(c.rates) != 2:
             raise OfframpError("a meter takes two rate:burst pairs, committed and peak")
         rates = tuple((rate * 1e6, burst) for rate, burst in c.rates)  # given per microsecond
@@ -228,7 +229,7 @@ def _omitted(kind: str) -> Match:
 _DIGIT_BITS: Final = {"0x": 4, "0b": 1, "0o": 3}
 
 
-def _match(given: parse.Match, kind: str, width: int) -> Match:
+def _match(given: MatchText, kind: str, width: int) -> Match:
     """A key's value in the notation of STF: each ``*`` is a digit that does not matter."""
     prefix, text = given.value[:2].lower(), given.value
     bits = _DIGIT_BITS.get(prefix, 0)
@@ -259,7 +260,7 @@ def _mask(digits: str, bits: int) -> int:
     return mask
 
 
-def _action(table: TableState, call: parse.Call | None) -> ActionData:
+def _action(table: TableState, call: Call | None) -> ActionData:
     assert call is not None
     action = find(table.actions, call.action, f"action of table {table.name}")
     names = [p.name for p in action.data_params]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a TNA program's extern objects, tables and value sets."""
+"""The state of a TNA program's extern objects."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 from offramp_p4 import ir
 from offramp_p4.constructor import argument, member, number
 from offramp_p4.engine.arrays import direct_tables
+from offramp_p4.engine.objects import ProgramObjects
 from offramp_p4.source import Unsupported
-from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
-from offramp_p4.state.match import key_width
+from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState
 from offramp_p4.state.member_status import LINE_MEMBERS, MemberStatus, bits_needed
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FILTERS, FilterState
 from offramp_p4.tna.generator import PacketGenerator
 from offramp_p4.tna.register_of import register_of, register_of_selector
 from offramp_p4.tna.replication import TofinoReplication
-from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
+from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, strip
 
 NOT_MODELLED: Final = {"Pktgen": "packets that a deparser asks the packet generator for (Pktgen)"}
 _KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
@@ -35,51 +35,35 @@ class TofinoRegister(RegisterState):
     pair: bool = False
 
 
-class Objects:
-    """Everything that outlives a packet.
+class TofinoObjects(ProgramObjects):
+    """The objects of a TNA program; direct registers have their state in the entries.
 
     Attributes:
-        of: the state of each extern instance that has one; direct registers have theirs in the entries.
-        tables, value_sets: the states of tables and parser value sets.
-        registers, counters, meters, profiles, filters: the same states by control-plane name.
+        filters: low-pass filters and random early detection, by control-plane name.
         direct_registers: types and initial values of direct registers, by control-plane name.
         table_of: the table that a direct counter, meter or register belongs to.
-        pre: multicast trees and mirror sessions.
         logs: next index of each register action's ``execute_log``.
         port_metadata: bytes that the parser finds behind the intrinsic metadata, by port; zeros for others.
         generator: the packet generator; None: that of a Tofino 2, which is another one, is not modelled.
     """
 
+    pre: TofinoReplication
+
     def __init__(self, program: ir.Program) -> None:
-        self.of: dict[ir.ExternInstance, Any] = {}
-        self.registers: dict[str, RegisterState] = {}
-        self.counters: dict[str, CounterState] = {}
-        self.meters: dict[str, MeterState] = {}
-        self.profiles: dict[str, ActionProfileState] = {}
         self.direct_registers: dict[str, RegisterState] = {}
         self.filters: dict[str, FilterState] = {}
-        self.pre = self.make_replication()
         self.port_metadata: dict[int, bytes] = {}
         self.logs: dict[ir.ExternInstance, list[int]] = {}
         self.generator = None if is_tofino_2(program) else PacketGenerator(len(pipes(program)))
-        for instance in program.externs:
-            self._make(instance)
-        self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
+        super().__init__(program)
         self.table_of = direct_tables(program)
         for instance, table in self.table_of.items():
             if instance in self.of and not isinstance(self.of[instance], RegisterState):
                 self.of[instance].table = table.name
-        self.value_sets = {
-            v: ValueSetState(v.name, tuple(key_width(t) for t in scalars(v.element)), v.size)
-            for v in program.value_sets
-        }
 
     def reset(self) -> None:
         """Everything as it was when the program was loaded."""
-        for state in [*self.of.values(), *self.tables.values(), self.pre]:
-            state.reset()
-        for value_set in self.value_sets.values():
-            value_set.members.clear()
+        super().reset()
         self.port_metadata.clear()
         for log in self.logs.values():
             log[0] = 0
@@ -104,10 +88,6 @@ class Objects:
             return ActionProfileState(i.name, number(i, "size"))
         return self._selector(i) if i.extern == "ActionSelector" else None
 
-    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
-        """The state of a table."""
-        return TableState(table, profile)
-
     def make_replication(self) -> TofinoReplication:
         """The packet replication engine."""
         return TofinoReplication()
@@ -119,21 +99,15 @@ class Objects:
             selector = register_of(i)
             if isinstance(self.of[selector], ActionProfileState):
                 self._give_status(selector, self.of[selector])
-        state = self.make(i)
-        if state is None:
-            return
-        self.of[i] = state
-        if isinstance(state, RegisterState):
-            registers = self.direct_registers if i.extern == "DirectRegister" else self.registers
-            registers[i.name] = state
-        elif isinstance(state, CounterState):
-            self.counters[i.name] = state
-        elif isinstance(state, MeterState):
-            self.meters[i.name] = state
-        elif isinstance(state, FilterState):
+        super()._make(i)
+
+    def _name(self, i: ir.ExternInstance, state: Any) -> None:
+        if isinstance(state, FilterState):
             self.filters[i.name] = state
+        elif i.extern == "DirectRegister":
+            self.direct_registers[i.name] = state
         else:
-            self.profiles[i.name] = state
+            super()._name(i, state)
 
     def _selector(self, i: ir.ExternInstance) -> ActionProfileState:
         """A selector of an action profile is the profile, with groups."""
@@ -166,11 +140,6 @@ class Objects:
         if bits.width.width != 1 or bits.size < size:
             raise Unsupported(i.pos, f"selector {i.name} with a register of other than at least {size} cells of a bit")
         state.status = MemberStatus(i.name, bits, largest, groups)
-
-    def _profile(self, table: ir.Table) -> ActionProfileState | None:
-        instance = table.properties.get("implementation")
-        state = self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
-        return state if isinstance(state, ActionProfileState) else None
 
 
 def is_tofino_2(program: ir.Program) -> bool:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import P4Error, Pos
+from offramp_p4.tna.register_calls import ACTIONS
 from offramp_p4.tna.register_of import memory_of_selector, register_of
-from offramp_p4.tna.registers import ACTIONS
 
 if TYPE_CHECKING:
     from offramp_p4.tna.blocks import Pipe

@@ -8,24 +8,22 @@ to a recirculation port comes in there again.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_p4.engine.faults import Steps, StepsExhausted
 from offramp_p4.engine.generator import Generator, Generators
+from offramp_p4.engine.pipeline import EnginePipeline
 from offramp_p4.engine.work import PASS_STEPS
-from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.tm.stages import Deliver, Emit
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.generator import PATTERN_BYTES
 from offramp_p4.tna.metadata import UNSET_PORT
-from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.objects import TofinoObjects
 from offramp_p4.tna.ports import CHANNEL_PORTS, PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
 from offramp_p4.tna.replication import Request
-from offramp_p4.tna.stages import Arrival, Copy, Emit, InQueue, TnaStages
+from offramp_p4.tna.stages import Arrival, Copy, InQueue, TnaStages
 from offramp_p4.tna.thread import GressResult, Thread
 
 if TYPE_CHECKING:
@@ -33,20 +31,17 @@ if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
     from offramp_p4.tna.blocks import Gress, Pipe
 
-Deliver = Callable[[Copy, Emit], object]
 _MASK48: Final = (1 << 48) - 1
 # Bits of drop_ctl.
 _NO_PACKET, _NO_CPU_COPY, _NO_MIRROR = 1, 2, 4
 
 
-class TnaPipeline:
+class TnaPipeline(EnginePipeline):
     """A compiled TNA program.
 
     Attributes:
         objects: the state that outlives packets.
-        on_digest: called with each digest.
         recirculation_ports: ports whose packets come in again.
-        source: the generated Python text.
 
     Raises:
         Unsupported: the program uses what this switch does not execute.
@@ -65,12 +60,12 @@ class TnaPipeline:
         recirculation_ports: Iterable[int] = (),
         generator: Generators = Generator,
     ) -> None:
+        super().__init__(max_passes=max_passes, max_steps=max_steps, clock=clock)
         found = pipes(program)
         for pipe in found:
             one_access.check(pipe)
-        self.objects = Objects(program)
+        self.objects = TofinoObjects(program)
         random = Random(seed)
-        self._steps = Steps(max_steps)
 
         def thread(pipe: Pipe, gress: Gress, direction: str) -> Thread:
             return self.make_thread(
@@ -84,74 +79,38 @@ class TnaPipeline:
         self.ports = PORTS_PER_PIPE * len(found)
         own = {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(len(found))}
         self.recirculation_ports = frozenset(own | set(recirculation_ports))
-        self.stats = SwitchStats()
-        self.on_digest: Callable[[Digest], None] | None = None
-        self._clock, self._cpu_port, self._max_passes = clock, cpu_port, max_passes
-        self._queue: deque[Arrival | Copy] = deque()
-        self._deliver: Deliver = self._leave
+        self._cpu_port = cpu_port
 
     def make_thread(self, *args: Any, pipe: str, **options: Any) -> Thread:
         """A gress of a pipe."""
         del pipe
         return Thread(*args, **options)
 
-    def run(self, port: int, frame: bytes, emit: Emit) -> None:
-        """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port.
-
-        Raises:
-            OfframpError: the chip has no such port.
-        """
-        self._queue.append(self._arrival(port, frame))
-        self.stats.packets_in += 1
-        self._within_steps(self._run_queue, emit)
-
     def dropped(self, block: object, m: Memory) -> str | None:
         """The reason that a packet goes no further when ``block`` has ended with it; None: it goes on."""
         reasons = (thread.dropped(block, m) for thread in (*self._ingress, *self._egress))
         return next((reason for reason in reasons if reason is not None), None)
 
-    def _arrival(self, port: int, frame: bytes) -> Arrival:
+    def arrival(self, port: int, frame: bytes) -> Arrival:
+        """A packet from outside.
+
+        Raises:
+            OfframpError: the chip has no such port.
+        """
         if not 0 <= port < self.ports and port != self._cpu_port:
             raise no_port(port, self.ports)
         return Arrival(port, frame)
 
-    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
-        self._steps.renew()
-        try:
-            run(*args)
-        except StepsExhausted:
-            self._queue.clear()
-            self.stats.exhausted += 1
+    def split(self, deliver: Deliver) -> TnaStages:
+        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        self.hold(deliver)
+        return TnaStages(self)
 
-    def split(self, hold: Callable[[Any, int, Any], object]) -> TnaStages:
-        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once.
-
-        Returns the halves of the chip, by which the caller runs them from now on.
-        """
-        self._deliver = lambda copy, emit: hold(copy, copy.port, emit)
-        return TnaStages(
-            arrival=self._arrival,
-            ingress=partial(self._within_steps, self._take_up),
-            egress=partial(self._within_steps, self._leave),
-            again=self._queue,
-            max_passes=self._max_passes,
-        )
-
-    def _run_queue(self, emit: Emit) -> None:
-        left = self._max_passes
-        while self._queue:
-            if left <= 0:
-                self.stats.looped += len(self._queue)
-                self._queue.clear()
-                return
-            left -= 1
-            self._take_up(self._queue.popleft(), emit)
-
-    def _take_up(self, task: Arrival | Copy, emit: Emit) -> None:
+    def _take(self, task: Arrival | Copy, emit: Emit) -> None:
         if isinstance(task, Arrival):
             self._enter(task, emit)
         else:
-            self._deliver(task, emit)
+            self._deliver(task, task.port, emit)
 
     # --- ingress
 
@@ -186,7 +145,7 @@ class TnaPipeline:
                 self.stats.looped += 1
                 return
             self.stats.resubmissions += 1
-            self._queue.append(Arrival(arrival.port, arrival.frame, out.resubmit))
+            self.waiting.append(Arrival(arrival.port, arrival.frame, out.resubmit))
             return
         copies = [] if dropped & _NO_PACKET else self._copies(out)
         if tm["copy_to_cpu"] and not dropped & _NO_CPU_COPY and self._cpu_port is not None:
@@ -195,7 +154,7 @@ class TnaPipeline:
             self.stats.dropped += 1
         for copy in copies:
             copy.bypass = bool(tm["bypass_egress"])
-            self._deliver(copy, emit)
+            self._deliver(copy, copy.port, emit)
 
     def _copies(self, out: GressResult) -> list[Copy]:
         tm = out.metadata
@@ -224,12 +183,13 @@ class TnaPipeline:
             self.stats.truncated += 1
         self.stats.clones += len(session.replicas)
         cos = session.class_of_service
-        self._queue.extend(Copy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
+        self.waiting.extend(Copy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
 
     # --- egress
 
-    def _leave(self, copy: Copy, emit: Emit) -> None:
+    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
         """Egress of one copy, and the wire."""
+        del port  # it is the copy's
         self._steps.take(PASS_STEPS)
         if copy.bypass:
             self._send(copy.port, copy.packet, emit)
@@ -268,7 +228,7 @@ class TnaPipeline:
             if generator is not None and port in generator.matching:
                 head = packet[:PATTERN_BYTES].ljust(PATTERN_BYTES, b"\0")
                 generator.recirculated(port, int.from_bytes(head, "big"), self._clock())
-            self._queue.append(Arrival(port, packet))
+            self.waiting.append(Arrival(port, packet))
         else:
             self.stats.packets_out += 1
             emit((port, packet))

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from offramp_p4.engine.pipeline import EngineStages
 from offramp_p4.tna.ports import CELL_BYTES
-
-Emit = Callable[[tuple[int, bytes]], object]
 
 
 @dataclass(slots=True)
@@ -46,35 +42,8 @@ class Copy:
     in_queue: InQueue | None = None
 
 
-class TnaStages:
-    """Ingress and egress of a Tofino, apart, and what a traffic manager tells egress of a copy's queue.
-
-    Attributes:
-        arrival: makes an arrival of a port and a frame.
-        again: copies that resubmission, recirculation and mirrors have made; the caller removes them.
-        max_passes: of a packet and its copies together.
-    """
-
-    def __init__(
-        self,
-        *,
-        arrival: Callable[[int, bytes], Arrival],
-        ingress: Callable[[Any, Emit], None],
-        egress: Callable[[Any, Emit], None],
-        again: deque[Any],
-        max_passes: int,
-    ) -> None:
-        self.arrival, self._ingress, self._egress = arrival, ingress, egress
-        self.again, self.max_passes = again, max_passes
-
-    def ingress(self, task: Arrival | Copy) -> None:
-        """Parser and ingress of an arrival; every copy, and a mirrored one at once, goes where the chip was told."""
-        self._ingress(task, _no_output)
-
-    def egress(self, copy: Copy, port: int, emit: Emit) -> None:
-        """Egress of a copy."""
-        del port
-        self._egress(copy, emit)
+class TnaStages(EngineStages):
+    """Ingress and egress of a Tofino, apart, and what a traffic manager tells egress of a copy's queue."""
 
     def recirculated(self, task: Arrival | Copy) -> bool:
         """Whether a packet comes back from egress."""
@@ -103,7 +72,3 @@ class TnaStages:
 def cells(held_bytes: int) -> int:
     """The cells of the chip's buffer that ``held_bytes`` take."""
     return -(-held_bytes // CELL_BYTES)
-
-
-def _no_output(_: tuple[int, bytes]) -> None:
-    raise AssertionError("nothing leaves before egress")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from offramp_p4.engine.layout import Memory
     from offramp_p4.tna.blocks import Gress
-    from offramp_p4.tna.objects import Objects
+    from offramp_p4.tna.objects import TofinoObjects
 
 # Bits of parser_err by the error of the language. A stack that is full only ends the parser, as p4c has it.
 ERROR_BITS: Final = {
@@ -64,7 +64,7 @@ class Thread:
         program: ir.Program,
         gress: Gress,
         direction: str,
-        objects: Objects,
+        objects: TofinoObjects,
         *,
         seed: int,
         random: Random,

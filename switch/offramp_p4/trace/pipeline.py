@@ -60,16 +60,16 @@ class TracedPipeline(V1Pipeline):
         """Send a frame in at ``port`` and hand its trace to the sink."""
         super().run(port, frame, self._spans.begin(port, frame, emit))
         for span in self._from.values():
-            span.dropped = f"the packet has used up its {self._max_passes} passes"
+            span.dropped = f"the packet has used up its {self.max_passes} passes"
         self._from.clear()
         self._spans.end()
 
-    def _pass(self, arrival: _Arrival, emit: Emit) -> None:
+    def _take(self, arrival: _Arrival, emit: Emit) -> None:
         parent = self._from.pop(id(arrival), None)
         span = self._spans.open("pass", _PASSES[arrival.kind], arrival.port, parent)
         span.length = len(arrival.frame)
         before = self.recorder.start(span.events)
-        super()._pass(arrival, emit)
+        super()._take(arrival, emit)
         self._follow(span)
         self.recorder.resume(before)
 
@@ -113,8 +113,8 @@ class TracedPipeline(V1Pipeline):
 
     def _follow(self, span: Span) -> None:
         """Remember that the last arrival in the queue, if it is new, comes from ``span``."""
-        if self._arrivals and id(self._arrivals[-1]) not in self._from:
-            self._from[id(self._arrivals[-1])] = span
+        if self.waiting and id(self.waiting[-1]) not in self._from:
+            self._from[id(self.waiting[-1])] = span
 
     def _goes_on(self, span: Span) -> bool:
         return any(other is span for other in self._from.values())

@@ -9,6 +9,7 @@ from offramp_p4.names import match_text
 from offramp_p4.state import ActionData, Group, Member, TableEntry
 
 if TYPE_CHECKING:
+    from offramp_p4.engine.objects import ProgramObjects
     from offramp_p4.state import (
         ActionProfileState,
         CounterState,
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
-    from offramp_p4.tna.objects import Objects as TnaObjects
     from offramp_p4.trace.recorder import Recorder
-    from offramp_p4.v1model.objects import Objects
 
 
-def proxies(objects: Objects | TnaObjects, recorder: Recorder) -> dict[int, object]:
+def proxies(objects: ProgramObjects, recorder: Recorder) -> dict[int, object]:
     """Instrumented proxies for objects in the generated code, by ``id`` of the object that each replaces."""
     made: dict[int, object] = {}
     for table in objects.tables.values():

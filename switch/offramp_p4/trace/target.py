@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.portable.target import PortableTarget
+from offramp_p4.tna.register_calls import ACTIONS, state_of
 from offramp_p4.tna.register_of import register_of
-from offramp_p4.tna.registers import ACTIONS, state_of
 from offramp_p4.tna.target import TnaTarget
 from offramp_p4.trace.externs import Notes, traced
 from offramp_p4.v1model.target import V1Target

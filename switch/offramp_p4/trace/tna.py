@@ -7,9 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from offramp_p4.tm.stages import Emit
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.pipeline import TnaPipeline
-from offramp_p4.tna.stages import Arrival, Copy, Emit
+from offramp_p4.tna.stages import Arrival, Copy
 from offramp_p4.tna.thread import GressResult, Thread
 from offramp_p4.trace.generator import TracingGenerator
 from offramp_p4.trace.model import Cause, PacketTrace, Span
@@ -55,7 +56,7 @@ class TracedTnaPipeline(TnaPipeline):
         """Send a frame in at ``port`` and hand its trace to the sink."""
         exhausted = self.stats.exhausted
         super().run(port, frame, self._spans.begin(port, frame, emit))
-        why = f"the packet has used up its {self._max_passes} passes"
+        why = f"the packet has used up its {self.max_passes} passes"
         if self.stats.exhausted > exhausted:
             why = self._spans.trace.spans[-1].dropped = "the packet has used up its steps"
         for span, _ in self._from.values():
@@ -82,7 +83,7 @@ class TracedTnaPipeline(TnaPipeline):
         assert span is not None
         for digest in out.digests:
             self.recorder.add("digest", digest.name, values=list(digest.values))
-        waiting = len(self._queue)
+        waiting = len(self.waiting)
         super()._forward(out, arrival, emit)
         self._spans.current = span
         self._follow(waiting, span, "resubmit")
@@ -109,7 +110,7 @@ class TracedTnaPipeline(TnaPipeline):
             known = out.mirror[0] in self.objects.pre.clones
             self.recorder.add("clone", f"session {out.mirror[0]}", known=known)
         self._drop_ctl = out.metadata["drop_ctl"]
-        waiting = len(self._queue)
+        waiting = len(self.waiting)
         super()._mirror(out, packet)
         if self._spans.current is not None:
             self._follow(
@@ -118,14 +119,14 @@ class TracedTnaPipeline(TnaPipeline):
 
     # --- egress
 
-    def _leave(self, copy: Copy, emit: Emit) -> None:
+    def _leave(self, copy: Copy, port: int, emit: Emit) -> None:
         outer = self._spans.current
         parent, cause = self._from.pop(id(copy), (outer, self._causes.pop(id(copy), "CPU")))
         span = self._spans.open("copy", cause, copy.port, parent)
         span.instance = copy.rid
         before = self.recorder.start(span.events)
-        waiting = len(self._queue)
-        super()._leave(copy, emit)
+        waiting = len(self.waiting)
+        super()._leave(copy, port, emit)
         self._follow(waiting, span, "recirculate")
         if span.output is None and span.dropped is None and not self._goes_on(span, "recirculate"):
             exists = self._exists(copy.port)
@@ -137,7 +138,7 @@ class TracedTnaPipeline(TnaPipeline):
 
     def _follow(self, waiting: int, span: Span, cause: Cause) -> None:
         """Remember that the tasks in the queue behind the first ``waiting`` come from ``span``."""
-        for task in list(self._queue)[waiting:]:
+        for task in list(self.waiting)[waiting:]:
             self._from.setdefault(id(task), (span, cause))
 
     def _goes_on(self, span: Span, cause: Cause) -> bool:

@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a v1model program's extern objects, tables and value sets."""
+"""The state of a v1model program's extern objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from offramp_p4 import ir
+from offramp_p4.engine.objects import ProgramObjects
 from offramp_p4.source import Unsupported
-from offramp_p4.state import (
-    ActionProfileState,
-    CounterState,
-    MeterState,
-    RegisterState,
-    ReplicationEngine,
-    TableState,
-    ValueSetState,
-)
-from offramp_p4.state.match import key_width
-from offramp_p4.types import BOOL, Bits, Enum, scalars, strip
+from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState
+from offramp_p4.types import BOOL, Bits, Enum, strip
 
 Object = RegisterState | CounterState | MeterState | ActionProfileState
 Maker = Callable[[ir.ExternInstance], Object]
@@ -98,73 +90,16 @@ def enum_member(i: ir.ExternInstance, index: int) -> str:
     return member
 
 
-class Objects:
-    """Everything that outlives a packet.
+class Objects(ProgramObjects):
+    """The objects of a program whose externs are those in ``makers``.
 
     Attributes:
-        of: the state of each extern instance that has one.
-        tables: the state of each table.
-        value_sets: the state of each parser value set.
-        registers, counters, meters, profiles: the same states by control-plane name.
-        pre: multicast groups and clone sessions.
         makers: makers of externs' state, by the extern's name.
     """
 
     makers: ClassVar[Mapping[str, Maker]] = _MAKERS
 
-    def __init__(self, program: ir.Program) -> None:
-        self.of: dict[ir.ExternInstance, Any] = {}
-        self.registers: dict[str, RegisterState] = {}
-        self.counters: dict[str, CounterState] = {}
-        self.meters: dict[str, MeterState] = {}
-        self.profiles: dict[str, ActionProfileState] = {}
-        self.pre = ReplicationEngine()
-        for instance in program.externs:
-            self._make(instance)
-        self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
-        for table in program.tables:
-            self._attach(table)
-        self.value_sets = {
-            v: ValueSetState(v.name, tuple(key_width(t) for t in scalars(v.element)), v.size)
-            for v in program.value_sets
-        }
-
-    def reset(self) -> None:
-        """Everything as it was when the program was loaded."""
-        for state in [*self.of.values(), *self.tables.values(), self.pre]:
-            state.reset()
-        for value_set in self.value_sets.values():
-            value_set.members.clear()
-
     def make(self, i: ir.ExternInstance) -> Object | None:
         """The state of an extern instance; None if it has none."""
         make = self.makers.get(i.extern)
         return None if make is None else make(i)
-
-    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
-        """The state of a table."""
-        return TableState(table, profile)
-
-    def _make(self, i: ir.ExternInstance) -> None:
-        state = self.make(i)
-        if state is None:
-            return
-        self.of[i] = state
-        if isinstance(state, RegisterState):
-            self.registers[i.name] = state
-        elif isinstance(state, CounterState):
-            self.counters[i.name] = state
-        elif isinstance(state, MeterState):
-            self.meters[i.name] = state
-        else:
-            self.profiles[i.name] = state
-
-    def _profile(self, table: ir.Table) -> ActionProfileState | None:
-        instance = table.properties.get("implementation")
-        return self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
-
-    def _attach(self, table: ir.Table) -> None:
-        for name in ("counters", "meters"):
-            instance = table.properties.get(name)
-            if isinstance(instance, ir.ExternInstance) and instance in self.of:
-                self.of[instance].table = table.name

@@ -8,19 +8,17 @@ for what happens at the end of ingress and egress processing", and ``targets/sim
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine.compile import compile_blocks
-from offramp_p4.engine.faults import CheckFailed, ParserFault, Steps, StepsExhausted
+from offramp_p4.engine.faults import CheckFailed, ParserFault
 from offramp_p4.engine.generator import Generator, Generators
 from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
+from offramp_p4.engine.pipeline import EnginePipeline
 from offramp_p4.engine.work import PASS_STEPS
-from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
 from offramp_p4.standard_metadata import FIELDS
 from offramp_p4.tm.stages import Deliver, Emit, Stages
@@ -49,13 +47,8 @@ class _Arrival:
     preserved: Preserved
 
 
-class V1Pipeline:
-    """A compiled v1model program.
-
-    Attributes:
-        on_digest: called with each digest at the end of ingress.
-        source: the generated Python text.
-    """
+class V1Pipeline(EnginePipeline):
+    """A compiled v1model program; digests are sent at the end of ingress."""
 
     def __init__(
         self,
@@ -68,12 +61,13 @@ class V1Pipeline:
         clock: Callable[[], int],
         generator: Generators = Generator,
     ) -> None:
+        super().__init__(max_passes=max_passes, max_steps=max_steps, clock=clock)
         parser, *controls = blocks = list(blocks_of(program).values())
         self._program = program
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
-        self._steps, self._nested = Steps(max_steps), 0
+        self._nested = 0
         self.target = self.make_target(
             program, layout, parser, seed=seed, drop_port=drop_port, clock=clock, steps=self._steps
         )
@@ -89,61 +83,27 @@ class V1Pipeline:
         self._parse, self._verify, self._ingress, self._egress, self._compute, self._deparse = compiled.functions
         self._template = compiled.template
         self._template[cells.truncate] = md.UNLIMITED
-        self.stats = SwitchStats()
-        self.on_digest: Callable[[Digest], None] | None = None
-        self._drop_port, self._max_passes = drop_port, max_passes
+        self._drop_port = drop_port
         self._fields = {f: cells.field(f) for f in FIELDS}
-        self._arrivals: deque[_Arrival] = deque()
-        self._deliver: Deliver = self._leave
 
     def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
         """The target to which the generated code refers."""
         return V1Target(program, layout, parser, **options)
 
-    def run(self, port: int, frame: bytes, emit: Emit) -> None:
-        """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""
-        self.stats.packets_in += 1
-        self._within_steps(self._run, _Arrival(frame, port, md.NORMAL, []), emit)
+    def arrival(self, port: int, frame: bytes) -> _Arrival:
+        """A packet from outside."""
+        return _Arrival(frame, port, md.NORMAL, [])
 
-    def _run(self, arrival: _Arrival, emit: Emit) -> None:
-        left = self._max_passes
-        self._pass(arrival, emit)
-        while self._arrivals:
-            left -= 1
-            if left <= 0:
-                self.stats.looped += len(self._arrivals)
-                self._arrivals.clear()
-                return
-            self._pass(self._arrivals.popleft(), emit)
-
-    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
-        self._steps.renew()
-        self._nested = 0
-        try:
-            run(*args)
-        except StepsExhausted:
-            self._arrivals.clear()
-            self._exhausted()
+    def split(self, deliver: Deliver) -> Stages:
+        """The halves, of which ingress hands each copy that is bound for a port to ``deliver``."""
+        self.hold(deliver)
+        return V1Stages(self, self.cells)
 
     def _exhausted(self) -> None:
-        self.stats.exhausted += 1
+        super()._exhausted()
+        self._nested = 0  # clones that were under way have ended
 
-    def split(self, hold: Deliver) -> Stages:
-        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once.
-
-        Returns the halves of the pipeline, by which the caller runs them from now on.
-        """
-        self._deliver = hold
-        return V1Stages(
-            arrival=lambda port, frame: _Arrival(frame, port, md.NORMAL, []),
-            ingress=partial(self._within_steps, self._pass),
-            egress=partial(self._within_steps, self._leave),
-            again=self._arrivals,
-            max_passes=self._max_passes,
-            cells=self.cells,
-        )
-
-    def _pass(self, arrival: _Arrival, emit: Emit) -> None:
+    def _take(self, arrival: _Arrival, emit: Emit) -> None:
         """One way through parser and ingress, and the egress of every copy that comes of it."""
         self._steps.take(PASS_STEPS)
         m = self._parsed(arrival, arrival.preserved)
@@ -164,7 +124,7 @@ class V1Pipeline:
         if m[cells.resubmit]:
             self.stats.resubmissions += 1
             (number,) = m[cells.resubmit]
-            self._arrivals.append(_Arrival(arrival.frame, 0, md.RESUBMITTED, self._kept(m, number)))
+            self.waiting.append(_Arrival(arrival.frame, 0, md.RESUBMITTED, self._kept(m, number)))
             return
         group = m[fields["mcast_grp"]]
         if group:
@@ -240,7 +200,7 @@ class V1Pipeline:
         if m[cells.recirculate]:
             self.stats.recirculations += 1
             (number,) = m[cells.recirculate]
-            self._arrivals.append(_Arrival(frame, 0, md.RECIRCULATED, self._kept(m, number)))
+            self.waiting.append(_Arrival(frame, 0, md.RECIRCULATED, self._kept(m, number)))
             return
         self.stats.packets_out += 1
         emit((port, frame))

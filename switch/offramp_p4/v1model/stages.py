@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from offramp_p4.engine.layout import GROWTH, LENGTH, Memory
-from offramp_p4.tm.stages import Deliver, Emit, no_output
+from offramp_p4.engine.pipeline import EnginePipeline, EngineStages
 from offramp_p4.v1model import metadata as md
 
 if TYPE_CHECKING:
@@ -22,38 +20,15 @@ class Arrival(Protocol):
     kind: int
 
 
-class V1Stages:
+class V1Stages(EngineStages):
     """The stages of :class:`~offramp_p4.tm.stages.Stages` as simple_switch has them."""
 
-    def __init__(
-        self,
-        *,
-        arrival: Callable[[int, bytes], Arrival],
-        ingress: Callable[[Any, Emit], None],
-        egress: Deliver,
-        again: deque[Any],
-        max_passes: int,
-        cells: Cells,
-    ) -> None:
-        self._arrival, self._ingress, self._egress = arrival, ingress, egress
-        self.again = again
-        self.max_passes = max_passes
+    def __init__(self, pipeline: EnginePipeline, cells: Cells) -> None:
+        super().__init__(pipeline)
         self._truncate = cells.truncate
         self._priority = cells.field("priority")
         self._enqueued = cells.field("enq_timestamp"), cells.field("enq_qdepth")
         self._dequeued = cells.field("deq_timedelta"), cells.field("deq_qdepth")
-
-    def arrival(self, port: int, frame: bytes) -> Arrival:
-        """A packet from outside at the entry of the parser."""
-        return self._arrival(port, frame)
-
-    def ingress(self, arrival: Arrival) -> None:
-        """Parser and ingress; every copy goes where the pipeline was told when it was split."""
-        self._ingress(arrival, no_output)
-
-    def egress(self, m: Memory, port: int, emit: Emit) -> None:
-        """Egress and deparser of a copy."""
-        self._egress(m, port, emit)
 
     def recirculated(self, arrival: Arrival) -> bool:
         """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""

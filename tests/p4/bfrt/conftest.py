@@ -11,9 +11,9 @@ import pytest
 from bfrt_requests import Requests
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import make_switch
-from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.frontend import load_pushed
 from offramp_p4.runtime.device import Device
+from offramp_p4_tools.bfrt.service import BfrtService
 from tna_programs import tna
 
 LOCAL = """

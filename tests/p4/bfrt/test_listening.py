@@ -17,12 +17,12 @@ from bfrt_device import BfrtDevice, bfrt_device
 from offramp.bfrt.session import BfrtSession
 from offramp_base.bfrt.schema import SERVICE, bf
 from offramp_base.errors import OfframpError
-from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.runtime import calls
 from offramp_p4.runtime.device import Device
 from offramp_p4.runtime.server import Server
 from offramp_p4.settings import Settings
 from offramp_p4.switch import Switch
+from offramp_p4_tools.bfrt.service import BfrtService
 
 pytestmark = pytest.mark.p4
 

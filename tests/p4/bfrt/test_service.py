@@ -11,9 +11,9 @@ import pytest
 from bfrt_requests import Requests, refused
 from offramp_base.bfrt.schema import bf
 from offramp_base.p4rt.status import RpcError
-from offramp_p4.bfrt.service import BfrtService
 from offramp_p4.runtime.device import Device
 from offramp_p4.switch import Switch
+from offramp_p4_tools.bfrt.service import BfrtService
 from tna_programs import packet
 
 pytestmark = pytest.mark.p4

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.engines import AnySwitch, make_switch
 from offramp_p4.frontend import load_text
 from offramp_p4.state import ActionData, TableEntry
 from offramp_p4.state.match import Exact
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
 
 pytestmark = pytest.mark.p4
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.frontend import load
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
 
 SOURCE = Path(__file__).parents[1] / "stf" / "tables.p4"
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.frontend import load
 from offramp_p4.maker import SwitchMaker
 from offramp_p4.paced import PacedSwitch
@@ -18,6 +16,8 @@ from offramp_p4.switch import Switch
 from offramp_p4.tm import TmConfig
 from offramp_p4.trace.bmv2_lines import lines
 from offramp_p4.trace.model import PacketTrace
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
 
 REFLECTOR = Path(__file__).parents[3] / "p4" / "examples" / "reflector.p4"
 FEATURES = Path(__file__).parents[1] / "runtime" / "features.p4"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.runtime.p4info import generate
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ANY, ActionData, Exact, TableEntry, Ternary
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
 
 CARD = Path(__file__).with_name("card.p4")
 DPDK = Path(__file__).parents[1] / "portable" / "pna.p4"

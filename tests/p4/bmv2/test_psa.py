@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from offramp_p4 import ir
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.engines import AnySwitch, make_switch
 from offramp_p4.frontend import load_text
-from offramp_p4.fuzz.packets import random_packets
-from offramp_p4.fuzz.portable import PsaWriter
 from offramp_p4.runtime.p4info import generate
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionData, CloneSession, Exact, MeterCell, Replica, TableEntry, Ternary
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
+from offramp_p4_tools.fuzz.packets import random_packets
+from offramp_p4_tools.fuzz.portable import PsaWriter
 from psa_orders import CLONE, DROP, EGRESS_CLONE, EGRESS_DROP, RESUBMIT, order
 from psa_shell import psa_program
 

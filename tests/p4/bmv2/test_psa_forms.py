@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.engines import AnySwitch, make_switch
 from offramp_p4.frontend import load_text
 from offramp_p4.runtime.p4info import generate
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
 from psa_shell import psa_program
 
 pytestmark = pytest.mark.p4

@@ -12,10 +12,10 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.frontend import load, load_text
 from offramp_p4.runtime.p4info import generate
+from offramp_p4_tools.bmv2.write import to_json
 from psa_shell import psa_program
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"

@@ -15,13 +15,13 @@ import pytest
 import offramp_base
 import offramp_p4
 from bmv2_refusals import REFUSED
-from offramp_p4.dropin.shims import write_shims
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.reference import run
 from offramp_p4.stf.control import Control
 from offramp_p4.stf.parse import parse
 from offramp_p4.stf.run import StfResult, _compare
+from offramp_p4_tools.dropin.shims import write_shims
 
 FOLDER = Path(__file__).parents[1] / "stf"
 # bmv2 sets no error when a select matches nothing in p4c's JSON; in ours it does.

@@ -13,14 +13,14 @@ from random import Random
 import pytest
 
 from bmv2_refusals import REFUSED
-from offramp_p4.bmv2.read import from_json
-from offramp_p4.bmv2.write import to_json
 from offramp_p4.frontend import load, load_text
-from offramp_p4.fuzz.packets import random_packets
-from offramp_p4.fuzz.programs import random_program
 from offramp_p4.source import Unsupported
 from offramp_p4.stf import run_stf
 from offramp_p4.switch import Switch
+from offramp_p4_tools.bmv2.read import from_json
+from offramp_p4_tools.bmv2.write import to_json
+from offramp_p4_tools.fuzz.packets import random_packets
+from offramp_p4_tools.fuzz.programs import random_program
 
 FOLDER = Path(__file__).parents[1] / "stf"
 IMMUTABLE = {"action_data"}  # its test adds to a table that has entries, which bmv2's JSON says are all there is

@@ -19,10 +19,10 @@ import offramp_p4
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
 from offramp_cli.app import app
-from offramp_p4.dropin import p4c, simple_switch
-from offramp_p4.dropin.shims import PROGRAMS, write_shims
-from offramp_p4.dropin.words import read_words
 from offramp_p4.reference import missing
+from offramp_p4_tools.dropin import p4c, simple_switch
+from offramp_p4_tools.dropin.shims import PROGRAMS, write_shims
+from offramp_p4_tools.dropin.words import read_words
 
 FOLDER = Path(__file__).parents[1] / "stf"
 REFLECTOR = Path(__file__).parents[3] / "p4" / "examples" / "reflector.p4"
@@ -155,7 +155,7 @@ def test_every_launcher_has_a_main() -> None:
     import importlib
 
     for module in PROGRAMS.values():
-        assert callable(importlib.import_module(f"offramp_p4.dropin.{module}").main)
+        assert callable(importlib.import_module(f"offramp_p4_tools.dropin.{module}").main)
 
 
 def test_queues_are_bmv2_s() -> None:

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_p4.dropin.thrift import cli
-from offramp_p4.dropin.thrift.client import Client
-from offramp_p4.dropin.thrift.server import ThriftServer
-from offramp_p4.dropin.thrift.services import Refused, TableCode
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
+from offramp_p4_tools.dropin.thrift import cli
+from offramp_p4_tools.dropin.thrift.client import Client
+from offramp_p4_tools.dropin.thrift.server import ThriftServer
+from offramp_p4_tools.dropin.thrift.services import Refused, TableCode
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"
 
@@ -200,7 +200,7 @@ def test_noise_is_counted_and_the_next_client_is_served(server: ThriftServer, no
 
 
 def test_a_message_has_its_time_however_small_its_pieces(server: ThriftServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offramp_p4.dropin.thrift.server.MESSAGE_S", 0.5)
+    monkeypatch.setattr("offramp_p4_tools.dropin.thrift.server.MESSAGE_S", 0.5)
     with socket.create_connection(("127.0.0.1", server.port), 10) as stranger, contextlib.suppress(OSError):
         for byte in struct.pack(">Ii", 0x80010001, 250) + bytes(240):
             stranger.sendall(bytes([byte]))

@@ -21,8 +21,8 @@ from dap_client import WAIT_S, DapClient, Refused, over_socket
 from debugged import PROGRAM, line
 from offramp_base.transport.unix import UnixIO
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.debug.debugger import Debugger
-from offramp_p4.debug.server import Attacher, DebugServer
+from offramp_p4_tools.debug.debugger import Debugger
+from offramp_p4_tools.debug.server import Attacher, DebugServer
 
 pytestmark = pytest.mark.p4
 ENDED = 128 + signal.SIGTERM

@@ -11,16 +11,16 @@ import pytest
 
 from debugged import PROGRAM, STF, line
 from offramp_base.errors import OfframpError
-from offramp_p4.debug.asked import Asked
-from offramp_p4.debug.breakpoints import Breakpoint
-from offramp_p4.debug.debugger import Debugger
-from offramp_p4.debug.inspector import MAX_NODES, Inspector
-from offramp_p4.debug.stops import Stop
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load, load_text
 from offramp_p4.maker import SwitchMaker
 from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
+from offramp_p4_tools.debug.asked import Asked
+from offramp_p4_tools.debug.breakpoints import Breakpoint
+from offramp_p4_tools.debug.debugger import Debugger
+from offramp_p4_tools.debug.inspector import MAX_NODES, Inspector
+from offramp_p4_tools.debug.stops import Stop
 
 pytestmark = pytest.mark.p4
 FRAME = bytes.fromhex("000000000001AABBCCDDEEFF0800")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from offramp_p4.debug.breakpoints import Breakpoint
-from offramp_p4.debug.debugger import Debugger
-from offramp_p4.debug.stops import How, Stop
 from offramp_p4.frontend import load, load_text
 from offramp_p4.stf.replay import replay
 from offramp_p4.switch import Switch
+from offramp_p4_tools.debug.breakpoints import Breakpoint
+from offramp_p4_tools.debug.debugger import Debugger
+from offramp_p4_tools.debug.stops import How, Stop
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

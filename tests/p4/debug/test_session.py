@@ -12,9 +12,9 @@ import pytest
 from dap_client import DapClient, Refused, over_socket, over_stdio
 from debugged import PROGRAM, STF, line
 from offramp_base.wire import pcap
-from offramp_p4.debug.debugger import Debugger
-from offramp_p4.debug.launch import Launch, Launcher
-from offramp_p4.debug.server import DebugServer
+from offramp_p4_tools.debug.debugger import Debugger
+from offramp_p4_tools.debug.launch import Launch, Launcher
+from offramp_p4_tools.debug.server import DebugServer
 
 pytestmark = pytest.mark.p4
 LAUNCH = {"program": str(PROGRAM), "stf": str(STF)}

@@ -19,24 +19,24 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_p4 import ir, reference
 from offramp_p4.frontend import load_text
-from offramp_p4.fuzz import Campaign, random_program
-from offramp_p4.fuzz.campaign import PACKETS
-from offramp_p4.fuzz.card import random_pna_program
-from offramp_p4.fuzz.compare import Case, FuzzVerdict, compare, python_engine, traced_engine
-from offramp_p4.fuzz.isolate import in_parallel, isolated
-from offramp_p4.fuzz.minimise import minimise
-from offramp_p4.fuzz.packets import random_packets
-from offramp_p4.fuzz.portable import random_psa_program
-from offramp_p4.fuzz.programs import RandomProgram
-from offramp_p4.fuzz.reference import against_bmv2
-from offramp_p4.fuzz.tofino import random_tofino_program
+from offramp_p4_tools.fuzz import Campaign, random_program
+from offramp_p4_tools.fuzz.campaign import PACKETS
+from offramp_p4_tools.fuzz.card import random_pna_program
+from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, compare, python_engine, traced_engine
+from offramp_p4_tools.fuzz.isolate import in_parallel, isolated
+from offramp_p4_tools.fuzz.minimise import minimise
+from offramp_p4_tools.fuzz.packets import random_packets
+from offramp_p4_tools.fuzz.portable import random_psa_program
+from offramp_p4_tools.fuzz.programs import RandomProgram
+from offramp_p4_tools.fuzz.reference import against_bmv2
+from offramp_p4_tools.fuzz.tofino import random_tofino_program
 
 pytestmark = pytest.mark.p4
 
 
 def native(program: ir.Program) -> Any:
     pytest.importorskip("llvmlite")
-    from offramp_p4.fuzz.compare import native_engine
+    from offramp_p4_tools.fuzz.compare import native_engine
 
     return native_engine(program)
 

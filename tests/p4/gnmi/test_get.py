@@ -14,8 +14,8 @@ import pytest
 from gnmi_lab import Bench, refusal
 from offramp_base.gnmi.paths import parse_path
 from offramp_base.gnmi.schema import JSON, JSON_IETF, PROTO, gnmi
-from offramp_p4.gnmi import tree
-from offramp_p4.gnmi.model import LEAVES
+from offramp_p4_tools.gnmi import tree
+from offramp_p4_tools.gnmi.model import LEAVES
 
 pytestmark = pytest.mark.p4
 UNICAST, GROUP, EVERYBODY = (bytes([first]) * 6 + bytes(58) for first in (0x02, 0x01, 0xFF))

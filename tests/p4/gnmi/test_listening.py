@@ -29,12 +29,12 @@ from offramp_base.gnmi.schema import PROTO, SERVICE, gnmi
 from offramp_base.gnmi.session import GnmiSession
 from offramp_base.transport import open_io
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.dropin.simple_switch import main, settings
-from offramp_p4.dropin.words import read_words
 from offramp_p4.runtime import calls
 from offramp_p4.runtime.handlers import MAX_STREAMS
 from offramp_p4.runtime.server import Server
 from offramp_p4.settings import Settings
+from offramp_p4_tools.dropin.simple_switch import main, settings
+from offramp_p4_tools.dropin.words import read_words
 
 pytestmark = pytest.mark.p4
 METHODS = ["Capabilities", "Get", "Set", "Subscribe"]

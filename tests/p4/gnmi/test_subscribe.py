@@ -19,9 +19,9 @@ from gnmi_lab import Bench, refusal
 from offramp_base.gnmi.paths import parse_path
 from offramp_base.gnmi.schema import JSON_IETF, PROTO, gnmi
 from offramp_base.gnmi.session import GnmiSession
-from offramp_p4.gnmi import watches
-from offramp_p4.gnmi.watches import LEAST_NS, NS
 from offramp_p4.runtime.server import Server
+from offramp_p4_tools.gnmi import watches
+from offramp_p4_tools.gnmi.watches import LEAST_NS, NS
 
 pytestmark = pytest.mark.p4
 ADMIN = "/interfaces/interface[name={}]/state/admin-status"

@@ -20,11 +20,11 @@ from offramp_base.gnmi.schema import gnmi
 from offramp_base.gnmi.session import GnmiSession
 from offramp_base.transport import open_io
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.bfrt import fixed
-from offramp_p4.bfrt.stores.ports import PortStore
-from offramp_p4.bfrt.values import Data
 from offramp_p4.settings import Settings
 from offramp_p4.state.match import Exact
+from offramp_p4_tools.bfrt import fixed
+from offramp_p4_tools.bfrt.stores.ports import PortStore
+from offramp_p4_tools.bfrt.values import Data
 
 pytestmark = pytest.mark.p4
 ENABLED = "/interfaces/interface[name={}]/config/enabled"

@@ -16,11 +16,11 @@ import pytest
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load_text
-from offramp_p4.fuzz.compare import Case, FuzzVerdict, compare, native_engine
-from offramp_p4.fuzz.packets import random_packets
-from offramp_p4.fuzz.programs import random_program
 from offramp_p4.native.architecture import Way, architecture, build
 from offramp_p4.state import CloneSession, Replica
+from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, compare, native_engine
+from offramp_p4_tools.fuzz.packets import random_packets
+from offramp_p4_tools.fuzz.programs import random_program
 
 pytestmark = pytest.mark.p4
 

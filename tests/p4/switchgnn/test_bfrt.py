@@ -24,10 +24,10 @@ from offramp.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.target import TNA
 from offramp_base.errors import OfframpError
-from offramp_p4.bfrt.describe import describe
 from offramp_p4.frontend import load
 from offramp_p4.state import CloneSession, Replica
 from offramp_p4.tna.replication import Node
+from offramp_p4_tools.bfrt.describe import describe
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from offramp_p4.frontend import load_text
-from offramp_p4.fuzz.campaign import Campaign
-from offramp_p4.fuzz.compare import traced_engine
-from offramp_p4.fuzz.tofino import random_tofino_program
 from offramp_p4.state import ActionData, CloneSession, Exact, Group, MeterCell, Replica, TableEntry
 from offramp_p4.switch import Switch
 from offramp_p4.tna.replication import Node, Tree
 from offramp_p4.trace import PacketTrace
 from offramp_p4.trace.alternatives import alternatives
 from offramp_p4.trace.render import tree
+from offramp_p4_tools.fuzz.campaign import Campaign
+from offramp_p4_tools.fuzz.compare import traced_engine
+from offramp_p4_tools.fuzz.tofino import random_tofino_program
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Final
 
-PACKAGES: Final = ("offramp", "offramp_base", "offramp_cli", "offramp_p4", "offramp_sim")
+PACKAGES: Final = ("offramp", "offramp_base", "offramp_cli", "offramp_p4", "offramp_p4_tools", "offramp_sim")
 
 
 def _folders() -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from offramp.dgtp.launch import export
 from offramp.dgtp.plan import Plan, Role
 from offramp.fpga.kernels import write_kernel
 from offramp.hermod.deploy.sonic.files import Files
-from offramp_p4.fuzz.findings import Finding
+from offramp_p4_tools.fuzz.findings import Finding
 from offramp_sim.figures import save
 
 

@@ -30,7 +30,7 @@ from offramp_p4.state import ActionProfileState
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
-from offramp_p4.tna.objects import Objects, TofinoRegister
+from offramp_p4.tna.objects import TofinoObjects, TofinoRegister
 from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
 
 
@@ -63,7 +63,7 @@ class NativeFilters(FilterState):
         self.reset()
 
 
-class NativeTofino(NativeState, Objects):
+class NativeTofino(NativeState, TofinoObjects):
     """The state of a TNA program's objects."""
 
     pre: NativeTrees

@@ -9,7 +9,7 @@ from offramp_p4 import ir
 from offramp_p4.native.plan import Column, Plan
 from offramp_p4.native.shape import container
 from offramp_p4.tna.filter_state import FilterState
-from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.objects import TofinoObjects
 from offramp_p4.tna.symmetric import Pair
 
 
@@ -24,7 +24,7 @@ class TnaPlan(Plan):
         logs: by register action, the next index of ``execute_log``.
     """
 
-    def __init__(self, program: ir.Program, objects: Objects) -> None:
+    def __init__(self, program: ir.Program, objects: TofinoObjects) -> None:
         super().__init__(program, objects)
         self.single = {
             i: Column(self.take(1), container(state.width.width), 0, state.width.width)

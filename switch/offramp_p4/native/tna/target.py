@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from offramp_p4.native.records import Record
     from offramp_p4.native.tna.plan import TnaPlan
     from offramp_p4.tna.blocks import Gress
-    from offramp_p4.tna.objects import Objects
+    from offramp_p4.tna.objects import TofinoObjects
 
 _FAULTS: Final = frozenset({("ParserCounter", "set"), ("ParserCounter", "push"), ("", "port_metadata_unpack")})
 
@@ -49,7 +49,7 @@ class TnaTarget(DirectTarget):
         gress: Gress,
         direction: str,
         plan: TnaPlan,
-        objects: Objects,
+        objects: TofinoObjects,
         digests: list[Record],
     ) -> None:
         super().__init__(plan, layout, objects.of, objects.table_of)
@@ -57,6 +57,7 @@ class TnaTarget(DirectTarget):
         self.cells = Cells(program, layout, gress, direction)
         self.port_metadata_bytes = port_metadata_bytes(program)
         self.deposits: list[checksums.Deposit] = []
+        calls = registers.NativeRegisters(self)
         self.externs = {
             **core.BUILDERS,
             **arrays.builders(self),
@@ -64,13 +65,13 @@ class TnaTarget(DirectTarget):
             **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
-            **registers.builders(self),
+            **calls.builders(),
             **requests.builders(self),
         }
         self.aggregates = {
             **core.AGGREGATES,
             **parsing.aggregates(self),
-            **registers.aggregates(self),
+            **calls.aggregates(),
         }
 
     def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import NOWHERE, Pos
+from offramp_p4.tna.register_calls import ACTIONS
 from offramp_p4.tna.register_of import register_of
-from offramp_p4.tna.registers import ACTIONS
 from offramp_p4.tna.resources.fields import NONE, Field, FieldPath, Fields, Scope
 from offramp_p4.types import Header, strip
 

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of bmv2's run-time command line, by subject."""
+
+from offramp_p4_tools.dropin.thrift.commands import arrays, profiles, replication, switch, tables
+from offramp_p4_tools.dropin.thrift.commands.base import COMMANDS, Session
+
+__all__ = ["COMMANDS", "Session", "arrays", "profiles", "replication", "switch", "tables"]

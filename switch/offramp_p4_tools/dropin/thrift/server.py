@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of bmv2's run-time services: loopback, bounded messages, few connections."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import socket
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, parse_address
+from offramp_base.listening.sockets import bind, remove
+from offramp_p4_tools.dropin.thrift.arrays import Arrays
+from offramp_p4_tools.dropin.thrift.info import Info
+from offramp_p4_tools.dropin.thrift.protocol import CALL, EXCEPTION, REPLY, Fields, Message, Reader, ThriftError, Writer
+from offramp_p4_tools.dropin.thrift.replication import Replication
+from offramp_p4_tools.dropin.thrift.services import SERVICES, STRUCTS, Method, Refused
+from offramp_p4_tools.dropin.thrift.tables import Tables
+
+if TYPE_CHECKING:
+    from offramp_p4.runtime.pipeline import Pipeline
+    from offramp_p4.serve import Running
+
+_LOG: Final = logging.getLogger(__name__)
+MAX_CLIENTS: Final = 32
+GREETING_S: Final = 5.0
+"""Seconds for the first message of a client; after it a client may be silent, as people at a prompt are."""
+MESSAGE_S: Final = 30.0
+"""Seconds for a message, from its first byte to its last."""
+_APPLICATION_ERROR: Final = (((1, "message", "string"), (2, "type", "i32")), 6)
+"""``TApplicationException``, and its type for what went wrong inside."""
+
+
+class ThriftServer:
+    """Serves the pipeline that runs; a context manager.
+
+    Attributes:
+        port: port on loopback at which it listens.
+        refused: connections and messages that were no Thrift, by reason.
+    """
+
+    def __init__(self, running: Running, port: int) -> None:
+        self._running = running
+        self.refused: Counter[str] = Counter()
+        self._socket = bind(parse_address(f"127.0.0.1:{port}"), Access(), "Thrift")
+        self._socket.listen(MAX_CLIENTS)
+        self.port: int = self._socket.getsockname()[1]
+        self._clients: set[socket.socket] = set()
+        self._lock, self._closing = threading.Lock(), threading.Event()
+        self._made: tuple[Pipeline, dict[str, Any]] | None = None
+        self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        remove(self._socket)
+        with self._lock:
+            for client in self._clients:
+                with contextlib.suppress(OSError):
+                    client.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline that is served.
+
+        Raises:
+            OfframpError: no program is loaded.
+        """
+        pipeline = self._running.device.pipeline
+        if pipeline is None:
+            raise OfframpError("no program is loaded")
+        return pipeline
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                if self._closing.wait(0.05):
+                    return
+                continue  # a stranger that is gone again, or no descriptor left for the moment
+            with self._lock:
+                full = len(self._clients) >= MAX_CLIENTS
+                if not full:
+                    self._clients.add(client)
+            if full:
+                self._note("Thrift: too many clients")
+                client.close()
+            else:
+                threading.Thread(target=self._serve, args=(client,), name="thrift client", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            client.settimeout(GREETING_S)
+            while self._answer(client):
+                client.settimeout(None)
+        except ThriftError as error:
+            self._note(str(error))
+        except TimeoutError:
+            self._note("Thrift: a message that does not end")
+        except (OSError, EOFError):
+            pass
+        finally:
+            with self._lock:
+                self._clients.discard(client)
+            client.close()
+
+    def _note(self, reason: str) -> None:
+        self.refused[reason] += 1
+        count = self.refused[reason]
+        if count & (count - 1) == 0:
+            _LOG.warning("%s: refused (%d so far)", reason, count)
+
+    def _answer(self, client: socket.socket) -> bool:
+        """Read a message and answer it; False at the end of the connection."""
+        deadline: float | None = None
+
+        def take(size: int) -> bytes:
+            nonlocal deadline
+            parts: list[bytes] = []
+            while size:
+                if deadline is not None:  # of the message, however small its pieces are
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise TimeoutError
+                    client.settimeout(left)
+                part = client.recv(min(size, 1 << 16))
+                if not part:
+                    if deadline is not None:
+                        raise ThriftError("Thrift: a message that is cut off")
+                    raise EOFError
+                parts.append(part)
+                size -= len(part)
+                if deadline is None:
+                    deadline = time.monotonic() + MESSAGE_S
+            return b"".join(parts)
+
+        reader = Reader(STRUCTS, take)
+        try:
+            head = reader.message()
+        except EOFError:
+            return False
+        if head.kind != CALL:
+            raise ThriftError("Thrift: not a call")
+        service, _, name = head.name.rpartition(":")
+        method = SERVICES.get(service or "standard", {}).get(name)
+        given = reader.fields(method.arguments if method is not None else ())
+        client.settimeout(MESSAGE_S)  # a client that does not read is gone
+        client.sendall(self._reply(head, name, method, given))
+        return True
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def _reply(self, head: Message, name: str, method: Method | None, given: dict[str, Any]) -> bytes:
+        writer = Writer(STRUCTS)
+        try:
+            result = self._call(name, method, given)
+        except Refused as refusal:
+            _LOG.info("%s: %s", name, refusal)
+            writer.message(Message(head.name, REPLY, head.sequence))
+            writer.fields(((1, "ouch", "Code"),), {"ouch": {"code": refusal.code}})
+            return bytes(writer.data)
+        except OfframpError as error:
+            fields, code = _APPLICATION_ERROR
+            writer.message(Message(head.name, EXCEPTION, head.sequence))
+            writer.fields(fields, {"message": str(error), "type": code})
+            return bytes(writer.data)
+        assert method is not None
+        writer.message(Message(head.name, REPLY, head.sequence))
+        success: Fields = () if method.result == "void" else ((0, "success", method.result),)
+        writer.fields(success, {"success": result})
+        return bytes(writer.data)
+
+    def _call(self, name: str, method: Method | None, given: dict[str, Any]) -> Any:
+        if method is None:
+            raise OfframpError(f"{name}: there is no such method")
+        device = self._running.device
+        with device.control(), device.exclusive():
+            function = self._functions().get(name)
+            if function is None:
+                raise OfframpError(f"{name}: not supported by this switch")
+            if given.pop("cxt_id", 0):
+                raise OfframpError(f"{name}: this switch has one context, 0")
+            try:
+                inspect.signature(function).bind(**given)
+            except TypeError as error:
+                raise OfframpError(f"{name}: {error}") from None
+            return function(**given)
+
+    def _functions(self) -> dict[str, Any]:
+        """The methods for the pipeline that runs now; handles are of one pipeline."""
+        pipeline = self.pipeline
+        if self._made is None or self._made[0] is not pipeline:
+            switch = pipeline.switch
+            parts: list[Any] = [Tables(switch), Arrays(switch), Replication(switch)]
+            parts.append(Info(self._running, pipeline, self.port))
+            methods = {n: getattr(part, n) for part in parts for n in dir(part) if not n.startswith("_")}
+            self._made = pipeline, {n: m for n, m in methods.items() if callable(m)}
+        return self._made[1]

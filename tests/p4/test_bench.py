@@ -29,6 +29,7 @@ from offramp_sim.switchgnn.workloads import switchgnn
 pytestmark = pytest.mark.p4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["python", "native"])
 def test_every_packet_is_counted(engine: str) -> None:
     rate = measure(router(64, packets=500), engine, 0.0)
@@ -37,6 +38,7 @@ def test_every_packet_is_counted(engine: str) -> None:
     assert rate.passes > rate.packets > 0
 
 
+@pytest.mark.full
 @pytest.mark.netns
 @pytest.mark.parametrize("engine", ["python", "native"])
 def test_over_veth(engine: str) -> None:
@@ -46,6 +48,7 @@ def test_over_veth(engine: str) -> None:
     assert measure_veth(switchgnn(vertices=60, rounds=8), engine, 0.3).passes > 0
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_a_switch_that_forwards_wrongly_is_not_measured() -> None:
     if os.geteuid() != 0:
@@ -97,6 +100,7 @@ def test_no_measurement_begins_when_the_time_is_over(tmp_path: Path) -> None:
     assert "2 measurements: not measured: 0 s are over (--within), next was reflector" in result.output
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_what_is_stopped_leaves_the_rows_it_has_and_no_process() -> None:
     if os.geteuid() != 0:

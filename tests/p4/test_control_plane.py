@@ -178,6 +178,7 @@ def inserted(switch: PlainSwitch, kind: str, count: int, *, between: bool) -> fl
     return cost(run)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["lpm", "ternary"])
 @pytest.mark.parametrize("between", [False, True], ids=["in bulk", "with packets between"])
 def test_the_cost_of_an_insertion_is_bounded(make_switch: MakeSwitch, kind: str, between: bool) -> None:
@@ -186,6 +187,7 @@ def test_the_cost_of_an_insertion_is_bounded(make_switch: MakeSwitch, kind: str,
     assert inserted(make_switch(PROGRAM), kind, 3000, between=between) < 40 * small
 
 
+@pytest.mark.full
 def test_the_cost_of_a_packet_does_not_depend_on_the_batch(make_switch: MakeSwitch) -> None:
     switch = make_switch(PROGRAM)
     count = 10_000 if switch.engine == "native" else 1000

@@ -44,6 +44,7 @@ def test_auto_falls_back_with_a_reason(text: str, options: dict[str, Any], why: 
     assert switch.why in str(caught.value).replace("error: ", "")
 
 
+@pytest.mark.full
 def test_tna_runs_in_machine_code() -> None:
     switch = make_switch(load(TNA), recirculation_ports=[10])
     assert (switch.engine, switch.why) == ("native", "executes this program")

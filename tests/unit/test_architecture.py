@@ -78,6 +78,7 @@ def test_no_package_imports_in_a_circle() -> None:
 LONG = 60
 
 
+@pytest.mark.full
 def test_long_functions_say_why_they_are_in_one_piece() -> None:
     """By a comment at the head, or in the docstring, that begins so: ``One function: …``, ``In one piece: …``."""
     guilty = []
@@ -96,6 +97,7 @@ WORDS = r"\b(open_way|stand_ins|crew|affordable|patience_s)\b"
 """Names of our own, where the field has one: shard, exchange, exchange id, sampled neighbours, evaluator, timeout …"""
 
 
+@pytest.mark.full
 def test_names_are_the_fields() -> None:
     found = {
         f"{path.relative_to(ROOT)}: {match[0]}"
@@ -105,6 +107,7 @@ def test_names_are_the_fields() -> None:
     assert found == set()
 
 
+@pytest.mark.full
 def test_no_docstring_leaves_its_noun_out() -> None:
     """Documentation of an attribute is a docstring too: "Of the port." has no subject, "Rate of the port." has one."""
     guilty = [
@@ -127,6 +130,7 @@ def test_scapy_stays_out_of_the_core() -> None:
     assert guilty == []
 
 
+@pytest.mark.full
 def test_nothing_from_a_network_is_unpickled() -> None:
     """Collectives of objects are pickle, and gloo authenticates nobody.
 

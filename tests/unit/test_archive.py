@@ -62,6 +62,7 @@ def test_sizes_that_deflate_cannot_reach_are_refused(tmp_path: Path) -> None:
         archive.integers("x")
 
 
+@pytest.mark.full
 def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path: Path) -> None:
     """A bomb of 300 MB in 300 kB, in a process that may have 200 MB more than it has."""
     path = zipped(tmp_path, npy("(37500000,)", body=bytes(300_000_000)))

@@ -155,6 +155,7 @@ def test_published_ranges(text: str | None, both: tuple[float, float] | None) ->
     assert range_in(text) == both
 
 
+@pytest.mark.full
 def test_the_command_judges_the_claims_of_an_item(tmp_path: Path) -> None:
     path = tmp_path / "found.json"
     command = ["reproduce", "unitg/table5.5", "--claims", "--search", "5", "--rows", str(tmp_path / "rows.jsonl")]

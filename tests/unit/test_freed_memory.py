@@ -6,6 +6,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.full
+
 PROGRAM = """
 import resource, sys
 import numpy as np

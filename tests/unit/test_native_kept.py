@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("llvmlite")
 
 _LAYOUT = "STEP = {step}\n"

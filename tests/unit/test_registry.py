@@ -194,6 +194,7 @@ process.close()
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", [PROGRAM, TRAINING, PLANNING, LEO], ids=["more", "training", "planning", "leo"])
 def test_a_package_outside_adds_one_of_each(program: str, tmp_path: Path) -> None:
     paths = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli")]

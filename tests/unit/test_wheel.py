@@ -73,6 +73,7 @@ def licences(package: str) -> set[str]:
     return {SPELLINGS.get(row.lower(), row) for row in rows}
 
 
+@pytest.mark.full
 def test_the_wheel_needs_nothing_but_permissive_packages(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     head = "Requires-Dist: "
@@ -104,6 +105,7 @@ def test_the_wheel_holds_our_sources_and_licence_only(wheel: zipfile.ZipFile) ->
     assert binaries == []
 
 
+@pytest.mark.full
 def test_nothing_in_the_wheel_imports_or_quotes_the_gpl(wheel: zipfile.ZipFile) -> None:
     gpl = re.compile(rb"GNU (Lesser )?General Public|\bA?GPL-[23]|\bGPLv[23]")
     imported, quoted = [], []

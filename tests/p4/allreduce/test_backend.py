@@ -28,6 +28,7 @@ PORTS = [3, 1, 2]
 """By rank: not in order, so that a rank which took its own number for its port would be a stranger."""
 
 
+@pytest.mark.full
 def test_programs_sums_are_made_by_the_switch_which_then_forgets_the_job() -> None:
     build.load()  # once for this machine and PyTorch
     heard: list[object] = []

@@ -46,6 +46,7 @@ def _frames(engine: type[RankEndpoint], given: list[list[np.ndarray]], segments:
     return seen, sums
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("ranks", "segments"), [(1, 1), (2, 4), (3, 1), (5, 4)])
 def test_frames_and_sums_are_equal_to_the_byte(ranks: int, segments: int) -> None:
     rng = np.random.default_rng(ranks)
@@ -85,6 +86,7 @@ def _mutated(rng: np.random.Generator, batch: PacketBatch) -> PacketBatch:
     return PacketBatch.of(frames)
 
 
+@pytest.mark.full
 def test_what_does_not_belong_to_a_job_changes_nothing() -> None:
     rng = np.random.default_rng(5)
     switch = _switch()

@@ -32,12 +32,14 @@ def test_every_rank_has_the_exact_sum(switch, ranks: int, trouble: float) -> Non
     check(lockstep(Star(switch, ranks), ranks, trouble), ranks, ranks)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [1, 2])
 def test_chunks_beyond_the_window_have_exponents_of_their_own(switch, seed: int) -> None:
     tensors = [("float32", 64 * 140 + 5), ("float64", 64 * 70 + 3)]
     check(lockstep(Star(switch, 2), seed, 0.05), seed, 2, tensors)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("segments", [4, pytest.param(32, marks=pytest.mark.slow)])
 def test_packets_of_several_segments(segments: int) -> None:
     star = Star(make("v1model-native", segments), 4)

@@ -38,6 +38,7 @@ def sent(switch: PlainSwitch, *frames: tuple[int, bytes]) -> list[tuple[int, byt
     return sorted(switch.process(PacketBatch.of(list(frames))))
 
 
+@pytest.mark.full
 def test_both_programs_send_the_same_packets() -> None:
     switches = [make("v1model-native"), make("tna-native")]
     network = LeafSpine((0, 0, 1))

@@ -86,6 +86,7 @@ def test_tensors_are_summed_in_order_and_the_job_leaves_nothing(switch) -> None:
     assert with_control(switch.address, lambda control: control._taken(), 5.0) == {}
 
 
+@pytest.mark.full
 def test_over_links_that_lose_and_double_frames(switch) -> None:
     given = random_tensor(np.random.default_rng(2), "float32", 3000, RANKS)
 
@@ -194,6 +195,7 @@ def test_bad_input_is_refused_before_anything_is_opened(call, message: str) -> N
         call("unix:/nowhere")
 
 
+@pytest.mark.full
 def test_arrays_that_cannot_be_summed_in_place_are_refused_and_change_nothing(switch) -> None:
     with ExitStack() as stack:
         ones = [stack.enter_context(reducer(switch, rank)) for rank in range(RANKS)]

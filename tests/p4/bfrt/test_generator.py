@@ -67,6 +67,7 @@ def frames(number: int, note: int, packets: int) -> list[tuple[int, bytes]]:
     ]
 
 
+@pytest.mark.full
 def test_what_is_written_can_be_read(bed: SimpleNamespace) -> None:
     c = bed.client
     assert c.get(BUFFER, {"pkt_buffer_offset": 160, "pkt_buffer_size": 20})[0]["buffer"] == PAYLOAD

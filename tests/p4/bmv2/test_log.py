@@ -57,6 +57,7 @@ def test_a_compiled_program_is_traced_too() -> None:
     assert "Applying table 'I.flows'" in text
 
 
+@pytest.mark.full
 def test_a_program_that_reads_queues_gets_queues_and_any_other_its_log(caplog: pytest.LogCaptureFixture) -> None:
     traces: list[object] = []
     make = SwitchMaker(tm=TmConfig.uniform(), trace=traces.append)

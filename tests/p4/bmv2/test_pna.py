@@ -51,6 +51,7 @@ def test_a_pre_control_is_refused_with_its_place() -> None:
     assert refused.value.pos.line > 0
 
 
+@pytest.mark.full
 def test_what_p4c_makes_of_a_program_without_variables() -> None:
     """It then has no name for the header of scalars, and writes what it has in its place."""
     document = to_json(load(CARD))

@@ -20,7 +20,7 @@ from psa_shell import psa_program
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "features.p4"
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

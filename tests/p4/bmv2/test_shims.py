@@ -42,6 +42,7 @@ def settings(*words: str, program: str = "simple_switch_grpc"):  # type: ignore[
     return simple_switch.settings(line, program), line
 
 
+@pytest.mark.full
 def test_p4c_writes_what_bmv2_and_controllers_take(shims: Path, tmp_path: Path) -> None:
     command = [
         shims / "p4c-bm2-ss",
@@ -186,6 +187,7 @@ def processor_s(command: list[str | Path], until: str, folder: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.full
 def test_a_cached_program_runs_for_little_more_than_what_its_libraries_take(shims: Path, tmp_path: Path) -> None:
     """Beside another process in the same run, whose time a busy machine stretches just as much."""
     assert p4c.main(["-o", str(tmp_path / "r.json"), str(REFLECTOR)]) == 0

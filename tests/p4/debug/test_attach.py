@@ -95,6 +95,7 @@ def attached(client: DapClient, running: Running) -> Path:
     return program
 
 
+@pytest.mark.full
 def test_packets_of_ports_are_held_one_after_the_other(running: Running) -> None:
     running.send(*numbered(1))
     assert received(running, 1) == [1]
@@ -123,6 +124,7 @@ def test_packets_of_ports_are_held_one_after_the_other(running: Running) -> None
     assert running.lines() == []
 
 
+@pytest.mark.full
 def test_a_client_that_vanishes_lets_the_packet_go(running: Running) -> None:
     for turn in range(2):
         with over_socket(running.debugger) as client:
@@ -138,6 +140,7 @@ def test_a_client_that_vanishes_lets_the_packet_go(running: Running) -> None:
     ] * 2
 
 
+@pytest.mark.full
 def test_the_switch_ends_though_a_packet_is_held(running: Running) -> None:
     with over_socket(running.debugger) as client:
         attached(client, running)
@@ -162,6 +165,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.full
 def test_hostile_clients_cost_a_line_each_and_the_switch_goes_on(running: Running) -> None:
     host, _, port = running.debugger.rpartition(":")
     for data, _ in HOSTILE.values():
@@ -173,6 +177,7 @@ def test_hostile_clients_cost_a_line_each_and_the_switch_goes_on(running: Runnin
     assert [each.partition("a client sent ")[2] for each in running.lines()] == [text for _, text in HOSTILE.values()]
 
 
+@pytest.mark.full
 def test_many_connections_are_refused_and_an_address_of_others_too(running: Running, tmp_path: Path) -> None:
     host, _, port = running.debugger.rpartition(":")
     connections = [socket.create_connection((host, int(port)), timeout=WAIT_S) for _ in range(9)]

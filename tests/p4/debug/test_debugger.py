@@ -74,6 +74,7 @@ def test_breakpoints_stand_in_the_next_program_too(debugger: Debugger, client: C
     assert wanted.actual == line("meta.seen = now")
 
 
+@pytest.mark.full
 def test_a_program_that_is_gone_is_forgotten(debugger: Debugger, client: Client) -> None:
     switch = Switch(load(PROGRAM), debugger=debugger)
     debugger.set_breakpoints([Breakpoint(1, str(PROGRAM), line("meta.seen = now"), condition="now == 1")])
@@ -113,6 +114,7 @@ def test_who_leaves_or_closes_lets_the_packet_go(debugger: Debugger, client: Cli
     assert debugger.leave(client) is False
 
 
+@pytest.mark.full
 def test_references_to_a_stop_are_bounded(debugger: Debugger, client: Client) -> None:
     switch = Switch(load(PROGRAM), debugger=debugger)
     debugger.pause()

@@ -42,6 +42,7 @@ def client() -> Iterator[DapClient]:
         yield client
 
 
+@pytest.mark.full
 def test_a_session(anywhere: DapClient) -> None:
     """State, table and action hold; headers, metadata and a register are looked at and changed; it goes on."""
     client = anywhere

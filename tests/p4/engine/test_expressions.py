@@ -124,6 +124,7 @@ def expressions(draw: st.DrawFn, t: Bits, variables: list[ir.Var], depth: int) -
     return draw(expressions(t, variables, 0))
 
 
+@pytest.mark.full
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.data())
 def test_expressions_agree_with_the_evaluator(data: st.DataObject) -> None:

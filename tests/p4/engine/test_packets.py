@@ -51,6 +51,7 @@ def layouts(draw: st.DrawFn) -> list[Bits]:
     return fields
 
 
+@pytest.mark.full
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(layouts(), st.data())
 def test_extract_and_emit(fields: list[Bits], data: st.DataObject) -> None:

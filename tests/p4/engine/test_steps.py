@@ -170,6 +170,7 @@ def test_failed_checks_of_parser_and_deparser_drop_the_packet(make_switch):
     assert (switch.stats.failed_checks, switch.stats.dropped) == (1, 1)
 
 
+@pytest.mark.full
 def test_log_messages_without_end_take_no_memory(make_switch):
     switch = make_switch(at_9('for (bit<8> i = 0; i < 10; i = i + 0) { log_msg("x"); }'), max_steps=1 << 20)
     assert not switch.process_one(0, ENDLESS)

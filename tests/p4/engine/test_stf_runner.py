@@ -113,6 +113,7 @@ WORDS = [*_FORMS, "add", "setdefault", "remove", "all", "check_counter", "packet
 WORDS += ["hdr.h.a", "port", "mark", "(", ")", ":", ",", "=", "==", "0", "1", "7", "0x1*", "0b0*", "99", "$", "/", "AB"]
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), max_size=4).map("\n".join))
 def test_any_text_runs_or_is_refused_with_its_line(stf: str) -> None:
@@ -133,6 +134,7 @@ def files(tmp_path: Path) -> tuple[str, str, Path]:
     return str(tmp_path / "t.p4"), str(tmp_path / "t.stf"), tmp_path
 
 
+@pytest.mark.full
 def test_command_line(files: tuple[str, str, Path]) -> None:
     p4, stf, folder = files
     out = folder / "out.json"
@@ -143,6 +145,7 @@ def test_command_line(files: tuple[str, str, Path]) -> None:
     assert (outcome["passed"], outcome["stats"]["packets_out"]) == (True, 1)
 
 
+@pytest.mark.full
 def test_command_line_shows_the_bytes_that_differ(files: tuple[str, str, Path]) -> None:
     p4, stf, folder = files
     (folder / "t.stf").write_text("packet 0 01020304\nexpect 1 01FF0304")

@@ -83,6 +83,7 @@ KEYS = st.one_of(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(KEYS, st.data())
 def test_lookup_finds_what_a_search_finds(keys: list[tuple[str, int]], data: st.DataObject) -> None:

@@ -100,6 +100,7 @@ def test_type_arguments_of_externs_left_open(arguments: str) -> None:
     assert switch.process_one(0, packet(a=6)) == [(1, packet(a=6, w=3))]
 
 
+@pytest.mark.full
 def test_an_open_type_argument_takes_a_number_without_a_width() -> None:
     local = """
         Register<bit<32>, bit<8>>(256) reg;

@@ -149,6 +149,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "binary.p4")
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.text(max_size=80))
 def test_random_text_ends_in_a_clean_error(text: str) -> None:
@@ -159,6 +160,7 @@ def test_random_text_ends_in_a_clean_error(text: str) -> None:
 WORDS = program("hdr.h.a = (hdr.h.b > 3 ? 8w1 : 2) + meta.m; if (hdr.h.isValid()) { exit; }").split()
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.integers(0, len(WORDS) - 1), st.integers(0, len(WORDS) - 1), st.sampled_from(["swap", "drop", "repeat"]))
 def test_a_program_with_its_words_mixed_up_loads_or_fails_cleanly(i: int, j: int, how: str) -> None:

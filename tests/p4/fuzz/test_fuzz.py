@@ -31,7 +31,7 @@ from offramp_p4_tools.fuzz.programs import RandomProgram
 from offramp_p4_tools.fuzz.reference import against_bmv2
 from offramp_p4_tools.fuzz.tofino import random_tofino_program
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 def native(program: ir.Program) -> Any:

@@ -166,6 +166,7 @@ def test_a_call_that_says_nothing_is_ended(
     serves(switch)
 
 
+@pytest.mark.full
 def test_a_thousand_subscribers_are_as_many_as_there_is_room_for(switch: Whole, channel: grpc.Channel) -> None:
     stub = channel.unary_stream(f"/{SERVICE}/Subscribe")
     held = [stub(streaming().SerializeToString(), timeout=120) for _ in range(1000)]
@@ -208,6 +209,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_client_that_vanishes_or_does_not_read(switch: Whole, number: signal.Signals) -> None:
     words = [sys.executable, "-c", CLIENT, switch.address, streaming().SerializeToString().hex()]

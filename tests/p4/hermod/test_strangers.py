@@ -54,6 +54,7 @@ def test_random_frames_from_the_jobs_ports_and_from_others(make_hermod: Callable
     assert min(model.strangers.total(), model.excess.total(), model.policed.total()) > 20
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("checksum", [0, 1, 3, 0x00FF, 0x0103, 0xFF03, 0xFF3F, 0xFFFC, 0xFFFE])
 @pytest.mark.parametrize("dscp", [1, 48, 63])
 def test_the_checksum_of_what_is_rewritten_stays_right(
@@ -135,6 +136,7 @@ def finish(plan: SwitchPlan, flood_port: int, flood_dscp: int, frames: int = 300
     return at / 2 / frames if end >= frames else float("inf"), share
 
 
+@pytest.mark.full
 def test_a_flood_of_control_starves_the_coflow_where_nobody_looks() -> None:
     """The danger that this file guards against: without members and rates the coflow does not get through."""
     ended, share = finish(JOB, 3, CONTROL)

@@ -223,6 +223,7 @@ def run(world: World, steps: int) -> list[Operation]:
     return world.operations
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("trouble", [0.0, 0.2])
 @pytest.mark.parametrize("target", TARGETS)
 def test_nobody_is_told_what_is_older(address: str, target: str, trouble: float) -> None:
@@ -240,6 +241,7 @@ def run_many(address: str, text: str, seeds: int = 40) -> None:
         check(run(World(Lab("python", _Inlined(text)), address, random.Random(seed), 0.35, keys=3), 800))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("there", "instead"),
     [("hdr.kvcache.version >= version", "hdr.kvcache.version >= 0"), ("version >= floor", "version > 0")],

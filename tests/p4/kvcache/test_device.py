@@ -51,6 +51,7 @@ def test_what_it_answers(device):
     assert call(device, "echo", key) == (Status.UNKNOWN_FUNCTION, b"")
 
 
+@pytest.mark.full
 def test_it_is_a_path_of_leo(device):
     device, _ = device
     flow = (Trip(GET, remote="switch"),)
@@ -86,6 +87,7 @@ def test_options_that_are_none():
         SwitchDevice(Options("unix:/nowhere", depth=5000))
 
 
+@pytest.mark.full
 def test_a_load_with_the_cache_and_without():
     turns = run_cache(CacheSettings(requests=800, rounds=1, keys=300, hot=64, writes=0.1))
     assert {name: turn.wrong for name, turn in turns.items()} == {"without": 0, "with": 0}
@@ -93,6 +95,7 @@ def test_a_load_with_the_cache_and_without():
     assert turns["with"].hits > 0.3
 
 
+@pytest.mark.full
 def test_the_books_find_what_cannot_be():
     books, value = Books(), (5).to_bytes(8, "little")
     assert not books.wrong(5, 3, value, 1)

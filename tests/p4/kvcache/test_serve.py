@@ -15,7 +15,7 @@ from offramp.leo.devices.switch import GET, Options, SwitchDevice
 from offramp.leo.store.client import Client
 from offramp_p4.embedded import EmbeddedSwitch
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 KEY = (7).to_bytes(8, "little")
 
 

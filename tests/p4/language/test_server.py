@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 lsp = pytest.importorskip("lsprotocol.types")
 client = pytest.importorskip("pygls.lsp.client")
 

@@ -22,7 +22,7 @@ from offramp_p4_tools.fuzz.compare import Case, FuzzVerdict, compare, native_eng
 from offramp_p4_tools.fuzz.packets import random_packets
 from offramp_p4_tools.fuzz.programs import random_program
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 PROGRAM = """
 #include <core.p4>

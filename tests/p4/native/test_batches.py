@@ -39,6 +39,7 @@ def reflector() -> NativeSwitch:
     return NativeSwitch(load_text(REFLECT))
 
 
+@pytest.mark.full
 def test_no_packets(reflector: NativeSwitch) -> None:
     assert len(reflector.process(PacketBatch.empty())) == 0
     empty = PacketBatch(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros((0, 64), np.uint8))
@@ -97,6 +98,7 @@ def test_packets_shorter_than_headers() -> None:
     assert twins.native.stats.parse_errors == 6
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("first_size", [1, 100, 1 << 16])
 def test_buffers_that_fill_up(first_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "_FIRST_SIZE", first_size)
@@ -128,6 +130,7 @@ def test_clones_of_clones_end() -> None:
     assert switch.process_one(0, bytes(10)) == out
 
 
+@pytest.mark.full
 def test_time_in_metadata() -> None:
     twins = Twins(load_text(program("hdr.h.c = (bit<16>)(sm.ingress_global_timestamp >> 40); sm.egress_spec = 1;")))
     for now_us in (0, 123 << 40, (1 << 48) + 5):
@@ -144,6 +147,7 @@ def test_threads_take_turns(reflector: NativeSwitch) -> None:
     assert reflector.stats.packets_in == before + 40 * 2000
 
 
+@pytest.mark.full
 def test_a_switch_that_is_gone_leaves_nothing() -> None:
     switch = NativeSwitch(load_text(REFLECT))
     switch.process_one(1, bytes(8))

@@ -92,6 +92,7 @@ def test_the_user_s_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert cache_folder() == tmp_path / ".cache" / "offramp" / "p4"
 
 
+@pytest.mark.full
 def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     text = program("hdr.h.c = 4321; sm.egress_spec = 3;")
@@ -167,6 +168,7 @@ def test_links_are_refused(tmp_path: Path, what: str) -> None:
     assert what == "file" or cache.get("other") is None
 
 
+@pytest.mark.full
 @needs_root
 def test_planted_machine_code_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -11,7 +11,7 @@ from offramp_p4.frontend import load_text
 from p4_expressions import random_program
 from twins import Twins
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 @pytest.mark.parametrize("seed", range(25))

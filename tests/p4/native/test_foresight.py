@@ -18,7 +18,7 @@ from offramp_p4.native import NativeSwitch
 from offramp_p4.state import ActionData, Exact, TableEntry
 from p4_programs import program
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 ENTRIES = 3000
 """More than a table has that is not hinted of."""

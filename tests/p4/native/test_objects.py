@@ -50,6 +50,7 @@ REGISTERS = program(
 )
 
 
+@pytest.mark.full
 def test_registers() -> None:
     twins = Twins(load_text(REGISTERS))
     rng = random.Random(1)
@@ -94,6 +95,7 @@ COUNTED = program(
 )
 
 
+@pytest.mark.full
 def test_counters_and_meters() -> None:
     twins = Twins(load_text(COUNTED))
     rng = random.Random(2)
@@ -150,6 +152,7 @@ PROFILED = program(
 )
 
 
+@pytest.mark.full
 def test_profiles_and_selectors() -> None:
     twins = Twins(load_text(PROFILED))
     rng = random.Random(3)
@@ -198,6 +201,7 @@ VALUE_SETS = program(
 )
 
 
+@pytest.mark.full
 def test_value_sets() -> None:
     twins = Twins(load_text(VALUE_SETS))
     rng = random.Random(4)

@@ -81,6 +81,7 @@ def change_in_parts(both: Twins, entries: Listed, ranges: bool, rng: random.Rand
     look_up(both, entries, ranges, 10)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ranges", [False, True], ids=["masks", "ranges"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_of_classbench(shape: str, ranges: bool) -> None:
@@ -89,6 +90,7 @@ def test_shapes_of_classbench(shape: str, ranges: bool) -> None:
     change_in_parts(fresh(ranges), entries, ranges, rng)
 
 
+@pytest.mark.full
 def test_entries_with_bits_in_common_are_hashed() -> None:
     both, entries = fresh(True), distinct(shaped_entries(SHAPES["ACL"], COUNT, ranges=True), lambda i: 1 + i % 7)
     insert(both, entries)
@@ -97,6 +99,7 @@ def test_entries_with_bits_in_common_are_hashed() -> None:
     assert search(both).index.blocks < COUNT // ENTRIES
 
 
+@pytest.mark.full
 def test_random_masks() -> None:
     rng = random.Random(4)
     both, entries = fresh(False), distinct(random_entries(COUNT), lambda _: rng.randint(1, 10))

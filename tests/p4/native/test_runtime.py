@@ -59,6 +59,7 @@ def context(seed: int = 0) -> Context:
     return Context(at.Context.WORDS + at.Table.WORDS, 64, seed=seed, drop_port=511, max_passes=1)
 
 
+@pytest.mark.full
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.binary(max_size=80))
 @pytest.mark.parametrize("name", ["crc16", "crc32", "csum16", "xor16", "identity"])
@@ -69,6 +70,7 @@ def test_algorithms(name: str, data: bytes) -> None:
     )(data)
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.binary(min_size=1, max_size=24), st.binary(min_size=1, max_size=24), st.data())
 def test_copying_bits(into: bytes, source: bytes, data: st.DataObject) -> None:

@@ -28,6 +28,7 @@ def twins(request: pytest.FixtureRequest) -> Twins:
     return Twins(load(p4_source(f"switchgnn/{request.param}.p4"), defines=SIZES), max_passes=10_000)
 
 
+@pytest.mark.full
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 5), limit=st.integers(2, 14), trouble=st.booleans())
 def test_random_jobs(twins: Twins, seed: int, workers: int, limit: int, trouble: bool) -> None:

@@ -153,6 +153,7 @@ def test_changes_between_packets(name: str, seed: int, steps: int) -> None:
     both.send([(0, changes.frame())])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["exact 64", "lpm 32", "exact and lpm", "ternary 100", "all"])
 def test_thousands_of_entries(name: str) -> None:
     both, rng = twins(name), random.Random(name)
@@ -195,6 +196,7 @@ def test_counts_of_an_entry_can_be_set() -> None:
     assert [(e.packets, e.bytes) for e in made] == [((1 << 70) + 1, 6)] * 2
 
 
+@pytest.mark.full
 def test_more_entries_than_the_first_allocation_one_by_one() -> None:
     both = twins("ternary 16")
     both.each(lambda s: s.reset())
@@ -204,6 +206,7 @@ def test_more_entries_than_the_first_allocation_one_by_one() -> None:
         both.send([(0, (i + j).to_bytes(2, "big")) for j in range(3)])
 
 
+@pytest.mark.full
 def test_priority_0_is_a_priority_too() -> None:
     """Among entries with priorities the first of equals wins, not the longest prefix."""
     both = twins("lpm and ternary")

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.p4
 FORWARD = "tm.ucast_egress_port = 1; tm.bypass_egress = 1;"
 
 
+@pytest.mark.full
 def test_a_batch_with_a_port_that_is_not_there_changes_nothing() -> None:
     switch = NativeSwitch(load_text(tna(FORWARD)))
     data = np.zeros((3, 8), np.uint8)
@@ -72,6 +73,7 @@ DIRECT = """
 """
 
 
+@pytest.mark.full
 def test_direct_registers_go_with_their_entries() -> None:
     """Entries come and go while packets run: a new one begins with the initial value, wherever it is kept."""
     twins = Twins(load_text(tna(FORWARD + "t.apply();", local=DIRECT)))

@@ -147,6 +147,7 @@ def _flow(rng: Random, flows: int) -> bytes:
     return bytes([order, profile]) + source.to_bytes(4, "big") + (source % 3).to_bytes(8, "big") + bytes(9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_are_learnt_and_forgotten_alike(seed: int) -> None:
     rng, now = Random(seed), 0
@@ -190,6 +191,7 @@ def _disturb(cards: Cards, rng: Random, now: int) -> None:
     cards.control(change)
 
 
+@pytest.mark.full
 def test_a_table_grows_within_a_batch() -> None:
     """Thousands of flows in one batch, each hit twice in the next, while counts of the earlier ones are pending."""
     cards = Cards(load_text(TRACKER.replace("SIZE", "3000")))
@@ -278,6 +280,7 @@ def test_toeplitz_hashes_meet_the_key_from_its_start_again() -> None:
     assert int.from_bytes(made[-4:], "big") == toeplitz(s + p + s + p + p + p)
 
 
+@pytest.mark.full
 def test_a_controller_writes_while_packets_learn() -> None:
     """Neither waits for the other for ever, and no entry is lost."""
     card = make_switch(load_text(TRACKER.replace("SIZE", "100000")), "native")
@@ -302,6 +305,7 @@ def test_a_controller_writes_while_packets_learn() -> None:
     assert all(frame[14] == 1 for _, frame in card.process(PacketBatch.of(frames)))  # hits, all of them
 
 
+@pytest.mark.full
 def test_cards_that_learn_have_one_core() -> None:
     card = make_switch(load(PNA), "native")
     assert isinstance(card, NativeSwitch)

@@ -77,6 +77,7 @@ def test_recirculated_packets_queue_for_their_way_back(queued: MakeQueued) -> No
     assert (now.ps, later.ps) == (0, slow.tm.queue(-1, 0).stats.dequeued * 84 * 8 * 10**12 // SLOW)
 
 
+@pytest.mark.full
 def test_a_traffic_manager_without_limits_changes_nothing(queued: MakeQueued, plain: Callable[[], PlainSwitch]) -> None:
     node, other = queued(TmConfig()), plain()
     for number in range(60):

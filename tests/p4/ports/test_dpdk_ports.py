@@ -32,7 +32,7 @@ TO_CONTROLLER, BACK = 0x88B5, 0x88B6
 CPU_PORT = 64
 PATIENCE_S = 20.0
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 def frame(number: int, ether_type: int = 0x0800, size: int = 60) -> bytes:

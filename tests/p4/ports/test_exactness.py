@@ -21,7 +21,7 @@ FOLDERS = [Path(__file__).parents[1] / "stf", p4_root() / "examples"]
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.stf"))
 QUICK = ("clones", "registers", "replication")
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 def run(folder: Path, cores: int, spread: str, damaged: int, files: list[Path]) -> None:

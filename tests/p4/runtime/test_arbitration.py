@@ -188,6 +188,7 @@ def test_golden_refusals(clients, act, code, message):
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(1, 6), st.just("leave"))), max_size=30)
 
 
+@pytest.mark.full
 @given(STEPS)
 @settings(derandomize=True, max_examples=200)
 def test_against_the_model(steps):

@@ -135,6 +135,7 @@ def test_continue_on_error_does_what_it_can(lab):
     assert len(lab.session.read_table("flows")) == 1
 
 
+@pytest.mark.full
 def test_no_packet_sees_half_of_an_atomic_batch(lab):
     """Two entries always name one port; packets of one batch that run between the writes would show two."""
 

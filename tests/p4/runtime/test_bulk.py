@@ -88,6 +88,7 @@ def free(_: Any) -> None:
     """Everything may be written."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [Switch, NativeSwitch])
 @pytest.mark.parametrize("table", WIDTHS)
 def test_a_request_of_insertions_is_done_as_the_ordinary_way_does_it(table: str, make: Any) -> None:
@@ -157,6 +158,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_is_something_else_is_left_alone(what: str) -> None:
     """Nothing is done then, and the ordinary way says what is wrong, or does it."""

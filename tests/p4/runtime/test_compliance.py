@@ -7,6 +7,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[2]
 PAGE = TESTS.parent / "docs" / "p4runtime.md"
 
@@ -23,6 +25,7 @@ def functions(path):
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.full
 def test_every_row_is_shown_by_tests_that_exist_or_has_a_reason():
     missing = []
     for _, requirement, shown in rows():

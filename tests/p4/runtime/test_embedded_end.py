@@ -14,6 +14,8 @@ from offramp_base.ending import reliance
 from offramp_base.transport import open_io
 from offramp_p4.embedded import EmbeddedSwitch
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize(
     ("number", "afterwards_s"),

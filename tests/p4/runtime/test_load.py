@@ -29,6 +29,8 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.runtime import server
 
+pytestmark = pytest.mark.full
+
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 STAMPS = Path(__file__).with_name("stamps.p4")
 MB = 1 << 20

@@ -185,6 +185,7 @@ BOMBS = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_with_a_line(session, name):
     text, message = BOMBS[name]
@@ -207,12 +208,14 @@ def compiler(**budget):
     return BoundedCompiler(SwitchMaker(), CompileBudget(**budget))
 
 
+@pytest.mark.full
 def test_compilation_ends_when_its_time_is_over():
     with pytest.raises(OfframpError, match=r"the program takes more than 1 s to compile"):  # noqa: SIM117
         with compiler(seconds=1.0).trying(MANY + f"// {time.time_ns()}", "many.p4"):
             raise AssertionError("the program has been compiled")
 
 
+@pytest.mark.full
 def test_compilation_ends_when_its_memory_is_used_up():
     text, budget = program("r.write(0, 1);", local="register<bit<64>>(100000000) r;"), CompileBudget(memory=512 << 20)
     with pytest.raises(OfframpError, match=r"the program takes more than 512 MB of memory to compile"):  # noqa: SIM117
@@ -220,6 +223,7 @@ def test_compilation_ends_when_its_memory_is_used_up():
             raise AssertionError("the program has been compiled")
 
 
+@pytest.mark.full
 def test_a_program_is_tried_once(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     text, make = program("hdr.h.a = 77;"), SwitchMaker()
@@ -234,6 +238,7 @@ def test_a_program_is_tried_once(monkeypatch, tmp_path):
     assert switch.code(Way.BATCH).cached
 
 
+@pytest.mark.full
 def test_the_parent_compiles_nothing(monkeypatch, tmp_path):
     """Machine code comes from the other process, also where the cache cannot keep it."""
     from offramp_base.native import compiler as native
@@ -252,6 +257,7 @@ def test_the_parent_compiles_nothing(monkeypatch, tmp_path):
     assert switch.process_one(0, bytes(8)) == [(3, b"\x4e" + bytes(7))]
 
 
+@pytest.mark.full
 def test_a_switch_refuses_what_breaks_its_budgets_and_works_on(tmp_path):
     limits = {"compile_seconds": 3.0, "register_memory": 1 << 20}
     with (

@@ -105,6 +105,7 @@ def test_rules(flooding):
     assert ports(lab) == [4]
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_links_of_interfaces_are_followed(tmp_path):
     """The link of a port goes down and comes back; its replica moves to the backup and returns."""

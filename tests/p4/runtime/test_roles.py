@@ -89,6 +89,7 @@ def test_only_a_role_that_may_sets_the_pipeline(lab):
     admin.push(b"", lab.program.read_bytes())
 
 
+@pytest.mark.full
 def test_exclusive_ids_of_two_roles_clash(lab):
     role(lab, "a", exclusive_p4_ids=ids(lab, "policed"), shared_p4_ids=ids(lab, "flows"))
     role(lab, "b", shared_p4_ids=ids(lab, "flows"))

@@ -57,6 +57,7 @@ def send(path: Path, frame: bytes) -> list[bytes]:
     return frames
 
 
+@pytest.mark.full
 def test_options_behind_two_dashes(tmp_path: Path) -> None:
     words = (PROGRAM, "-i", f"1@unix:{tmp_path / 'p1'}", "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", 255)
     with running(*words) as (process, address), Session(address):
@@ -65,6 +66,7 @@ def test_options_behind_two_dashes(tmp_path: Path) -> None:
         assert shown[1] == "port 255   CPU: packet-in and packet-out\n"
 
 
+@pytest.mark.full
 def test_captures_of_what_arrives_and_leaves(tmp_path: Path) -> None:
     port, captures = tmp_path / "p1", tmp_path / "captures"
     captures.mkdir()
@@ -80,6 +82,7 @@ def test_captures_of_what_arrives_and_leaves(tmp_path: Path) -> None:
     assert before <= arrived[0] <= left[0] <= time.time_ns() // 1000
 
 
+@pytest.mark.full
 def test_captures_in_this_folder_when_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with running(REFLECTOR, "-i", f"1@unix:{tmp_path / 'p1'}", "--grpc-server-addr", "127.0.0.1:0", "--pcap"):
@@ -87,6 +90,7 @@ def test_captures_in_this_folder_when_none_is_named(tmp_path: Path, monkeypatch:
     assert len(list(tmp_path.glob("*.pcap"))) == 2
 
 
+@pytest.mark.full
 def test_log_and_traces(tmp_path: Path) -> None:
     port, log, traces = tmp_path / "p1", tmp_path / "log.txt", tmp_path / "traces.jsonl"
     options = ("--log-file", log, "--trace", traces, "--grpc-server-addr", "127.0.0.1:0")
@@ -97,6 +101,7 @@ def test_log_and_traces(tmp_path: Path) -> None:
     assert json.loads(line)["spans"][1]["output"] == {"port": 1, "data": answer.hex()}
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_two_switches_in_a_row_on_one_machine() -> None:
     namespaces.require()

@@ -32,6 +32,7 @@ def forward(session, port):
     session.insert([session.table_entry("mac", {"hdr.ethernet.dst": mac(1)}, "forward", {"port": port})])
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_interface_that_vanishes_and_returns(tmp_path):
     namespaces.require()
@@ -68,6 +69,7 @@ def test_interface_that_vanishes_and_returns(tmp_path):
 RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_run_prints_what_it_serves_and_stops_on_signals(tmp_path, number):
     path = tmp_path / "p1"
@@ -169,6 +171,7 @@ def test_host_that_does_not_read_holds_back_then_loses(tmp_path, monkeypatch):
     port.close()
 
 
+@pytest.mark.full
 def test_two_workers_that_flood_each_other_lose_nothing(tmp_path):
     count = 20_000
     with EmbeddedSwitch(PROGRAM, [1, 2], workdir=tmp_path / "s") as running, Session(running.address) as session:

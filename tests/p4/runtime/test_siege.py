@@ -20,6 +20,8 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4.embedded import EmbeddedSwitch
 from siege import assert_undisturbed, besiege
 
+pytestmark = pytest.mark.full
+
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 RESEND_S = 0.05
 Job = Callable[[int], None]

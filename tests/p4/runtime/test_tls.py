@@ -78,6 +78,7 @@ def test_tls(pem, start):
     assert "certificate verify failed" in refused(address, Tls(ca=str(pem / "other.pem")))
 
 
+@pytest.mark.full
 def test_mutual_tls(pem, start):
     address = start(grpc_cert=str(pem / "server.pem"), grpc_key=str(pem / "server.key"), grpc_ca=str(pem / "ca.pem"))
     ca = str(pem / "ca.pem")
@@ -98,6 +99,7 @@ def test_a_name_that_is_not_in_the_address(pem, start, tmp_path):
 RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 
 
+@pytest.mark.full
 def test_the_options_of_switch_run(pem, tmp_path):
     table = tmp_path / "names.json"
     table.write_text('{"sdn_port_t": {"Ethernet0": 1}}')

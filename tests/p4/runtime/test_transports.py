@@ -74,6 +74,7 @@ def collect(io, count, timeout_s=5.0):
     return frames
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["unix", "shm", "udp", *ON_INTERFACES])
 def test_embedded_switch_forwards_and_takes_a_host_that_returns(transport, somewhere, tmp_path):
     def work():
@@ -92,6 +93,7 @@ def test_link_is_measured_without_loss(transport, somewhere):
     assert 0 < rate.gbit_per_s == pytest.approx(rate.frames * 178 * 8e-9 / rate.seconds)
 
 
+@pytest.mark.full
 def test_exchange_is_measured_and_its_sums_are_right():
     rate = measure_exchange("udp", 0.0, vertices=60)
     assert rate.exchanges == 1
@@ -102,6 +104,7 @@ def offramp(*arguments):
     return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200", "TERM": "dumb"})
 
 
+@pytest.mark.full
 def test_list_and_bench_write_json(tmp_path):
     shown = offramp("transport", "list", "--json", str(tmp_path / "list.json"))
     assert "af_xdp:IFNAME" in shown.output

@@ -47,6 +47,7 @@ def exchange(job: Job, process) -> list[int]:
     return [int(v) for s in sums for v in s[:, 0]]
 
 
+@pytest.mark.full
 def test_six_vertices_in_one_block(make_target) -> None:
     job = six_vertices()
     target = make_target(job)

@@ -71,6 +71,7 @@ def test_the_tables_are_those_of_p4c() -> None:
     assert [ours[table["name"]] for table in theirs] == theirs
 
 
+@pytest.mark.full
 def test_a_job_that_was_written_through_bfrt_runs(device: BfrtDevice, session: BfrtSession) -> None:
     job = random_job(7, vertices=14, edges=30, workers=4, limit=6, features=(40,))
     SwitchGnnBfrt(session).load(job.plans, job.ports, acks=True)
@@ -84,6 +85,7 @@ def test_a_job_that_was_written_through_bfrt_runs(device: BfrtDevice, session: B
         assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
 
 
+@pytest.mark.full
 def test_the_rows_are_those_of_p4runtime(device: BfrtDevice, session: BfrtSession) -> None:
     job = six_vertices()
     SwitchGnnBfrt(session).load(job.plans, job.ports)
@@ -96,12 +98,14 @@ def test_the_rows_are_those_of_p4runtime(device: BfrtDevice, session: BfrtSessio
     assert device.switch.pre.clones == {NEXT_PASS_SESSION: CloneSession((Replica(68, 0),), packet_length=16384)}
 
 
+@pytest.mark.full
 def test_another_pipe(device: BfrtDevice, session: BfrtSession) -> None:
     job = dataclasses.replace(six_vertices(), ports=[256, 300, 383])
     SwitchGnnBfrt(session, pipe=2).load(job.plans, job.ports)
     assert device.switch.pre.clones[NEXT_PASS_SESSION].replicas == (Replica(2 * 128 + 68, 0),)
 
 
+@pytest.mark.full
 def test_counters(device: BfrtDevice, session: BfrtSession) -> None:
     counters = device.switch.counters
     for outcome in telemetry.Disposition:
@@ -112,12 +116,14 @@ def test_counters(device: BfrtDevice, session: BfrtSession) -> None:
     assert SwitchGnnBfrt(session).counters() == telemetry.totals(outcomes, 5, 1 << 40)
 
 
+@pytest.mark.full
 def test_strangers_by_port(device: BfrtDevice, session: BfrtSession) -> None:
     device.switch.counters[TNA.full(origin.STRANGERS)].write(9, 3, 0)
     device.switch.counters[TNA.full(origin.STRANGERS)].write(127, 1, 0)
     assert SwitchGnnBfrt(session).strangers() == {9: 3, 127: 1}
 
 
+@pytest.mark.full
 def test_a_program_that_is_pushed_runs(tmp_path: Path, program) -> None:
     text = program.source.encode()
     with (
@@ -145,6 +151,7 @@ def job_on(ports: list[int]) -> Job:
     return dataclasses.replace(six_vertices(), ports=ports)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("ports", "message"),
     [
@@ -159,6 +166,7 @@ def test_ports_that_tofino_cannot_serve(session: BfrtSession, ports: list[int], 
     assert str(error.value) == message
 
 
+@pytest.mark.full
 def test_what_the_client_refuses(device: BfrtDevice, session: BfrtSession) -> None:
     hosts = "pipe.SwitchGnnIngress.barrier.hosts"
     cases = [

@@ -21,7 +21,7 @@ from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_channel import UnrulyChannel
 from switchgnn_soak import Soak
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 FLAGS = 46
 """Byte of a frame: is_ack, is_fetch, ecn, resend, two bits of more and of level."""

@@ -17,7 +17,7 @@ from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.measure import ports_of, remote_sums, run_exchange
 from scheme_plans import plan_or_none
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 SCHEMES = candidates(Scheme(), all_bits=True)
 

@@ -70,6 +70,7 @@ def exchange_all(job: Job, lockstep: Lockstep, seed: int) -> None:
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[plan]])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_packets_are_the_references(name: str) -> None:
     job = job_of(name, 3)
@@ -91,6 +92,7 @@ def test_the_packets_are_the_references(name: str) -> None:
     assert lengths == {frame_bytes(segments) for segments in (0, 1, 2, PROGRAMS[name][2])}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "native" in name])
 def test_sums_are_exact_over_faults_and_restarts(name: str, seed: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from offramp_base.errors import OfframpError
 from switchgnn_soak import Soak
 
-pytestmark = pytest.mark.p4
+pytestmark = [pytest.mark.p4, pytest.mark.full]
 
 
 def check(seed: int, make) -> None:

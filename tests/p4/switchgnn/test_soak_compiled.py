@@ -24,6 +24,7 @@ from switchgnn_soak.library import load_library
 pytestmark = [pytest.mark.p4, pytest.mark.skipif(shutil.which("g++") is None, reason="the soak needs g++")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("kind", "runs"), [("v1model", 150), ("replicated", 80), ("leaves", 80)])
 def test_some_hundred_seeds(kind: str, runs: int) -> None:
     tally = campaign(Plan(kind, Rates(), 1_000_000, runs))
@@ -32,6 +33,7 @@ def test_some_hundred_seeds(kind: str, runs: int) -> None:
     assert tally.frames > 100 * runs
 
 
+@pytest.mark.full
 def test_a_run_is_a_function_of_its_seed(tmp_path: Path) -> None:
     soak = CompiledSoak(load_library(), load(p4_source("switchgnn/v1model.p4"), defines=SIZES))
     together = list(soak.run(40, 30))
@@ -83,6 +85,7 @@ def first_quick(faults: dict[str, tuple[str, str, str]]) -> list[object]:
     return [quick, *(pytest.param(fault, marks=pytest.mark.slow) for fault in rest)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fault", first_quick(PROGRAM_FAULTS))
 def test_a_fault_of_the_program_is_found(tmp_path: Path, fault: str) -> None:
     kind, old, new = PROGRAM_FAULTS[fault]
@@ -93,6 +96,7 @@ def test_a_fault_of_the_program_is_found(tmp_path: Path, fault: str) -> None:
     assert_found(CompiledSoak(load_library(), load(source, defines=SIZES), two_level=kind == "leaves"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fault", first_quick(WORKER_FAULTS))
 def test_a_fault_of_the_worker_is_found(fault: str) -> None:
     name, old, new = WORKER_FAULTS[fault]
@@ -105,6 +109,7 @@ def assert_found(soak: CompiledSoak) -> None:
     assert any(outcome.verdict != "right" for seed in range(2000) for outcome in soak.run(seed, 1))
 
 
+@pytest.mark.full
 def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     progress = tmp_path / "progress.json"
     plan = Plan("v1model", Rates(0.1, 0.1, 0.1), 7, 1200)

@@ -19,6 +19,7 @@ from offramp_sim.switchgnn.lockstep import Lockstep
 pytestmark = pytest.mark.p4
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None)
 @given(st.integers(1, 255), st.integers(1, 700))
 def test_the_chunks_of_a_vertex_share_a_page_and_no_aggregator(chunks: int, vertices: int) -> None:

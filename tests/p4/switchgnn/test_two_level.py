@@ -122,6 +122,7 @@ def test_broken_partial_sums_change_nothing(make) -> None:
     assert counts["stranger"] == 1
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_jobs_on_unruly_links(two_levels, seed: int) -> None:
@@ -186,6 +187,7 @@ def soak(seed: int, make: MakeTwoLevels) -> None:
     levels.check()
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_without_loss_the_network_carries_what_the_plan_says(two_levels, seed: int) -> None:

@@ -74,6 +74,7 @@ def play(
     assert pair.nodes[0].next_ps is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(30))
 def test_random_traffic(seed: int) -> None:
     draw = random.Random(seed)
@@ -91,6 +92,7 @@ def test_random_traffic(seed: int) -> None:
     play(pair, draw, packet, longest_ps=10**8, singly=0.4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(30))
 def test_packets_that_go_round_unchanged(seed: int) -> None:
     """Machine code lets them pass queues by that they would leave at once; nobody may see that."""
@@ -113,6 +115,7 @@ def test_packets_that_go_round_unchanged(seed: int) -> None:
     assert pair.nodes[1].switch.stats.recirculations > (20 if config is free else 0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_marks(seed: int) -> None:
     draw = random.Random(seed)
@@ -130,6 +133,7 @@ def test_marks(seed: int) -> None:
     assert pair.nodes[1].switch.stats.recirculations > 50
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["clones", "passes", "replication", "registers", "tables"])
 def test_the_programs_of_the_stf_tests(name: str) -> None:
     text = (STF / f"{name}.stf").read_text()
@@ -167,6 +171,7 @@ COUNTED = program(
 )
 
 
+@pytest.mark.full
 def test_entries_that_go_between_arrivals_keep_their_counts() -> None:
     pair = Pair(load_text(COUNTED), TmConfig())
     entries = [[TableEntry((Exact(i),), ActionData("NoAction", ())) for i in range(5)] for _ in pair.nodes]

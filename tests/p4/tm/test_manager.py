@@ -62,6 +62,7 @@ def loads(draw: st.DrawFn) -> tuple[list[QueueConfig], int | None, list[Frame]]:
     return queues, buffer, frames
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(loads())
 def test_agrees_with_the_byte_by_byte_oracle(load: tuple[list[QueueConfig], int | None, list[Frame]]) -> None:

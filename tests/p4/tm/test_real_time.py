@@ -19,6 +19,8 @@ from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.tm import QueueConfig, TmConfig
 
+pytestmark = pytest.mark.full
+
 PROGRAM = Path(__file__).with_name("queues.p4")
 RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 RATE = 4_000_000

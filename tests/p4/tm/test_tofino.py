@@ -49,6 +49,7 @@ ORDERS = load_text(
 )
 
 
+@pytest.mark.full
 def test_egress_is_told_of_its_queue() -> None:
     """Three frames of 108 bytes at 8 bytes a microsecond; each is 132 on the line, which take 16.5 of them."""
     nodes = Pair(ORDERS, TmConfig.uniform(rate_bps=64 * 10**6)).nodes
@@ -60,6 +61,7 @@ def test_egress_is_told_of_its_queue() -> None:
         assert [int.from_bytes(f[4:8], "big") - 5_000 for f in frames] == [0, 16_000, 33_000]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(20))
 def test_random_traffic(seed: int) -> None:
     draw = random.Random(seed)

@@ -372,6 +372,7 @@ SELECT = """
 """
 
 
+@pytest.mark.full
 def test_a_selector_picks_by_its_hash() -> None:
     s = switch("t.apply();", local=SELECT)
     profile = s.profiles["pipe.I.selector"]

@@ -221,6 +221,7 @@ def configure(g: PacketGenerator, rng: Random) -> None:
         g.enable(number, now_ns=0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(5))
 def test_both_engines_alike(seed: int) -> None:
     results = []
@@ -244,6 +245,7 @@ def test_both_engines_alike(seed: int) -> None:
     assert all(counts[0].triggers for counts in results[0][1][:3])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_both_engines_alike_behind_a_traffic_manager(seed: int) -> None:
     results = []
@@ -264,6 +266,7 @@ def test_both_engines_alike_behind_a_traffic_manager(seed: int) -> None:
     assert all(counts[0].triggers for counts in results[0][1][:3])
 
 
+@pytest.mark.full
 def test_a_paced_switch_is_called_when_a_packet_is_due() -> None:
     from offramp_p4.paced import PacedSwitch
 

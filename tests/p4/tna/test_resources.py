@@ -38,6 +38,7 @@ def test_the_measured_probes(name: str, stages: int, over: int) -> None:
     assert made.problems == (["13 stages are needed, Tofino has 12: 1 too many"] if over else [])
 
 
+@pytest.mark.full
 def test_the_critical_chain_of_probe_a() -> None:
     (made,) = estimate(load(PROBES / "probe_a.p4"))
     assert [(link.stage, link.table.removeprefix("pipe.Ingress.")) for link in made.chain[:5]] == [

@@ -103,6 +103,7 @@ def test_a_packet_that_never_ends_is_cut_off() -> None:
     assert traces[0].spans[-1].dropped == "the packet has used up its steps"
 
 
+@pytest.mark.full
 def test_a_traced_switch_does_the_same() -> None:
     campaign = Campaign(traced_engine, write=random_tofino_program)
     campaign.run(trials=8)

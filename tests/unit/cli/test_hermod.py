@@ -42,6 +42,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
+@pytest.mark.full
 def test_a_job_is_simulated_and_drawn(job: str, tmp_path: Path) -> None:
     numbers, picture = tmp_path / "n.json", tmp_path / "t.png"
     out = run(
@@ -59,6 +60,7 @@ def test_a_job_is_simulated_and_drawn(job: str, tmp_path: Path) -> None:
     assert rows["fair"]["tokens_per_s"] == pytest.approx(tokens / rows["fair"]["iteration_s"])
 
 
+@pytest.mark.full
 def test_packets_go_through_the_switch_program_beside_the_flow_level(job: str, tmp_path: Path) -> None:
     numbers = tmp_path / "n.json"
     out = run(

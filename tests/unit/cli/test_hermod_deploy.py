@@ -25,6 +25,7 @@ def run(*arguments: str, code: int = 0) -> str:
     return result.output
 
 
+@pytest.mark.full
 @pytest.mark.p4
 def test_p4(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.json", tmp_path / "out.json"
@@ -135,6 +136,7 @@ def test_sonic_beside_what_is_there(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config_db.json", "out.json"]
 
 
+@pytest.mark.full
 def test_sonic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"#!{sys.executable} -IS\n" + Path(fake_sonic.__file__).read_text()
     for name in ("sonic-cfggen", "config"):
@@ -147,6 +149,7 @@ def test_sonic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Ethernet0|7" in json.loads((tmp_path / "state.json").read_text())["config"]["QUEUE"]
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_linux() -> None:
     namespaces.require()

@@ -26,6 +26,7 @@ def test_validate() -> None:
     assert run("leo", "validate", "off-path", "kvs").output == "kvs on off-path (off-path): good; requests GET, PUT\n"
 
 
+@pytest.mark.full
 def test_plan(tmp_path: Path) -> None:
     numbers, plot = tmp_path / "n.json", tmp_path / "p.png"
     result = run(
@@ -39,6 +40,7 @@ def test_plan(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.full
 def test_profile_measures_links_and_its_file_is_used(tmp_path: Path) -> None:
     hardware, out = tmp_path / "here.yaml", tmp_path / "profile.yaml"
     hardware.write_text(
@@ -60,6 +62,7 @@ def test_profile_measures_links_and_its_file_is_used(tmp_path: Path) -> None:
     assert table.base[0, 1] > 8 * measured["pcie"]["latency_ns"]
 
 
+@pytest.mark.full
 def test_simulate(tmp_path: Path) -> None:
     numbers, plot = tmp_path / "n.json", tmp_path / "p.png"
     arguments = ["--load", "2", "--window", "64", "--requests", "3000", "--policy", "all", "--policy", "exact:2"]

@@ -30,6 +30,7 @@ def invoke():
 GRAPH = "sbm:n=600,k=4,degree=20,features=40"
 
 
+@pytest.mark.full
 def test_on_eighty_columns_nothing_is_cut(invoke):
     narrow, wide = (
         CliRunner().invoke(invoke.app, [GRAPH, "--workers", "6", "--memory", "25600B"], env={"COLUMNS": columns}).stdout
@@ -42,6 +43,7 @@ def test_on_eighty_columns_nothing_is_cut(invoke):
     assert f"predicted {row.split()[-2]} {row.split()[-1]}" in " ".join(words[:60])
 
 
+@pytest.mark.full
 def test_numbers_and_plan_agree(invoke, tmp_path):
     numbers_path, plan_path = tmp_path / "n.json", tmp_path / "p.npz"
     result = invoke(
@@ -61,6 +63,7 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
     assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
 
 
+@pytest.mark.full
 def test_a_plan_is_updated(invoke, tmp_path):
     plan, numbers = tmp_path / "p.npz", tmp_path / "n.json"
     by_hash = (GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B")
@@ -78,6 +81,7 @@ def test_a_plan_is_updated(invoke, tmp_path):
         invoke(*by_hash, "--memory", "51200B", "--update", plan)
 
 
+@pytest.mark.full
 def test_blocks_are_those_of_the_scheme_where_none_is_compared(invoke, tmp_path):
     numbers = tmp_path / "n.json"
     given = (GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B", "--json", numbers)
@@ -90,6 +94,7 @@ def test_blocks_are_those_of_the_scheme_where_none_is_compared(invoke, tmp_path)
     assert found["balanced", "--no-compare"]["imbalance"] < found["paper", "--no-compare"]["imbalance"]
 
 
+@pytest.mark.full
 def test_says_who_wins(invoke, tmp_path):
     by_hash = (GRAPH, "--workers", 8, "--partition", "hash", "--no-compare")
     slow = tmp_path / "slow.json"

@@ -53,6 +53,7 @@ def test_list_names_every_item_with_its_time():
     }
 
 
+@pytest.mark.full
 def test_a_referee_writes_verdicts_rows_and_a_plot(tmp_path):
     path, rows = tmp_path / "found.json", tmp_path / "rows.jsonl"
     command = ["reproduce", "switchgnn/fig7", "themis/fig5", "--referee", "--scale", "0.1", "--seeds", "2"]
@@ -71,6 +72,7 @@ def test_a_referee_writes_verdicts_rows_and_a_plot(tmp_path):
     assert len(rows.read_text().splitlines()) == 1 + 4 + 2  # nothing is random in figure 5: one seed
 
 
+@pytest.mark.full
 def test_figures_write_numbers_and_plots(tmp_path):
     wanted = ["switchgnn/fig7", "switchgnn/fig2", "switchgnn/fig16"]
     path = tmp_path / "found.json"
@@ -106,6 +108,7 @@ def test_the_generated_reddit_has_sixteen_copies_and_a_skew():
     assert len(made.indptr) - 1 == round(made.ratio * DATASETS["reddit"].vertices)
 
 
+@pytest.mark.full
 def test_improvements_beat_the_published_numbers_and_each_step_helps():
     found = find("switchgnn/improvements")[0].reproduce(0.5, 0)
     times = {label: numbers["epoch_ms"] for label, numbers in found.data.items()}

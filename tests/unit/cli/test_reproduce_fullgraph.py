@@ -26,6 +26,7 @@ def reproduce(tmp_path, names, scale: float):
     return {item["name"]: item for item in json.loads(path.read_text())["items"]}
 
 
+@pytest.mark.full
 def test_simulated_figures(tmp_path) -> None:
     found = reproduce(tmp_path, SIMULATED, 0.1)
     assert list(found) == SIMULATED

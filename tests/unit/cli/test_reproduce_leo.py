@@ -32,6 +32,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return items
 
 
+@pytest.mark.full
 def test_every_figure_of_the_evaluation_is_there(found: dict[str, Any]) -> None:
     assert list(found) == ITEMS
     assert {item.name for item in find("leo")} == {*ITEMS, *MEASURED, "leo/fig6.11-measured", "leo/gain"}
@@ -47,6 +48,7 @@ def measured(names: list[str], scale: float) -> None:
         assert set(wrong) == {"0"}
 
 
+@pytest.mark.full
 def test_a_measured_figure() -> None:
     measured(["leo/fig6.13-measured"], 0.2)
 

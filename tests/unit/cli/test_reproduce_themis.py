@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from offramp_cli.app import app
+
+pytestmark = pytest.mark.full
 
 SMALL = ["table1", "table2", "table3", "fig5", "fig7", "fig9"]
 

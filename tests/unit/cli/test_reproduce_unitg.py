@@ -25,6 +25,7 @@ def reproduce(folder: Path, *arguments: str) -> dict[str, dict[str, str]]:
     return {item["name"]: item for item in json.loads(path.read_text())["items"]}
 
 
+@pytest.mark.full
 def test_by_simulator(tmp_path: Path) -> None:
     found = reproduce(tmp_path, *SIMULATED)
     assert list(found) == SIMULATED
@@ -36,6 +37,7 @@ def test_by_simulator(tmp_path: Path) -> None:
         assert (tmp_path / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name",
     [

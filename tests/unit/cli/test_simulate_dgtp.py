@@ -26,6 +26,7 @@ def test_list_names_the_setups():
     assert "heterogeneous" in lines
 
 
+@pytest.mark.full
 def test_a_plan_with_everything(tmp_path):
     files = ["--gantt", str(tmp_path / "g.png"), "--export", str(tmp_path / "plan"), "--json", str(tmp_path / "n.json")]
     result = run("testbed-products-ps", *QUICK, "--policy", "all", *files)

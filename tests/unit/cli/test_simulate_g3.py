@@ -17,6 +17,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["simulate", "g3", *arguments])
 
 
+@pytest.mark.full
 def test_all_pipelines_with_numbers_and_a_picture(tmp_path) -> None:
     result = run(*SMALL, "--plot", str(tmp_path / "g.png"), "--json", str(tmp_path / "n.json"))
     assert result.exit_code == 0, result.exception

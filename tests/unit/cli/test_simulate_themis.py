@@ -20,6 +20,7 @@ def simulate(*arguments):
     return result
 
 
+@pytest.mark.full
 def test_a_collective(tmp_path):
     numbers, plot = tmp_path / "n.json", tmp_path / "p.png"
     result = simulate("--size", "100MB", "--json", str(numbers), "--plot", str(plot), "--change", "300=1,1,0.5")

@@ -109,6 +109,7 @@ def test_trace_of_nothing() -> None:
         run("trace", PROGRAM)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("engine", "ran"), [("auto", "native"), ("native", "native"), ("python", "python")])
 def test_stf_on_an_engine(engine: str, ran: str, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
@@ -161,6 +162,7 @@ def test_doctor_finds_what_this_test_runs_on() -> None:
     assert "interfaces" in shown
 
 
+@pytest.mark.full
 def test_fuzz_counts(tmp_path: Path) -> None:
     output = tmp_path / "fuzz.json"
     code, _ = run("fuzz", "--against", "traced", "--trials", 1, "--json", output, "-o", tmp_path)

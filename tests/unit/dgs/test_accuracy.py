@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from dgs_runs import planted, settings, train
+
+pytestmark = pytest.mark.full
 
 
 def accuracy(seed: int, **changes: Any) -> float:

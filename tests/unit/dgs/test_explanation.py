@@ -211,6 +211,7 @@ def test_a_target_that_is_met_ends_the_explanation_once_the_loss_rests() -> None
     assert optimise(golden_model(), graph, X, TARGET, start, steps=2000, threshold=10).steps < 2000
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_masks_find_planted_vertices_and_columns(seed: int) -> None:
     """Hubs that carry the classes' features among vertices of noise: AUC of both masks at least 0.8."""

@@ -36,6 +36,7 @@ def numbers(result) -> list[tuple[float, ...]]:
     return [(e.reported.loss, e.test_accuracy, *vars(e.reported.ledger).values()) for e in result.epochs]
 
 
+@pytest.mark.full
 def test_explanations_come_every_period() -> None:
     """As many as whole periods; masks take effect after the first, or ``lag`` batches later."""
     for lag, versions in ((0, [0, 1, 2, 2]), (3, [0, 0, 1, 2])):
@@ -47,12 +48,14 @@ def test_explanations_come_every_period() -> None:
         assert [e.reported.version for e in result.epochs] == expected, versions
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_run() -> None:
     how = settings(epochs=3)
     assert numbers(train(GRAPH, how)) == numbers(train(GRAPH, how))
     assert numbers(train(GRAPH, how)) != numbers(train(GRAPH, replace(how, seed=1)))
 
 
+@pytest.mark.full
 def test_masks_save_and_both_save_most() -> None:
     """Bytes of the last epoch at equal fan-out: both masks below each, each below random; columns save their rate."""
     base = settings(epochs=4, period=4, partition="random", fanout=(4, 4))
@@ -69,6 +72,7 @@ def test_masks_save_and_both_save_most() -> None:
     assert saved == pytest.approx(0.85, abs=0.01)
 
 
+@pytest.mark.full
 def test_ladies_synchronises_each_layer_and_dgs_each_period() -> None:
     """A sum over all vertices for each layer of each batch; masks once a period, of the halo at most."""
     how = settings(epochs=4, period=4)
@@ -91,6 +95,7 @@ def test_cluster_gcn_fetches_nothing() -> None:
     assert ledger.gradients > 0
 
 
+@pytest.mark.full
 def test_fetching_for_explanations_is_counted() -> None:
     how = settings(epochs=3, partition="random")
     cache, fetch = train(GRAPH, how).ledger, train(GRAPH, replace(how, explain_features="fetch")).ledger
@@ -108,6 +113,7 @@ def test_random_columns_are_drawn_anew_each_period(sampler: str) -> None:
     assert some.masks > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["sage", "gcn", "gat"])
 def test_every_model_learns(model: str) -> None:
     result = train(GRAPH, settings(model=model, epochs=6, fanout=(5, 5), lr=0.02))
@@ -121,6 +127,7 @@ def test_one_worker_has_nothing_to_explain() -> None:
     assert result.epochs[-1].reported.explanations == 0
 
 
+@pytest.mark.full
 def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
     """Gloo between workers, shared memory to the explanation: bit for bit the run of threads, with the same lag."""
     how = settings(workers=2, epochs=2, lag=2)
@@ -167,6 +174,7 @@ def test_masks_of_a_version_belong_together_and_come_from_the_rows_received() ->
     assert (len(masks.nodes), len(masks.features)) == (len(shard.halo), shard.width)
 
 
+@pytest.mark.full
 def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
     first = train(GRAPH, settings(epochs=3))
     path = str(tmp_path / "masks.npz")
@@ -180,6 +188,7 @@ def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
         train(planted(n=310, columns=20)[0], settings(masks=path))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["cora", "citeseer", "facebook"])
 def test_saving_on_real_graphs(name: str) -> None:
     """Bytes of the last epoch on two workers, at equal fan-out: both masks save at least a fifth."""

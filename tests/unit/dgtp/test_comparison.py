@@ -49,6 +49,7 @@ def never_above(seeds: range) -> list[float]:
     return found
 
 
+@pytest.mark.full
 def test_on_some_random_clusters() -> None:
     assert min(never_above(range(12))) < 1
 

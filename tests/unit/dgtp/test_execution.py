@@ -121,6 +121,7 @@ def test_every_policy_keeps_to_the_cards_and_gets_done(seed, policy):
     assert trace.makespan >= critical_path(problem, at, drawn, alone=True) * (1 - 1e-9)
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS, st.data())
 def test_nothing_ahead_is_known(seed, data):
@@ -140,6 +141,7 @@ def test_nothing_ahead_is_known(seed, data):
     assert [m.rates for m in before[0]] == [m.rates for m in before[1]]
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS, st.sampled_from([2, 3, Fraction(1, 2)]))
 def test_scaling(seed, factor):
@@ -164,6 +166,7 @@ def _scaled_cards(problem, factor):
     )
 
 
+@pytest.mark.full
 @TRIALS
 @given(SEEDS, st.randoms(use_true_random=False))
 def test_names_of_machines_do_not_matter(seed, rng):

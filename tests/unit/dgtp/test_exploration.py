@@ -49,6 +49,7 @@ def toy():
     raise AssertionError
 
 
+@pytest.mark.full
 def test_states_are_visited_as_often_as_their_cost_says():
     """Frequencies in proportion to exp(-beta cost), over all states within the relaxed capacities (section V-B)."""
     problem, start = toy()
@@ -127,6 +128,7 @@ def test_relief_takes_load_off_the_busiest_cards_and_stays_feasible():
     assert (relieve(alone, max_colocated(alone, 0), draw(alone.graph, 2, 0), 100, 0) == 0).all()
 
 
+@pytest.mark.full
 def test_the_same_search_whoever_works_on_it():
     setup = make_setup("testbed-products-ps")
     how = Search(walks=2, steps=200, reliefs=100, trials=50, iterations=3, seed=5)

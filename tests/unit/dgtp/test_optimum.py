@@ -61,6 +61,7 @@ def test_never_beyond_the_competitive_ratio(seed):
     assert online <= max(1, degrees(problem, np.array(at)).maximum) * best
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_the_best_placement(seed):
     """Within 1 % of the best of all placements on the volumes of the search."""

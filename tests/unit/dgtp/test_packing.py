@@ -27,6 +27,7 @@ def all_placements(problem):
             yield whole
 
 
+@pytest.mark.full
 @TRIALS
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_start_is_found_exactly_if_there_is_one(seed, program):
@@ -44,6 +45,7 @@ def test_a_start_is_found_exactly_if_there_is_one(seed, program):
     assert (problem.check(found) == found).all()
 
 
+@pytest.mark.full
 @TRIALS
 @given(st.integers(0, 10**6), st.booleans())
 def test_colocation_is_the_best_of_all(seed, program):

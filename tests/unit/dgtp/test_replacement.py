@@ -38,6 +38,7 @@ job:
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_no_feasible_placement_moves_fewer(seed):
     """From a placement that asks too much of a machine: by classes, as members of one are interchangeable."""
@@ -51,6 +52,7 @@ def test_no_feasible_placement_moves_fewer(seed):
     assert len(moved(problem, before, machine)) == least
 
 
+@pytest.mark.full
 def test_what_fits_stays_and_more_moves_never_take_longer():
     problem = make_setup("testbed-products-ps").problem
     judge = FastCluster(problem, draw(problem.graph, 3, 0))
@@ -100,6 +102,7 @@ def run(tmp_path, *arguments, **machines):
     return CliRunner().invoke(app, [*base, *arguments])
 
 
+@pytest.mark.full
 def test_a_command_keeps_the_plan_that_another_wrote(tmp_path):
     search = ["--search", "colocated", "--export", str(tmp_path / "plan")]
     assert run(tmp_path, *search, gtx=4, v100=3, workers=6).exit_code == 0

@@ -25,6 +25,7 @@ def test_bounds_hold_and_are_told():
     assert found.panels[0].lines
 
 
+@pytest.mark.full
 def test_scheduling_gains_on_the_testbed_and_more_bandwidth_is_used():
     found = find("dgtp/fig7")[0].reproduce(0.1, 0)
     rates = {line.what: float(line.ours.split()[0]) for line in found.comparisons}

@@ -50,6 +50,7 @@ def test_tasks_and_flows_of_a_ring(workers):
     assert sum(edge.volume is not None for edge in graph.edges) == 2 * workers + workers + workers * steps
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("dataset", "least", "most"), [("products", 0.26, 0.46), ("papers100m", 0.01, 0.10)])
 def test_how_many_random_clusters_can_host_the_job(dataset, least, most):
     """Section 8.2: 36 and 5 per cent of draws."""

@@ -18,6 +18,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_sim.dgtp.native.machine import FastCluster
 
 
+@pytest.mark.full
 def test_time_stops_a_search_that_would_go_on_for_hours():
     problem = of.large_problem()
     drawn = draw(problem.graph, 3, 0)

@@ -65,6 +65,7 @@ def busy(pid: int) -> bool:
     return int(fields[11]) + int(fields[12]) > 3 * os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("measuring", [SHARED], indirect=True)
 def test_who_polls_memory_ends_with_who_started_it(measuring: subprocess.Popen[bytes]) -> None:
     assert until(lambda: sum(map(busy, of_the_group(measuring.pid))) == 2, 120), "both poll"
@@ -72,6 +73,7 @@ def test_who_polls_memory_ends_with_who_started_it(measuring: subprocess.Popen[b
     assert until(lambda: not of_the_group(measuring.pid), 10)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("measuring", [EXCHANGE], indirect=True)
 def test_an_exchange_leaves_no_semaphores(measuring: subprocess.Popen[bytes]) -> None:
     before = set(SEMAPHORES.iterdir())

@@ -130,6 +130,7 @@ def test_nohup_lives_on_when_the_terminal_goes(tmp_path: Path) -> None:
         assert marked.end(signal.SIGHUP).code == 0
 
 
+@pytest.mark.full
 def test_the_supervisor_costs_little() -> None:
     def run(words: str) -> float:
         begun = time.monotonic()

@@ -12,6 +12,8 @@ import pytest
 
 from offramp_base.ending.owner import PREFIX, owner_of
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("torch")
 
 

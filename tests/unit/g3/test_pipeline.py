@@ -52,6 +52,7 @@ def test_order_of_modes_bounds_and_bytes(seed: int, workers: int, targets: int, 
         assert done["intra"].seconds <= slowest * (1 + 1e-12)
 
 
+@pytest.mark.full
 def test_pipelines_pay_and_come_near_to_the_bound() -> None:
     graph = generate("ba:n=2000,m=5", "1/0/0", 1)
     owner = partition(graph, 8, "g3", 1)

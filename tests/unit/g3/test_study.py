@@ -19,6 +19,7 @@ from offramp_sim.reproduce.sylvie import network
 from offramp_sim.reproduce.sylvie.accuracy import task, trained
 
 
+@pytest.mark.full
 def test_runs_repeat_to_the_bit_and_time_is_that_of_the_bytes() -> None:
     settings = replace(task(0.1, 0), epochs=6, codec="sylvie", schedule="adaptive")
     graph = generate(settings.graph, None, 0)
@@ -41,6 +42,7 @@ def test_adaptive_widths_keep_what_one_bit_loses() -> None:
     assert mean["sylvie"] >= mean["q1"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("change", [{"codec": "sylvie"}, {"codec": "q1", "schedule": "adaptive"}])
 def test_adaptive_rows_of_the_tables_time_epochs_that_the_controller_has_decided(
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -73,6 +75,7 @@ def test_an_epoch_s_time_is_without_the_pass_that_scores_it() -> None:
     assert tenth.mean() / full.mean() == pytest.approx(0.1, abs=0.05)
 
 
+@pytest.mark.full
 def test_the_controller_decides_once_two_rates_a_lag_apart_are_there() -> None:
     settings = replace(task(0.1, 0), epochs=8, bins=1, codec="sylvie", schedule="adaptive")
     graph = generate(settings.graph, None, 0)

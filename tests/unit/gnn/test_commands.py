@@ -61,6 +61,7 @@ def karate():
     return torch.from_numpy(graph.features), torch.from_numpy(np.stack([graph.indices, rows]))
 
 
+@pytest.mark.full
 def test_weights_predict_the_same_without_offramp(folder, offramp):
     done = offramp(
         folder,
@@ -91,6 +92,7 @@ def test_weights_predict_the_same_without_offramp(folder, offramp):
     assert np.abs(embedded.detach().numpy() - np.load(folder / "embed.npy")).max() < 1e-5
 
 
+@pytest.mark.full
 def test_safetensors_load_in_pyg(folder, offramp):
     geometric = pytest.importorskip("torch_geometric.nn")
     safe = pytest.importorskip("safetensors.torch")
@@ -107,6 +109,7 @@ def test_safetensors_load_in_pyg(folder, offramp):
         assert np.abs(model(x, edges).detach().numpy() - found).max() < 1e-6
 
 
+@pytest.mark.full
 def test_through_the_switch_it_learns_the_same(folder, offramp):
     losses = []
     for options in ("", "--propagator switch"):

@@ -149,6 +149,7 @@ def test_tensorboard_itself_reads_the_curves(tmp_path) -> None:
     assert set(read.Tags()["scalars"]) == {"loss", "accuracy/val"}
 
 
+@pytest.mark.full
 def test_weights_and_biases_itself_takes_a_run_offline(tmp_path, monkeypatch) -> None:
     pytest.importorskip("wandb", reason="the package wandb is not installed")
     monkeypatch.setenv("WANDB_MODE", "offline")

@@ -67,6 +67,7 @@ def on_switch(work, ranks, *rest):
         return run_workers(work, [(switch.address, links, *rest)] * ranks, print)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("ranks", "names"), [(2, ["gcn", "gin", "rgcn", "hetero"]), (4, ["sage", "gat", "hgt"])])
 def test_losses_and_gradients_are_those_of_one_process(ranks, names):
     found = on_switch(models, ranks, names, {})
@@ -74,12 +75,14 @@ def test_losses_and_gradients_are_those_of_one_process(ranks, names):
     assert all(packets > 0 for _, packets in found.values())
 
 
+@pytest.mark.full
 def test_rows_arrive_bit_by_bit_and_their_gradients_as_sums():
     for wrong, far in on_switch(rows, 3, [(40,), (40,), (2, 3), (1,), (300,)], CHOICES):
         assert wrong == 0
         assert far < 1e-6
 
 
+@pytest.mark.full
 def test_rows_arrive_over_links_that_lose_and_repeat():
     ((wrong, far),) = on_switch(rows, 3, [(8,), (40,)], [FAULTS])
     assert wrong == 0

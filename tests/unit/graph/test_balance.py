@@ -22,6 +22,7 @@ from offramp.graph.partition import partition
 FACEBOOK = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[4] / "shared" / "data")) / "facebook.npz"
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(4, 60), st.integers(2, 6), st.integers(2, 30))
 def test_blocks_stay_blocks(seed: int, n: int, workers: int, limit: int) -> None:
@@ -49,6 +50,7 @@ def test_blocks_of_different_workers_are_packed_together() -> None:
     assert volume(plain) == volume(blocks) == 40
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not FACEBOOK.exists(), reason=f"{FACEBOOK} is missing")
 def test_a_real_graph_gains() -> None:
     graph = load(str(FACEBOOK), 0)

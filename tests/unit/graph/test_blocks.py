@@ -45,6 +45,7 @@ def all_apart(indptr, indices, k):
     return np.arange(len(indptr) - 1) % k
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(cut_graphs(), st.sampled_from([None, by_coin, all_apart]), st.integers(0, 9))
 def test_every_cut_edge_once_within_the_limit(case, partitioner, seed):
@@ -126,6 +127,7 @@ def test_edges_may_come_in_any_order_and_direction():
     assert plan_blocks([], 4) == []
 
 
+@pytest.mark.full
 def test_star_larger_than_memory_ends_after_the_deepest_level():
     edges = [(0, leaf) for leaf in range(1, 700)]
     blocks = plan_blocks(edges, 3)

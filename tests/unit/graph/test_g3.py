@@ -89,6 +89,7 @@ def test_weights_must_fit(hubs):
         metis.weighted_parts(hubs.indptr, hubs.indices, 2, np.ones((3000, 2), np.int64))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "spec",
     [
@@ -109,6 +110,7 @@ def test_kahypar_sends_no_more_than_metis(spec):
     assert volumes["kahypar"] <= min(volumes["metis"], volumes["metis-volume"])
 
 
+@pytest.mark.full
 def test_facebook_is_even_and_no_worse_than_its_start():
     pytest.importorskip("pymetis", reason="pymetis is missing")
     if not FACEBOOK.is_file():

@@ -91,6 +91,7 @@ def test_convert_writes_what_it_read(tmp_path: Path) -> None:
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not (DATA / "facebook.npz").exists(), reason="facebook.npz is missing: set OFFRAMP_DATA")
 def test_the_page_graph_from_files_as_snaps(tmp_path: Path) -> None:
     """Its npz written as SNAP's three files, and read back."""

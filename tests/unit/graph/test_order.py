@@ -59,6 +59,7 @@ def test_ablations():
     assert order(RING8, "random", 1).tolist() != order(RING8, "random", 2).tolist()
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(1, 20), st.integers(0, 999), st.sampled_from(METHODS), st.sampled_from(["max", "random"]))
 def test_orders_are_permutations_and_follow_the_queue(n, seed, method, root):

@@ -56,6 +56,7 @@ def test_as_many_workers_as_vertices(g6, method):
     assert sorted(partition(g6, 6, method)) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.full
 def test_kahypar_objective_is_the_multicast_volume_and_the_least(graph):
     need("kahypar")
     owner, objective = kahypar_parts(graph.indptr, graph.indices, 6, seed=1)

@@ -41,6 +41,7 @@ def test_never_more_between_racks_than_metis(seed: int, n: int, shape: tuple[int
         assert between <= cross_rack(graph, partition(graph, workers, "metis", seed), workers, racks)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not available(), reason="the package mtkahypar is missing")
 def test_connectivity_keeps_communities_in_a_rack() -> None:
     graph = generate("sbm:n=800,k=8,degree=12,homophily=0.7", "1/0/0", seed=2)

@@ -196,6 +196,7 @@ def test_degrees_stay_below_tau():
         assert np.bincount(owner, degree).max() / degree.sum() * 8 <= ceiling + 1e-9
 
 
+@pytest.mark.full
 def test_the_table_of_section_14():
     pytest.importorskip("pymetis", reason="pymetis is missing")
     networkx = pytest.importorskip("networkx", reason="networkx is missing")

@@ -23,6 +23,7 @@ def test_a_small_graph_is_left_alone() -> None:
     assert indices is graph.indices
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 19])
 def test_edges_are_kept_or_not_in_both_directions(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     graph = load(GRAPH, 1)

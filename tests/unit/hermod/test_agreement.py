@@ -16,6 +16,8 @@ from offramp_sim.hermod.fluid import fluid
 from offramp_sim.hermod.simulate import PacketResult, simulate_packets
 from offramp_sim.hermod.wire import Wire
 
+pytestmark = pytest.mark.full
+
 MODELS: Final = {
     "dense": Model("dense", 4, 256, 4, 4, 100, 1024),
     "short": Model("short", 2, 256, 4, 4, 100, 1024),

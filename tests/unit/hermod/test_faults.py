@@ -37,6 +37,7 @@ def run(loaded: Loaded, *, buffer_bytes: int | None = None, seed: int = 0, **fau
     return simulate_packets(loaded, "hermod", wire=wire, faults=Faults(**faults), seed=seed)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.1])
 def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketResult, loss: float) -> None:
     found = run(loaded, loss=loss, seed=1)
@@ -48,12 +49,14 @@ def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketResult, loss: f
     assert run(loaded, loss=loss, seed=2).end.tolist() != found.end.tolist()
 
 
+@pytest.mark.full
 def test_small_buffers_drop_and_all_arrives(loaded: Loaded, quiet: PacketResult) -> None:
     found = run(loaded, buffer_bytes=2 * 4200)
     assert found.dropped > 0
     assert found.data - found.retransmitted == quiet.data
 
 
+@pytest.mark.full
 def test_a_pause_holds_up_and_ends(loaded: Loaded, quiet: PacketResult) -> None:
     middle, long = float(quiet.end[-1]) / 2, 0.02
     found = run(loaded, pauses=(Pause(1, middle, long),))

@@ -58,6 +58,7 @@ def test_a_packet_that_was_overtaken_goes_again_without_a_timer() -> None:
     assert sender.retransmitted == 1
 
 
+@pytest.mark.full
 def test_frames_are_rocev2_to_scapy() -> None:
     scapy = pytest.importorskip("scapy.all")
     from scapy.contrib.roce import BTH

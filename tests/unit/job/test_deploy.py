@@ -52,6 +52,7 @@ def test_a_run_leaves_everything_as_it_was(lab, states, job, tmp_path):
     assert not any((folder_of(switch) / "before").exists() for switch in lab.switches)
 
 
+@pytest.mark.full
 def test_a_job_changes_the_switches_while_it_runs(lab, states, job, tmp_path):
     before = states()
     with deployed(job, lab, [Way.SWITCH], tmp_path):
@@ -79,6 +80,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("what", "when"), MOMENTS)
 def test_a_failure_at_any_step(lab, states, job, graph_job, tmp_path, what, when):
     """It may strike while deploying, or while undoing a deployment whose ranks could not be started."""
@@ -99,6 +101,7 @@ def test_a_failure_at_any_step(lab, states, job, graph_job, tmp_path, what, when
         assert not any(ledger_jobs(switch) for switch in lab.switches)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("inside", ["entries", "load_place", "push"])
 def test_a_failure_inside_a_step_of_switchgnn(lab, states, graph_job, tmp_path, inside, monkeypatch):
     before, calls = states(), []
@@ -119,6 +122,7 @@ def test_a_failure_inside_a_step_of_switchgnn(lab, states, graph_job, tmp_path, 
     assert states() == before
 
 
+@pytest.mark.full
 def test_programs_that_leave_no_room_for_each_other_are_refused(lab, states, job, graph_job, tmp_path):
     before = states()
     with deployed(graph_job, lab, ["switchgnn"], tmp_path) as there:
@@ -195,6 +199,7 @@ def pages(lab, name: str) -> dict[int, set[int]]:
     return found
 
 
+@pytest.mark.full
 def test_jobs_share_a_switch_and_the_last_one_puts_it_back(lab, states, job, tmp_path):
     before = states()
     with ExitStack() as first, ExitStack() as second:
@@ -230,6 +235,7 @@ with deployed(job, read_cluster(sys.argv[1]), [Way.SWITCH], Path(sys.argv[2])):
 """
 
 
+@pytest.mark.full
 def test_what_a_killed_job_has_left_is_taken_away(lab, states, tmp_path):
     before = states()
     with subprocess.Popen(
@@ -243,6 +249,7 @@ def test_what_a_killed_job_has_left_is_taken_away(lab, states, tmp_path):
     assert states() == before
 
 
+@pytest.mark.full
 def test_a_signal_to_the_command_leaves_the_undoing_to_a_process_of_its_own(lab, states, tmp_path):
     before = states()
     (tmp_path / "job.yaml").write_text("command: [sleep, '60']\nsegments: 4\nall_reduce: 1MB\n")

@@ -114,6 +114,7 @@ def test_a_job_that_cannot_gain_is_told_so(racks, job):
     assert make_job_plan(replace(job, all_reduce=0), racks).taken.why.startswith("the job says nothing")
 
 
+@pytest.mark.full
 def test_full_graph_training_by_the_bytes_of_its_partition(racks, job, tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "train.yaml").write_text("graph: karate\nhidden: 8\nepochs: 2\n")

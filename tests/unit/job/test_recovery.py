@@ -24,6 +24,8 @@ from offramp.job.network import Way
 from offramp.job.run import deployed, run_job
 from offramp_base.ending.owner import is_process
 
+pytestmark = pytest.mark.full
+
 STEPS, RANKS = 30, 4
 PROGRAM = str(Path(job_rank.__file__))
 

@@ -11,12 +11,15 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from offramp.allreduce.control import AllReduceControl
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.job.kinds.sums import deployment
 from offramp.job.switches import with_switch
 from offramp.job.transaction import Transaction
+
+pytestmark = pytest.mark.full
 
 ROUNDS = 6
 ELEMENTS = 3000

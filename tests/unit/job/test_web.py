@@ -225,6 +225,7 @@ PICTURES = os.environ.get("OFFRAMP_PICTURES")
 """A folder for pictures of the page, for people to look at."""
 
 
+@pytest.mark.full
 def test_the_page_in_chromium(racks, tmp_path):
     """At the width of a desk and of a telephone, light and dark: all is there, and nothing is wider than the page."""
     with served(racks) as url, browser(tmp_path) as page_there:
@@ -247,6 +248,7 @@ def test_the_page_in_chromium(racks, tmp_path):
             assert ("no such <b>way</b>" in text) == (width > 560)
 
 
+@pytest.mark.full
 def test_the_page_says_when_the_server_has_gone(racks, tmp_path):
     with browser(tmp_path) as page_there:
         with served(racks) as url:

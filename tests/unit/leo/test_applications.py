@@ -23,6 +23,7 @@ from offramp.leo.selection import Policy
 FAST = {"acc": "model:service_us=300,memo=1"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "application",
     [
@@ -45,6 +46,7 @@ def test_every_answer_is_right_on_every_path(application):
                 assert all(taken[p] for p in paths)
 
 
+@pytest.mark.full
 def test_files_are_in_the_responders_memory():
     application = dfs.application(FAST)
     process = ResponderProcess(application.plan)
@@ -65,6 +67,7 @@ def test_files_are_in_the_responders_memory():
         process.close()
 
 
+@pytest.mark.full
 def test_an_open_loop_counts_from_when_a_request_was_due():
     application = kvs.application({}, keys=1000)
     process = ResponderProcess(application.plan)
@@ -79,6 +82,7 @@ def test_an_open_loop_counts_from_when_a_request_was_due():
         process.close()
 
 
+@pytest.mark.full
 def test_writes_are_read_back():
     application = kvs.application({}, mix="B", keys=50)
     process = ResponderProcess(application.plan)
@@ -108,6 +112,7 @@ def test_zipf_is_ycsbs():
     assert draws.max() == 999
 
 
+@pytest.mark.full
 def test_vectors_of_ranks_are_added_over_paths(tmp_path):
     torch = pytest.importorskip("torch")
     ranks = 2

@@ -7,6 +7,8 @@ import pytest
 
 from leo_campaign import SIGNALS, VICTIMS, campaign
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("victim", VICTIMS)

@@ -19,6 +19,8 @@ from offramp.leo.selection import Policy
 from offramp.nic.build import AGENT
 from offramp.nic.process import AgentProcess
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize(("seed", "transport"), [(1, "shm"), (2, "tcp"), (3, "shm")])
 def test_killed_at_random_times(seed, transport):

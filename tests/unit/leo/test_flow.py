@@ -46,6 +46,7 @@ def by_key(ended, keys):
     return found
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=8)
 @given(st.integers(0, 2**32), st.sampled_from(["NONE", "ADDR"]))
 def test_flow_answers_what_steps_answer(seed, dependency):

@@ -232,6 +232,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
+@pytest.mark.full
 def test_what_others_reach_needs_a_token(tmp_path: Path) -> None:
     open_file = tmp_path / "open.token"
     open_file.write_bytes(SECRET)
@@ -278,6 +279,7 @@ def job() -> Iterator[tuple[str, Callable[[int], None]]]:
         process.join()
 
 
+@pytest.mark.full
 def test_a_job_is_right_while_strangers_greet() -> None:
     with job() as (where, step):
         besiege(where, step, 600, 0, 1)

@@ -121,6 +121,7 @@ def test_sums_of_a_card_that_lies_fail_whole_and_others_go_on(lie, count):
         assert [(done.status, done.message) for done in found] == [(Status.FAILED, b""), (Status.OK, bytes(8))]
 
 
+@pytest.mark.full
 def test_codes_and_values_of_rows_are_the_models_however_many_datagrams_they_take():
     shapes = [(0, 7), (1, 1), (1, 344), (2, 344), (3, 43), (4, 44), (5, 45), (100, 8), (33, 9), (700, 64)]
     cases = [rows_of(*shape, bits, seed) for seed, shape in enumerate(shapes) for bits in (1, 2, 4, 8)]

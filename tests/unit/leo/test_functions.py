@@ -36,6 +36,7 @@ def test_crc_is_the_usual_one() -> None:
     assert crc(CRC32C, keys).tolist() == [bitwise_crc(CRC32C, struct.pack("<Q", key)) for key in keys]
 
 
+@pytest.mark.full
 @SEEDED
 @given(st.lists(st.tuples(st.sampled_from("iir"), st.integers(0, 60)), max_size=200), st.sampled_from([1, 4, 16]))
 def test_index_is_a_dictionary(steps: list[tuple[str, int]], buckets: int) -> None:

@@ -22,6 +22,7 @@ def _agent() -> None:
 NEEDS = {"scrub": isal.library, "cmac": Engine, "compress": _agent}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", gains.PAIRS)
 def test_two_paths_answer_alike(name):
     """Every answer is compared, over each path and both."""

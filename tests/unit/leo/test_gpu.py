@@ -165,6 +165,7 @@ application:
 """
 
 
+@pytest.mark.full
 def test_an_application_runs_over_processor_and_gpu_and_every_answer_is_compared(tmp_path: Path) -> None:
     (tmp_path / "turn.yaml").write_text(APPLICATION)
     (tmp_path / "turned.py").write_text(TENSORS.format(name="app"))

@@ -247,6 +247,7 @@ def test_who_may_reach_a_responder(tmp_path):
     Listener("0.0.0.0:0", Access(token=Token.random())).close()
 
 
+@pytest.mark.full
 def test_a_token_is_proved_by_both_sides():
     """Over TCP: without the token, or with another one, nobody gets in; the process's own requester does."""
     plan = Plan("offramp.leo.runtime.service:prepare", listen="127.0.0.1:0")
@@ -265,6 +266,7 @@ def test_a_token_is_proved_by_both_sides():
         process.close()
 
 
+@pytest.mark.full
 def test_a_process_shares_memory_by_descriptor_and_shows_its_token_to_nobody():
     process = ResponderProcess(Plan("offramp.leo.runtime.service:prepare"))
     try:

@@ -10,6 +10,8 @@ import pytest
 from leo_virtual import running
 from offramp.leo.applications import ebs, kvs
 
+pytestmark = pytest.mark.full
+
 FAST, SLOW = (
     f"model:{times},table_bytes=1048576" for times in ("service_us=20,latency_us=180", "service_us=30,latency_us=220")
 )

@@ -57,6 +57,7 @@ def talk(requester, count=1):
         ended += done.count
 
 
+@pytest.mark.full
 def test_one_that_is_killed_is_named_within_a_second(transport):
     """Known by its address only: nobody can start it again."""
     process = ResponderProcess(Plan(BASIC, rows=64, listen="" if transport == "shm" else "127.0.0.1:0"))
@@ -77,6 +78,7 @@ def test_one_that_is_killed_is_named_within_a_second(transport):
         process.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_how_it_ended_is_said_where_it_may_not_be_started_again(number):
     process = ResponderProcess(Plan(BASIC, rows=64, restarts=0))
@@ -94,6 +96,7 @@ def test_how_it_ended_is_said_where_it_may_not_be_started_again(number):
         process.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_its_requester_starts_it_again(transport):
     """Killed twice in the midst of additions: each is made once, and nobody but the requester does anything."""
@@ -120,6 +123,7 @@ def test_its_requester_starts_it_again(transport):
         assert "was killed by SIGKILL" in process.fate
 
 
+@pytest.mark.full
 def test_one_that_is_killed_while_it_starts_is_started_once_more():
     process = ResponderProcess(Plan(BASIC, rows=64))
     try:
@@ -135,6 +139,7 @@ def test_one_that_is_killed_while_it_starts_is_started_once_more():
         process.close()
 
 
+@pytest.mark.full
 def test_it_is_started_again_so_often_and_not_more():
     process = ResponderProcess(Plan(BASIC, rows=64, restarts=2))
     try:
@@ -152,6 +157,7 @@ def test_it_is_started_again_so_often_and_not_more():
         process.close()
 
 
+@pytest.mark.full
 def test_one_that_stands_still_is_named():
     process = ResponderProcess(plan(3))
     try:
@@ -177,6 +183,7 @@ def test_one_that_stands_still_is_named():
         process.close()
 
 
+@pytest.mark.full
 def test_what_was_given_to_a_device_is_not_done_twice():
     """A crash while a device has a request that is to be executed once: nobody knows, so it ends with LOST."""
     slow = Plan(BASIC, devices={"acc": "model:service_us=300000"}, rows=64)
@@ -221,6 +228,7 @@ def test_a_responder_that_writes_what_cannot_be_is_not_spoken_to_again():
     requester.close()
 
 
+@pytest.mark.full
 def test_a_responder_that_dies_beside_another_is_no_error():
     """Requests take the other path; both keep their keys in order."""
     flows = [[(Trip("echo", link=0),), (Trip("echo", link=1),)]]

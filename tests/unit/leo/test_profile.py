@@ -83,6 +83,7 @@ def test_functions_of_an_application_by_trip_end_and_node(monkeypatch: pytest.Mo
     assert found["links"] == {"pcie": known.model_dump(), "router": known.model_dump()}
 
 
+@pytest.mark.full
 def test_shared_memory_between_processes_is_measured() -> None:
     found = measure_shared(rounds=20, messages=50, megabytes=1)
     assert min(found.bw_gbps, found.mps, found.latency_ns) > 0

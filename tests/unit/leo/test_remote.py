@@ -111,16 +111,19 @@ def four_requesters(requests, listen=None, transport="tcp", *serve_more):
     return seconds
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_four_requesters_on_another_machine(token):
     four_requesters(4000)
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_four_requesters_over_shared_memory_in_a_folder_of_both_machines(token, tmp_path):
     four_requesters(4000, f"unix:{tmp_path / 'leo'}", "shm")
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_four_requesters_over_ucx(token, monkeypatch):
     """UCX itself proves nothing, so a responder for other machines takes it with --insecure alone."""
@@ -142,6 +145,7 @@ def test_ten_million_requests(token, capsys):
         print(f"\n10,000,000 requests of four requesters in {seconds:.0f} s, 0 wrong")  # noqa: T201
 
 
+@pytest.mark.full
 @pytest.mark.netns
 def test_another_machine_needs_the_token(token, tmp_path, monkeypatch):
     with machines() as (one, other, address):
@@ -164,6 +168,7 @@ def test_another_machine_needs_the_token(token, tmp_path, monkeypatch):
         assert "other machines reach this address; it needs a token" in refused.stderr
 
 
+@pytest.mark.full
 def test_a_responder_that_dies_is_named_within_a_second_and_comes_back(token):
     """Killed three times under load: each time the requester says so, and all that was asked is answered."""
     said, killed = [], []
@@ -196,6 +201,7 @@ def test_a_responder_that_dies_is_named_within_a_second_and_comes_back(token):
         assert back.startswith("the responder is back after ")
 
 
+@pytest.mark.full
 def test_additions_are_made_once_though_the_responder_dies(token):
     """The journal is the supervisor's: 600 additions to one word, three deaths, and the word is 600."""
     count, deaths = 600, 3
@@ -228,6 +234,7 @@ def test_additions_are_made_once_though_the_responder_dies(token):
         requester.close()
 
 
+@pytest.mark.full
 def test_one_that_stays_away_is_an_error(token):
     with serving("127.0.0.1:0", "--restarts", "0") as (process, address, pid):
         application = open_application(["kvs"], devices={}, paths=("cpu",), transport="tcp")
@@ -244,6 +251,7 @@ def test_one_that_stays_away_is_an_error(token):
         process.returncode = 130  # it said why and ended; the signal finds nobody
 
 
+@pytest.mark.full
 def test_the_supervisor_starts_it_again(token):
     application = open_application(["kvs"], devices={}, paths=("cpu",), transport="tcp")
     process = open_responder(application, "127.0.0.1:0", requesters=1, restarts=1, insecure=False)

@@ -39,6 +39,7 @@ def states(made):
     return {State(s) for s in at.column(made.requester.table, at.Row.state).tolist()} - {State.FREE}
 
 
+@pytest.mark.full
 def test_states_of_a_request_on_the_way_over_two_accelerators():
     near = FunctionDevice({"compress": lambda m: m[:2]}, "near")
     far = FunctionDevice({"decompress": lambda m: m + b"!"}, "far")
@@ -134,6 +135,7 @@ def test_a_request_does_not_end_before_one_of_its_key_that_has_to_go_again():
         assert made.requester.retries == 2
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(st.integers(0, 2**32), st.sampled_from(["NONE", "ADDR"]), st.integers(1, 3))
 def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
@@ -173,6 +175,7 @@ def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
                 assert order == sorted(order)
 
 
+@pytest.mark.full
 def test_a_crash_of_the_responder_loses_nothing_and_adds_nothing_twice():
     flow = (Trip(ADD, once=True),)
     with lab(program([[flow]], "ADDR")) as made:

@@ -66,6 +66,7 @@ def files(tmp_path):
     return applications, hosts
 
 
+@pytest.mark.full
 def test_new_application_and_new_host_run_with_all_others(tmp_path):
     """M + N files: neither of the new ones touches Python."""
     applications, hosts = files(tmp_path)
@@ -91,6 +92,7 @@ def runs(pairs):
         assert set(paths) == set(made.paths)
 
 
+@pytest.mark.full
 def test_the_store_over_cpu_and_accelerator(tmp_path):
     numbers = tmp_path / "out.json"
     arguments = ["leo", "run", "kvs", "--workload", "B", "--seconds", "0.1", "--rounds", "1", "--json", str(numbers)]
@@ -103,6 +105,7 @@ def test_the_store_over_cpu_and_accelerator(tmp_path):
     assert {"share_of_sum", "against_better", "load"} <= set(found)
 
 
+@pytest.mark.full
 def test_a_responder_that_is_killed_is_started_again_and_told_of(tmp_path, monkeypatch):
     """By a signal in the midst of the measurements: a line, ``restarts`` in JSON, nothing wrong."""
     numbers = tmp_path / "out.json"

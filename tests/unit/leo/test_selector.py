@@ -154,6 +154,7 @@ def actions(rng: np.random.Generator, table: Table, steps: int) -> Iterator[tupl
         yield what, int(rng.integers(0, 60)), int(rng.integers(0, len(table.types))), int(rng.integers(0, 6)), now
 
 
+@pytest.mark.full
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([p for p in Policy if p not in DRAWN]))
 def test_the_compiled_selector_equals_the_model(seed: int, policy: Policy) -> None:

@@ -15,6 +15,7 @@ from leo_hostile import connected, responder
 from leo_siege import besiege
 
 
+@pytest.mark.full
 def test_a_job_ends_right_under_hostile_greetings():
     found = besiege(windows=3, greetings=30, rate=5000, seconds=0.5)
     assert found.wrong == 0

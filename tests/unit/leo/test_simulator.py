@@ -106,6 +106,7 @@ def promises(settings: int, seed: int) -> None:
     assert found["gain"]["least"] >= 1.17
 
 
+@pytest.mark.full
 def test_promises_on_some_settings() -> None:
     promises(16, 0)
 
@@ -121,6 +122,7 @@ def against_simple(kind: str, settings: int, requests: int) -> dict[str, float]:
     return by_class(run_sweep(settings, requests, 0, processes=1, classes=(kind,)))[kind]["simple"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", CLASSES)
 def test_no_class_falls_behind_the_rules_that_learn_nothing(kind: str) -> None:
     found = against_simple(kind, 6, 5000)

@@ -99,6 +99,7 @@ def ended(application, seconds=0.2):
     return outcome
 
 
+@pytest.mark.full
 def test_data_and_functions_of_the_user(folder):
     outcome = ended(open_application(files(folder), devices={}, code=codes(folder)))
     assert outcome.wrong == 0
@@ -120,6 +121,7 @@ def test_reads_return_the_data(folder):
     assert mapped.expected("STEPS", flow, 3)[0] == np.array([1, 2, 3, 500], np.int32).tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", ["byte", "function"])
 def test_what_is_wrong_at_the_responder_is_seen(folder, what):
     application = open_application(files(folder), devices={}, code=codes(folder))
@@ -141,6 +143,7 @@ def test_a_function_that_raises_is_named(folder):
         application.workload(1)
 
 
+@pytest.mark.full
 def test_commands_take_code(folder):
     codes_given = [word for path in codes(folder) for word in ("--code", path)]
     for words in (["validate"], ["run", "--seconds", "0.1", "--rounds", "1"]):

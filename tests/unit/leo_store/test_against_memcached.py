@@ -84,6 +84,7 @@ def comparable(answer: bytes) -> bytes:
     return re.sub(rb" +\r\n", b"\r\n", answer)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_random_commands_are_answered_as_memcached_answers_them(pair: tuple[Text, Text], seed: int) -> None:
     rng = random.Random(seed)

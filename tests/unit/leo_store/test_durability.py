@@ -20,6 +20,7 @@ from store_kills import campaign
 from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store, needs_compiler
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sync", ["always", "everysec"])
 def test_what_was_acknowledged_survives_kills(tmp_path: Path, sync: str) -> None:
     needs_compiler()
@@ -72,6 +73,7 @@ def log_of(folder: Path) -> Path:
     return log
 
 
+@pytest.mark.full
 def test_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
     with a_store(folder=tmp_path, sync="always") as store, Resp(store.addresses["resp"]) as client:
         sizes = []
@@ -154,6 +156,7 @@ def test_answers_wait_for_the_sync(tmp_path: Path) -> None:
         assert syncs() - before < 1000
 
 
+@pytest.mark.full
 def test_a_long_log_becomes_a_snapshot(tmp_path: Path) -> None:
     with a_store(folder=tmp_path, sync="no") as store:
         with Resp(store.addresses["resp"]) as client:

@@ -195,6 +195,7 @@ def test_versions_only_grow(store) -> None:
         assert client("GETVER", "k") == Nothing()
 
 
+@pytest.mark.full
 def test_random_changes_reach_a_guard_before_anybody(store) -> None:
     """A copy that hears changes late, and a reader by redis' protocol: no reader is ever ahead of the copy."""
     rng, keys = random.Random(5), [f"k{n}" for n in range(4)]

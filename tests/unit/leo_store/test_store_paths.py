@@ -90,6 +90,7 @@ def test_writes_of_requesters_are_what_everybody_sees(served) -> None:
             assert client.get([key_of(key) for key in range(100, 110)]) == [told(version)] * 10
 
 
+@pytest.mark.full
 def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
     with a_store(listen=f"unix:{tmp_path}/s", folder=tmp_path / "data") as store:
         address = store.addresses["listen"]
@@ -122,6 +123,7 @@ def test_a_responder_that_is_killed_and_a_store_that_is_away(tmp_path) -> None:
             process.close()
 
 
+@pytest.mark.full
 def test_more_keys_than_copies_and_keys_that_come_later(served) -> None:
     store, made, process = served
     count = COPIES + 2000
@@ -146,6 +148,7 @@ def test_a_place_that_is_no_copy_is_left_to_the_store(length) -> None:
     assert machine(read_copy)["read_copy"](words) == ELSEWHERE
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("devices", "line"),
     [
@@ -158,6 +161,7 @@ def test_what_cannot_be_served(devices, line) -> None:
         open_responder(application(devices), "127.0.0.1:0", requesters=1, restarts=0, insecure=False)
 
 
+@pytest.mark.full
 def test_the_commands(tmp_path) -> None:
     offramp = [sys.executable, "-m", "offramp", "leo"]
     with a_store(listen="127.0.0.1:0") as store:

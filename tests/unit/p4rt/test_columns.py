@@ -34,6 +34,7 @@ def drawn(widths: dict[str, int], n: int, rng: np.random.Generator) -> dict[str,
     return {name: rng.integers(0, 1 << rng.integers(1, width + 1, n)) for name, width in widths.items()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("most", [1, 7, 1000])
 def test_bytes_are_those_of_single_entries(make: EntityFactory, most: int) -> None:
     rng = np.random.default_rng(most)

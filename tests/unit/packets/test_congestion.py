@@ -51,6 +51,7 @@ def jain(rates):
     return rates.sum() ** 2 / len(rates) / (rates**2).sum()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("senders", [2, 4])
 def test_dctcp_queues_swing_between_the_papers_bounds(senders):
     """Section 3.3: up to K + N packets, down by half the root of 2 N (C RTT + K), for windows in step."""

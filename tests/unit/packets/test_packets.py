@@ -40,6 +40,7 @@ def random_boundary(seed, workers=None):
     return Boundary(SimpleNamespace(indptr=indptr, indices=indices), rng.integers(0, workers, n), workers)
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 50), st.sampled_from(["gamr", "random"]))
 def test_without_loss_every_block_takes_what_the_slot_model_says(seed, chunks, delay, order):

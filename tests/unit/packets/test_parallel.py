@@ -53,6 +53,7 @@ def test_any_number_of_cores_gives_the_same(shape, links, spray):
         assert_equal(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("control", [None, Dctcp(), Swift()], ids=["none", "dctcp", "swift"])
 def test_a_divided_star_is_the_whole_one(control):
     """Some hosts for each core, more than one flow each, answers, a queue that is watched, drops and losses."""

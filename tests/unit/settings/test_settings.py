@@ -199,6 +199,7 @@ def leaves(group: Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
             yield (*words, name)
 
 
+@pytest.mark.full
 def test_every_command_has_a_schema_and_help() -> None:
     commands = list(leaves(OFFRAMP))
     assert {("train",), ("train", "dgs"), ("plan",), ("switch", "run")} < set(commands)

@@ -47,6 +47,7 @@ def stepped(block, workers, chunks, delay):
     return slot + 3 * delay, queues, opened
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 3), st.sampled_from(["gamr", "random"]))
 def test_agrees_with_a_stepped_switch(seed, chunks, delay, order):

@@ -97,6 +97,7 @@ def _named(option: Option) -> str:
     return f"{option.made.scheme}{way}: predicted {option.prediction.seconds:.3e} s, simulated"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(12))
 def test_the_choice_is_never_one_that_loses(seed: int) -> None:
     check(seed)

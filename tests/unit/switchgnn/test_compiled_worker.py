@@ -148,6 +148,7 @@ def test_sums_and_counts_are_the_other_workers(tmp_path: Path, lanes: int) -> No
     assert [(link.received, link.sent) for _, link in compiled] == [(link.received, link.sent) for _, link in plain]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("acks", [False, True])
 def test_sums_are_exact_over_faults(tmp_path: Path, acks: bool) -> None:
     up, down = (UnrulyChannel(seed, 0.05, 0.1, 0.05) for seed in range(2))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def test_a_vertex_with_one_neighbour_needs_no_aggregator() -> None:
     assert set(deliver.params) == {"port", "dst_id", "last"}
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.sampled_from([(1,), (40,), (8, 100)]))
 def test_every_directed_cut_edge_has_one_entry_in_one_block(seed: int, limit: int, features: tuple[int, ...]) -> None:

@@ -71,6 +71,7 @@ def test_both_ways_are_one_with_wider_packets(
     assert compiled == run(4, loss, duplication, delay, acks=True, lanes=lanes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("acks", [False, True])
 @pytest.mark.parametrize(("loss", "duplication", "delay"), [(0, 0, 0), (0, 0.3, 0.4), (0.1, 0.1, 0.2)])
 def test_both_ways_are_one(in_numpy, loss: float, duplication: float, delay: float, acks: bool) -> None:

@@ -34,6 +34,7 @@ def g6():
     return Boundary(SimpleNamespace(indptr=indptr, indices=indices), [0, 0, 1, 1, 2, 2])
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(st.integers(0, 10**6), st.integers(2, 34), st.integers(1, 3), st.sampled_from(METHODS))
 def test_a_plan_is_a_complete_exchange(seed, limit, chunks, order):
@@ -66,6 +67,7 @@ def test_a_plan_is_a_complete_exchange(seed, limit, chunks, order):
         assert np.array_equal(a.order, b.order)
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(0, 10**6), st.integers(2, 34))
 def test_sums_over_blocks_are_the_remote_sums(seed, limit):

@@ -26,6 +26,7 @@ def boundary_of(n: int, edges, owner, workers: int) -> Boundary:
     return Boundary(SimpleNamespace(indptr=indptr, indices=indices), owner, workers)
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.integers(0, 10**6),
@@ -62,6 +63,7 @@ def test_an_updated_plan_is_a_complete_exchange(
     assert found.kept <= sum(same)
 
 
+@pytest.mark.full
 def test_a_graph_that_has_not_changed_keeps_its_blocks() -> None:
     graph = load("digits", 0)
     boundary = Boundary(graph, partition(graph, 4, "hash", 0), 4)

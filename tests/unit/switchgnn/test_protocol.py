@@ -29,6 +29,7 @@ def exchange_and_check(lockstep: Lockstep, job: Job, plan: int, features: int, s
         assert np.array_equal(got, expected[endpoint.boundaries[plan]])
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

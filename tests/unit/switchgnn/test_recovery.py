@@ -222,6 +222,7 @@ def turns_behind_a_shallow_queue(room: int) -> tuple[int, ShallowQueue]:
     return lockstep.turn, asked
 
 
+@pytest.mark.full
 def test_answers_to_fetches_do_not_overflow_what_results_overflowed(monkeypatch: pytest.MonkeyPatch) -> None:
     in_windows, asked = turns_behind_a_shallow_queue(800)
     assert asked.most_fetches <= 256 * WORKERS

@@ -7,6 +7,8 @@ import pytest
 
 from offramp_sim.reproduce.catalogue import find
 
+pytestmark = pytest.mark.full
+
 
 def test_loss_over_time_is_loss_over_epochs_stretched() -> None:
     found = find("switchgnn/fig13")[0].reproduce(0.25, 0)

@@ -89,6 +89,7 @@ def test_candidates_keep_what_is_named() -> None:
     assert candidates(Scheme(bits=8), all_bits=True) == candidates(Scheme(bits=8))
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(**CASES)
 def test_hybrid_never_sends_more(seed, vertices, workers, limit, features, scheme) -> None:
@@ -105,6 +106,7 @@ def test_hybrid_never_sends_more(seed, vertices, workers, limit, features, schem
         assert hosts.wire_bytes == 2 * host_volume(boundary, features).wire_bytes
 
 
+@pytest.mark.full
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(**CASES)
 def test_predicted_time_is_that_of_the_slot_model(seed, vertices, workers, limit, features, scheme) -> None:
@@ -149,6 +151,7 @@ def test_what_limits_an_exchange() -> None:
     assert predict(made, replace(free, host_pps=1e3)).seconds == pytest.approx(busiest / 1e3)
 
 
+@pytest.mark.full
 def test_the_planner_takes_the_least_predicted_time() -> None:
     boundary = boundary_of(5, 40, 5)
     planner = Planner(boundary, 12 * AGGREGATOR, rates=Rates(passes_pps=1e6))

@@ -7,6 +7,8 @@ import pytest
 
 from triton_interpreter import interpreted
 
+pytestmark = pytest.mark.full
+
 
 def test_codes_bounds_and_values_are_those_of_the_quantiser_to_the_bit() -> None:
     pytest.importorskip("triton")

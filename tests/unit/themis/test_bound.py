@@ -33,6 +33,7 @@ def test_program_and_closed_form_agree(network, collective, size):
         assert sum(bound.mix[0].values()) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.full
 @given(
     st.lists(
         st.builds(
@@ -92,6 +93,7 @@ def test_all_of_the_papers_networks_can_be_filled(name):
     assert closed_form_ps(network, AR, 10**9) == pytest.approx(ideal_ps(network, [Demand(AR, 10**9)]), rel=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chunks", [4, 8])
 def test_few_chunks_are_where_balanced_gains_most(chunks):
     gains = []

@@ -22,6 +22,7 @@ from offramp.themis.executor.trial import in_rank_order  # noqa: E402
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.full
 @given(st.lists(FLOATS, min_size=1, max_size=9))
 @settings(derandomize=True, max_examples=200, deadline=None)
 def test_the_order_of_terms_does_not_show(values):
@@ -30,6 +31,7 @@ def test_the_order_of_terms_does_not_show(values):
     assert len(sums) == 1
 
 
+@pytest.mark.full
 @given(st.lists(st.integers(-(2**24), 2**24), min_size=1, max_size=8), st.integers(-20, 20))
 @settings(derandomize=True, max_examples=200, deadline=None)
 def test_the_sum_is_rounded_once_where_magnitudes_are_near(values, power):

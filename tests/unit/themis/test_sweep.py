@@ -13,6 +13,7 @@ def points():
     return sweep()
 
 
+@pytest.mark.full
 def test_averages(points):
     mean = {m: sum(p.utilisation[m] for p in points) / len(points) for m in METHODS}
     assert 0.56 <= mean["baseline"] <= 0.57  # paper: 56.31 %

@@ -51,6 +51,7 @@ def python(code: str, tmp_path: Path, points: str, **env: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.full
 def test_import_torch_registers_the_backend_and_imports_nothing_heavy(tmp_path):
     points = "[torch.backends]\nofframp = offramp.torch:autoload\n"
     code = (
@@ -64,6 +65,7 @@ def test_import_torch_registers_the_backend_and_imports_nothing_heavy(tmp_path):
     assert f"{['offramp', 'offramp.torch', *parts, 'offramp_base', 'offramp_base.errors']} False" in out
 
 
+@pytest.mark.full
 def test_a_backend_that_cannot_be_registered_is_a_warning_and_torch_is_imported(tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "sitecustomize.py").write_text(

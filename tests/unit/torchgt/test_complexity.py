@@ -50,6 +50,7 @@ def test_no_tensor_is_larger_than_the_pairs_of_all_heads() -> None:
         assert elements(tokens, 6).largest <= max(2 * 7 * tokens, 2 * tokens * 4 * 3)
 
 
+@pytest.mark.full
 def test_a_sequence_trains_whose_square_no_memory_holds() -> None:
     tokens = 300_000  # 360 GB of float32 scores for one head
     pattern = PatternTensors(random_pattern(tokens, 2))

@@ -100,6 +100,7 @@ random_graphs = given(
 )
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=150, deadline=None)
 @random_graphs
 def test_paths_are_paths_and_diameters_are_exact(n: int, pairs: Edges, limit: int) -> None:

@@ -55,6 +55,7 @@ def test_ogbs_folder_is_a_set_with_its_own_split(folder, settings) -> None:
     assert (task.graphs, task.metric) == (GRAPHS, "accuracy")
 
 
+@pytest.mark.full
 def test_a_graph_transformer_learns_rings_from_paths(folder, settings) -> None:
     result = train(settings(graph=str(folder), attention="interleaved", epochs=25, workers=1, lr=1e-2))
     assert result.epochs[-1].loss < 0.3 < result.epochs[0].loss

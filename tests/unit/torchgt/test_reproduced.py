@@ -29,6 +29,7 @@ def test_the_peak_is_of_what_runs() -> None:
     assert peak_bytes(lambda: bytearray(b"x") * size) == pytest.approx(size, rel=0.2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["torchgt/fig4.1", "torchgt/table4.1", "torchgt/fig4.6"])
 def test_small(name: str) -> None:
     found = find(name)[0].reproduce(0.2, 0)

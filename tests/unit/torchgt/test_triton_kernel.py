@@ -7,6 +7,8 @@ import pytest
 
 from triton_interpreter import interpreted
 
+pytestmark = pytest.mark.full
+
 
 def test_outputs_and_gradients_of_all_kinds_of_patterns_are_those_of_pytorch() -> None:
     pytest.importorskip("triton")

@@ -55,6 +55,7 @@ def test_bytes_and_widths_follow_the_weights(pair) -> None:
     assert variance(weights, widths, COLUMNS) < variance(weights, even, COLUMNS)
 
 
+@pytest.mark.full
 def test_the_mean_of_what_is_read_is_the_row(pair) -> None:
     sent, got, x = pair
     sender, receiver = AdaqpCodec(0, 3), AdaqpCodec(1, 3)

@@ -130,6 +130,7 @@ def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(tmp_path: Path,
     assert (_read(path), synced) == (3, [False, True])  # the file, then its folder
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed files", "a file system without"])
 def test_killed_writers_leave_a_whole_checkpoint_and_the_next_one_removes_their_pieces(
     tmp_path: Path, monkeypatch, unnamed: bool
@@ -195,6 +196,7 @@ def test_hostile_members_are_refused_with_one_line(tmp_path: Path, field: str, w
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.full
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     save(path, _snapshot(2), KNOWN)

@@ -72,6 +72,7 @@ def test_kept_plans_are_the_same(boundary: Boundary, calls: list[Any], scheme: s
     assert len(calls) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "change",
     [
@@ -96,6 +97,7 @@ def test_other_settings_have_plans_of_their_own(boundary: Boundary, calls: list[
     assert len(calls) == 3
 
 
+@pytest.mark.full
 def test_another_graph_or_partition_has_plans_of_its_own(boundary: Boundary, calls: list[Any]) -> None:
     graph = load("digits", 0)
     kept_exchanges(boundary, SETTINGS, WIDTHS)
@@ -131,6 +133,7 @@ def test_a_run_is_planned_once(calls: list[Any]) -> None:
     assert job_fingerprint(first.exchanges.plans) == job_fingerprint(second.exchanges.plans)
 
 
+@pytest.mark.full
 def test_partitions_by_files_and_by_others_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = load("karate", 0)
     (tmp_path / "owners.txt").write_text("".join(f"{i % 2}\n" for i in range(34)))

@@ -107,6 +107,7 @@ def test_a_process_that_says_that_it_ends_is_named_however_long_that_takes(work,
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.full
 def test_workers_end_with_the_process_that_started_them() -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

@@ -74,6 +74,7 @@ def _every_epoch_takes_a_second(monkeypatch) -> None:
     monkeypatch.setattr(AdaptiveControl, "observe", lambda self, loss, _: observe(self, loss, 1.0))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("_every_epoch_takes_a_second")
 def test_bytes_follow_the_controller(in_group, graph) -> None:
     settings = replace(BASE, codec="sylvie", epochs=24)
@@ -85,6 +86,7 @@ def test_bytes_follow_the_controller(in_group, graph) -> None:
     assert not any(epoch.stale for epoch in epochs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("schedule", ["stale", "adaptive"])
 @pytest.mark.usefixtures("_every_epoch_takes_a_second")
 def test_stale_messages_are_read_with_the_width_they_were_made_with(in_group, graph, schedule: str) -> None:
@@ -115,6 +117,7 @@ def codecs_of_a_pair(graph, make):
     return plans, sender, receiver
 
 
+@pytest.mark.full
 def test_means_of_quantised_and_sampled_rows_are_the_rows(graph) -> None:
     def quantised(plan, rank):
         return SylvieCodec(plan, rank, 3, base=2, joint=True)

@@ -89,6 +89,7 @@ def test_plain_exchange_of_sums_has_the_same_gradients(in_group, graph, model: s
     assert_equal(together(in_group, graph, run_settings), alone(graph, run_settings))
 
 
+@pytest.mark.full
 @settings(derandomize=True, max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**31), draw=st.data())
 def test_any_partition_bins_and_delays(in_group, make_graph, seed: int, draw) -> None:

@@ -140,6 +140,7 @@ def test_s19_no_deadlock_with_a_slow_worker_and_one_without_boundary(in_group, s
     assert train(in_group, graph, settings, transport=transport) == prompt
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("codec", ["q1", "adaqp"])
 def test_s20_the_same_seed_gives_the_same_run_whatever_arrives_when(in_group, graph, codec: str) -> None:
     late = random.Random(1)

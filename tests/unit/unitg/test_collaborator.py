@@ -98,6 +98,7 @@ def test_rows_are_never_torn() -> None:
         writer.join(10)
 
 
+@pytest.mark.full
 def test_a_run_takes_embeddings_over(train: Any) -> None:
     outcome = train(epochs=8, lm_epochs=2, mode="sequential")
     assert outcome.epochs[0].embedded == 120

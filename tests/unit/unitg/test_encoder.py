@@ -43,6 +43,7 @@ def saved(folder: Path, kind: str = "bert") -> str:
     return str(folder)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_exits_are_the_hidden_states_of_the_whole_model(kind: str, tmp_path: Path) -> None:
     folder = saved(tmp_path, kind)
@@ -65,6 +66,7 @@ def settings() -> UnitgSettings:
     return UnitgSettings(**small, hidden=12, lm_length=12, lm_batch=8, lm_epochs=6, lm_lr=5e-3, split="0.6/0.2/0.2")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("stages", [1, 2])
 def test_a_run_trains_the_encoder_and_its_results_leave(stages: int, settings, tmp_path: Path) -> None:
     folder = saved(tmp_path / "before")

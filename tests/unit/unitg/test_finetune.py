@@ -102,6 +102,7 @@ def test_ranks_average_what_one_rank_would_do(graph: Graph, base: UnitgSettings)
             torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.full
 def test_it_learns(graph: Graph, base: UnitgSettings) -> None:
     (tuner,), _ = tune(graph, replace(base, text="topics", lm_batch=12, lm_length=12), 1)
     tuner.run(40)
@@ -125,6 +126,7 @@ def test_a_crashed_replica_stops_neither_pipeline_nor_peers(train: Any, monkeypa
     assert outcome.ranks[0].progress.fault == "OfframpError: rank 1 has ended its part"
 
 
+@pytest.mark.full
 def test_done_early_and_done_late(train: Any) -> None:
     early = train(epochs=8, lm_batch=60, device_ms=2)
     assert early.ranks[0].progress.steps == early.ranks[1].progress.steps == 1

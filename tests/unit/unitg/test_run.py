@@ -62,6 +62,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.full
 def test_torchrun(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "offramp"]

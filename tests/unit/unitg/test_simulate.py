@@ -70,6 +70,7 @@ def test_the_order_of_the_policies(scenario: Scenario) -> None:
     assert slow[COLOCATED] > slow[INTERLEAVED] >= slow[GATED] >= slow[SEQUENTIAL] - 1e-9
 
 
+@pytest.mark.full
 def test_progress_of_the_language_model() -> None:
     """Section 3.6: I min_s b_s / w steps in long windows; what is beyond takes longer than the pipeline."""
     inside = Scenario(2, 1, 6, lm_steps=5, lm_step_s=3, lm_modules=3000)
@@ -88,6 +89,7 @@ def test_pauses_at_module_borders_cost_no_more_than_a_module() -> None:
         assert sum(outcome.iteration_s) <= 3 * 21 + 3 * 2 * 4 * grace
 
 
+@pytest.mark.full
 def test_the_gate_keeps_transfers_at_their_time() -> None:
     """Section 3.10: with the language model's traffic at most 1.05 times as long as alone; without a gate longer."""
     alone = SLOW_LINK.transfer_s
@@ -104,6 +106,7 @@ def run(*arguments: str) -> Any:
     return result
 
 
+@pytest.mark.full
 def test_the_command(tmp_path: Path) -> None:
     numbers, plot = tmp_path / "n.json", tmp_path / "p.png"
     result = run("--json", str(numbers), "--plot", str(plot), "--link", "1gbit", "--activation", "60MB")

@@ -95,6 +95,7 @@ def guard(inside: namespaces.Namespace, cgroups: dict[str, Path]) -> Iterator[Gu
     inside.call(target.undo)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ecn", [0, 1, 3])
 def test_what_others_send_with_the_jobs_dscps_is_best_effort(
     inside: namespaces.Namespace, cgroups: dict[str, Path], guard: GuardTarget, ecn: int

@@ -79,6 +79,7 @@ def test_blocks_cover_a_set_exactly(dscps: set[int]) -> None:
         assert {tos for tos in range(256) if tos & mask == value} == set(range(first << 2, first + size << 2))
 
 
+@pytest.mark.full
 @pytest.mark.netns
 @pytest.mark.parametrize("before", [None, OLD])
 def test_a_failure_at_every_step(inside: namespaces.Namespace, before: object, kind: str) -> None:

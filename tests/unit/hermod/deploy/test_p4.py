@@ -183,6 +183,7 @@ def test_a_switch_that_cannot_be_restored_either(lab: Lab, before: State, monkey
         target.apply(replace=True)
 
 
+@pytest.mark.full
 def test_a_tofino(tmp_path: Path) -> None:
     """Names begin with the pipe's there; the same plan, and a frame goes its way."""
     program = tmp_path / "hermod.p4"
@@ -228,6 +229,7 @@ class Killer(GrpcConnection):
         return super().unary(method, request, timeout_s)
 
 
+@pytest.mark.full
 def test_the_switch_dies_in_the_midst(tmp_path: Path) -> None:
     source = p4_source("hermod/v1model.p4")
     with EmbeddedSwitch(source, 2, workdir=tmp_path, engine="python") as switch:

@@ -148,6 +148,7 @@ def test_rates_of_queues() -> None:
         tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, police_bps={8: 1}))
 
 
+@pytest.mark.full
 def test_limits_are_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
     told: dict[str, Any] = {"members": ["Ethernet4"], "limits": LIMITS}
     target = SonicTarget(Device(), NEW, PORTS, **told)
@@ -194,6 +195,7 @@ def small_configs() -> st.SearchStrategy[Config]:
     )
 
 
+@pytest.mark.full
 @given(small_configs(), small_configs())
 def test_a_patch_leads_from_one_configuration_to_the_other(before: Config, after: Config) -> None:
     """Applied by the script that stands for the switch, which knows nothing of how patches are made."""
@@ -210,6 +212,7 @@ def test_without_takes_away_what_merged_added(plan: Any, limits: Limits | None) 
     assert without(merged(CONFIG, tables), "HERMOD") == CONFIG
 
 
+@pytest.mark.full
 def test_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
     assert is_sonic()
     target = SonicTarget(Device(), NEW, PORTS)
@@ -246,6 +249,7 @@ def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
     assert list(map(str, target.differences())) == ["DSCP_TO_TC_MAP HERMOD: 46: 0, planned 5"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("there", [CONFIG, sonic_configs.every()["ranges"]], ids=["no maps", "ranges"])
 def test_a_failure_at_every_step(there: Config, switch: Switch) -> None:
     switch.set(config=there)

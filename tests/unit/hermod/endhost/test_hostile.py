@@ -19,6 +19,8 @@ from offramp.hermod.factors import CType, Factors
 from offramp_base.listening import Token
 from siege import assert_undisturbed, besiege
 
+pytestmark = pytest.mark.full
+
 TOKEN = Token(b"of this job, and of no other")
 JOB = Priorities.of_job(8, 32)
 

@@ -50,6 +50,7 @@ def iteration_s(loaded, policy="fifo"):
     return simulate(loaded, policy, slack_s=0.0).iteration_s
 
 
+@pytest.mark.full
 def test_a_gibibyte_over_a_ring_ends_at_compute_ring_and_latencies(tmp_path):
     loaded = prepare_traces_on(traces(tmp_path, 8, 1 << 30), RING, Setup())
     assert iteration_s(loaded) == pytest.approx(1e-3 + 2 * 7 / 8 * (1 << 30) * 8 / 100e9 + 14 * 500e-9, rel=1e-9)

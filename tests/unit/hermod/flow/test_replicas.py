@@ -47,6 +47,7 @@ def assert_same_loads(one: Loaded, other: Loaded) -> None:
         np.testing.assert_array_equal(one.amount[mine], other.amount[theirs])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("routing", ["ecmp", "spray"])
 def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str, routing: str) -> None:

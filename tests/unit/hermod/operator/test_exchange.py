@@ -63,6 +63,7 @@ def test_in_a_sub_phase_nobody_sends_or_hears_two(seed: int):
         assert len({peer for _, peer, *_ in heard}) == len(heard)
 
 
+@pytest.mark.full
 def test_digests_differ_where_exchanges_do():
     rows = np.array([[0, 4, 1], [2, 0, 3], [5, 0, 0]])
     schedule = decompose(rows)

@@ -25,6 +25,8 @@ TEXTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
+NAMED = re.compile(r"(?:(?:offramp|'\.)\[|install_command\([\"'])([a-z,]+)[\]\"']")
+
 
 def test_extras_that_are_named_exist() -> None:
     named = {

@@ -47,7 +47,7 @@ class Stages:
 
 
 def one_line(console: Console) -> Progress:
-    """A bar whose line fits any console: what is done is cut, the bar and the time are not. It leaves nothing behind."""
+    """A bar whose line fits any console: the name is cut, bar and time are not. It leaves nothing behind."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 

@@ -57,7 +57,7 @@ class ReproduceSettings:
 class Outputs(Result):
     """Results of a reproduction."""
 
-    out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("reproduced")
+    out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("out/reproduced")
 
 
 @command(

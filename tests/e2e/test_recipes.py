@@ -45,13 +45,9 @@ def run(page: str, folder: Path, *before: str, path: Path | None = None) -> str:
     )  # fmt: skip
     logs = "".join(f"--- {log}\n{log.read_text()}" for log in sorted(folder.glob("out/*/switch.log")))
     assert done.returncode == 0, done.stdout + done.stderr + logs
-    missing = [
-        line
-        for block in blocks(PAGES[page], "text")
-        for line in block.splitlines()
-        if line not in done.stdout.splitlines()
-    ]
-    assert missing == [], done.stdout + done.stderr
+    output = ESCAPE.sub("", done.stdout)  # the shell's, for the terminal
+    expected = [line for block in blocks(PAGES[page], "text") for line in block.splitlines()]
+    assert [line for line in expected if line not in output.splitlines()] == [], output + done.stderr
     assert {each.name for each in folder.iterdir()} == {*CHECKOUT, "page.sh", "out"}
     return output
 

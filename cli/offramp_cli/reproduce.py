@@ -80,8 +80,8 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
-            seconds = about(item_seconds(item, settings.scale))
-            typer.echo(f"{item.name:22} {seconds:>6}  {item.evidence:9}  {item.title}")
+            estimate = about(item_seconds(item, settings.scale))
+            typer.echo(f"{item.name:22} {estimate:>6}  {item.evidence:9}  {item.title}")
         for name, reason in MISSING.items():
             typer.echo(f"{name:30} missing: {reason}")
         typer.echo(f"Times are this machine's at rest{_crowded()}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 from offramp_cli import show
+from offramp_cli.picture import draw_if_possible
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def judge_claims(
     referee: RefereeSettings,
     examined: Callable[[Item, RefereeSettings], list[Row]],
     ran: Callable[[Sequence[Case]], list[Row]],
+    seconds: Callable[[Item, RefereeSettings], float],
     out: Path,
 ) -> dict[str, Any]:
     """Referee the items that claims rest on, print and write the table; returns the result for JSON.
@@ -43,15 +45,16 @@ def judge_claims(
         referee: settings of the referee.
         examined: returns the rows of an item under the referee's settings.
         ran: returns the rows of cases, for a search.
+        seconds: returns how long ``examined`` takes, a search apart.
         out: folder for the table and the pictures.
 
     Raises:
         OfframpError: no claim rests on the items, or the file of rows is another's.
     """
-    from offramp_sim.figures.plot import draw
     from offramp_sim.reproduce.claims.claim import judge
     from offramp_sim.reproduce.claims.table import claims_of
     from offramp_sim.reproduce.claims.text import as_markdown, panel
+    from offramp_sim.reproduce.duration import about
 
     wanted = {item: claims for item in items if (claims := claims_of(item.name))}
     if not wanted:
@@ -61,7 +64,7 @@ def judge_claims(
     for place, (item, claims) in enumerate(wanted.items(), 1):
         chosen = _with_seeds(referee, claims)
         with stages(console) as stage:
-            name = f"{item.name} ({place} of {len(wanted)})"
+            name = f"{item.name} ({place} of {len(wanted)}; about {about(seconds(item, chosen))})"
             stage(name)
             with listen(partial(_advance, stage, name)):
                 rows = examined(item, chosen)
@@ -72,9 +75,9 @@ def judge_claims(
     path = out / "claims.md"
     path.write_text(as_markdown(judged, nearest), encoding="utf-8")
     console.print(f"table: {path}")
-    if (drawn := panel(judged)) is not None:
-        draw([drawn], "Numbers that documents claim", out / "claims.svg")
-        console.print(f"plot: {out / 'claims.svg'}")
+    picture, shown = out / "claims.svg", panel(judged)
+    if shown is not None and draw_if_possible(console, [shown], "Numbers that documents claim", picture):
+        console.print(f"plot: {picture}")
     return {"claims": [asdict(each) for each in judged], "nearest": [asdict(each) for each in nearest]}
 
 

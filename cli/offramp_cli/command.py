@@ -50,6 +50,7 @@ def _version(wanted: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")]
 _FILE = "settings_file"
 _FILE_FLAG = "--settings"
+_HELP_ALL = "help_all"
 
 
 class Command:
@@ -88,6 +89,10 @@ class Command:
         parameters += [made for each in by_position for made in _parameters(each)]
         note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options override it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
+        if rare := [each for each in self.fields.values() if each.field.rare]:
+            words = f"Show this message with the {len(rare)} options that are rarely needed, and exit."
+            note = typer.Option("--help-all", help=words, is_eager=True, callback=_show_everything)
+            parameters.append(_parameter(_HELP_ALL, Annotated[bool, note], False))
         return inspect.Signature(parameters)
 
     def __call__(self, context: typer.Context | None = None, **values: Any) -> None:
@@ -222,6 +227,18 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+def _show_everything(context: typer.Context, wanted: bool) -> None:
+    """Print the help with the rare options, and end."""
+    if not wanted:
+        return
+    fields = context.command.declaration.fields  # type: ignore[attr-defined]
+    for option in context.command.params:
+        if (each := fields.get(option.name)) is not None and each.field.rare:
+            option.hidden = False  # type: ignore[attr-defined]
+    typer.echo(context.get_help())
+    raise typer.Exit
+
+
 def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     """The option or argument of a field, and hidden options for its older names."""
     field = each.field
@@ -239,7 +256,7 @@ def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     if field.position:
         note: Any = typer.Argument(**common)
     else:
-        note = typer.Option(*_flags(each), rich_help_panel=each.group, hidden=field.hidden, **common)
+        note = typer.Option(*_flags(each), rich_help_panel=each.group, hidden=field.hidden or field.rare, **common)
     yield _parameter(each.attribute, Annotated[kind, note], default)
     for alias in field.aliases:
         yield _parameter(_attribute_of(alias), Annotated[kind | None, typer.Option(_flag(alias), hidden=True)], None)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,6 +17,7 @@ from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.claims import judge_claims
 from offramp_cli.command import command
+from offramp_cli.picture import draw_if_possible
 from offramp_cli.result import OUTPUT, Result, expect_writable
 from offramp_cli.stages import Stages, stages
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from offramp_sim.reproduce.referee.verdict import Verdict
 
 _MOST_BYTES: Final = 64 << 20
+_CROWDED: Final = 1.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class ReproduceSettings:
 class Outputs(Result):
     """Results of a reproduction."""
 
-    out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("reproduced")
+    out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("out/reproduced")
 
 
 @command(
@@ -72,14 +74,17 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     With --claims, the claims of the documents that rest on these items are judged the same way, in one table.
     """
     from offramp_sim.reproduce import catalogue
+    from offramp_sim.reproduce.duration import about, item_seconds
     from offramp_sim.reproduce.missing import MISSING
 
     console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
-            typer.echo(f"{item.name:22} {item.seconds:4} s  {item.evidence:9}  {item.title}")
-        for name, why in MISSING.items():
-            typer.echo(f"{name:30} missing: {why}")
+            estimate = about(item_seconds(item, settings.scale))
+            typer.echo(f"{item.name:22} {estimate:>6}  {item.evidence:9}  {item.title}")
+        for name, reason in MISSING.items():
+            typer.echo(f"{name:30} missing: {reason}")
+        typer.echo(f"Times are this machine's at rest{_crowded()}.")
         return
     items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out
@@ -90,14 +95,17 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
 
         examined = partial(examine, scale=settings.scale, seed=settings.seed, data=settings.data)
         ran = partial(run_cases, settings=referee, data=settings.data)
-        outputs.write("offramp.claims/1", judge_claims(console, items, referee, examined, ran, folder))
+        refereed = replace(referee, referee=True)
+        seconds = partial(_seconds, settings=settings)
+        outputs.write("offramp.claims/1", judge_claims(console, items, refereed, examined, ran, seconds, folder))
         return
     written: list[dict[str, Any]] = []
     failed: list[str] = []
     for place, item in enumerate(items, 1):
         try:
             with stages(console) as stage:
-                name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
+                estimate = f"about {about(_seconds(item, referee, settings))}{_crowded()}"
+                name = f"{item.name} ({place} of {len(items)}; {estimate})"
                 stage(name)
                 with listen(partial(_advance, stage, name)):
                     made = _made(console, item, settings, referee, folder)
@@ -111,6 +119,23 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Ou
     outputs.write(f"offramp.{'referee' if referee.referee else 'reproduce'}/1", {"items": written})
     if failed:
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
+
+
+def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) -> float:
+    """What an item takes on this machine, or the referee's runs of it."""
+    from offramp_sim.reproduce.duration import cases_seconds, item_seconds
+    from offramp_sim.reproduce.referee.run import cases_to_examine
+
+    if not referee.referee:
+        return item_seconds(item, settings.scale)
+    return cases_seconds(item, cases_to_examine(item, referee, settings.scale, settings.seed), referee.processes)
+
+
+def _crowded() -> str:
+    """What is added to an estimate while other programs use the cores; empty at rest."""
+    from offramp_sim.reproduce.duration import crowding
+
+    return f"; other programs use its cores now: {crowding():.1f} times as long" if crowding() > _CROWDED else ""
 
 
 def _made(
@@ -142,15 +167,14 @@ def _made(
 def _reproduced(console: Console, item: Item, settings: ReproduceSettings, folder: Path) -> dict[str, Any]:
     """Run an item, draw and show it; returns the result for JSON."""
     from offramp_base.ending.files import write_text
-    from offramp_sim.figures.plot import draw
 
     found = item.reproduce(settings.scale, settings.seed, settings.data)
     path = folder / f"{item.name.replace('/', '-')}.png"
-    draw(found.panels, f"{item.name}: {item.title}", path)
+    drawn = draw_if_possible(console, found.panels, f"{item.name}: {item.title}", path)
     if found.markdown:
-        draw(found.panels, item.title, path.with_suffix(".svg"))
+        draw_if_possible(console, found.panels, item.title, path.with_suffix(".svg"))
         write_text(path.with_suffix(".md"), found.markdown)
-    _show(console, item, found, path)
+    _show(console, item, found, path if drawn else None)
     return found.as_json(item.name)
 
 
@@ -160,7 +184,6 @@ def _examined(
     """Let the referee examine an item, draw and show the verdicts; returns the result for JSON."""
     from dataclasses import asdict
 
-    from offramp_sim.figures.plot import draw
     from offramp_sim.reproduce.referee.picture import panel
     from offramp_sim.reproduce.referee.run import examine
     from offramp_sim.reproduce.referee.verdict import verdicts
@@ -168,8 +191,8 @@ def _examined(
     rows = examine(item, referee, settings.scale, settings.seed, settings.data)
     found = verdicts(rows)
     path = folder / f"{item.name.replace('/', '-')}-referee.png"
-    if (drawn := panel(found)) is not None:
-        draw([drawn], f"{item.name}: {len(rows)} settings", path)
+    shown = panel(found)
+    drawn = shown is not None and draw_if_possible(console, [shown], f"{item.name}: {len(rows)} settings", path)
     _show_verdicts(console, item, rows, found, path if drawn else None)
     return {
         "name": item.name,
@@ -182,14 +205,14 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
     stage.advance(f"{name}: {what}", done, total)
 
 
-def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:
+def _show(console: Console, item: Item, found: Reproduction, path: Path | None) -> None:
     table = show.table("", "paper", "here", "", title=f"{item.name}: {item.title}", left=("", " "))
     for line in found.comparisons:
         table.add_row(line.what, line.published or "\N{EN DASH}", line.ours, found.evidence_of(line).value)
     console.print(table)
     console.print(f"settings: {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
     console.print(found.note)
-    console.print(f"plot: {path}\n")
+    _show_path(console, path)
 
 
 def _show_verdicts(
@@ -207,8 +230,11 @@ def _show_verdicts(
         if row.error:
             console.print(f"{row.case.name}: {row.error}", markup=False)
     console.print(f"{len(rows)} settings, {sum(bool(row.error) for row in rows)} of them failed")
-    if path is not None:
-        console.print(f"plot: {path}\n")
+    _show_path(console, path)
+
+
+def _show_path(console: Console, path: Path | None) -> None:
+    console.print("" if path is None else f"plot: {path}\n")
 
 
 def _number(value: float | None) -> str:

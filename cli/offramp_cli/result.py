@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from offramp_base.extras import fallbacks
+from offramp_base.extras import fallbacks, needs
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
@@ -100,7 +100,7 @@ class Plotted(Result):
         if self.plot.suffix[1:] not in _FORMATS:
             raise SettingsError("plot", "expected a name that ends in .png, .svg or .pdf", str(self.plot))
         if find_spec("matplotlib") is None:
-            raise SettingsError("plot", "needs the package matplotlib: pip install 'offramp[gnn]'")
+            raise SettingsError("plot", needs("matplotlib"))
 
     def draw(self, draw: Callable[[Path], None]) -> None:
         """Draw the picture, if one is asked for, and print its path."""

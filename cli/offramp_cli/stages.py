@@ -46,13 +46,25 @@ class Stages:
             self.seconds[self._name] = time.perf_counter() - wall, time.process_time() - processor
 
 
+def one_line(console: Console) -> Progress:
+    """A bar whose line fits any console: the name is cut, bar and time are not. It leaves nothing behind."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    name = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    columns = (
+        TextColumn("{task.description}", table_column=name),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True)
+
+
 @contextmanager
 def stages(console: Console) -> Iterator[Stages]:
     """Show a bar, which disappears when the last stage has ended."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with one_line(console) as progress:
         shown = Stages(progress)
         with listen(shown.advance):
             yield shown

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from offramp_base.ending.pool import each_in_process
+from offramp_base.extras import needs
 from offramp_base.progress import report
 from offramp_base.settings.error import SettingsError
 
@@ -101,7 +102,7 @@ def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, to
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise SettingsError("dask", "needs the package distributed: pip install 'offramp[dask]'") from None
+        raise SettingsError("dask", needs("distributed")) from None
     try:
         client = distributed.Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError, TimeoutError):

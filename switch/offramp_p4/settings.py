@@ -131,19 +131,27 @@ class Settings(Preprocessor):
         ),
     ] = field(default_factory=dict)
     transport: Annotated[
-        str, Field("Transport that opens links named by a bare interface; auto: af_packet", choices=(AUTO, *TRANSPORTS))
+        str,
+        Field(
+            "Transport that opens links named by a bare interface; auto: af_packet",
+            choices=(AUTO, *TRANSPORTS),
+            rare=True,
+        ),
     ] = AUTO
-    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16)] = 1
+    cores: Annotated[int, Field("Threads for DPDK ports (memif, dpdk)", least=1, most=16, rare=True)] = 1
     spread: Annotated[
         str,
         Field(
             "How packets are assigned to these threads",
             choices={"port": "where it comes in", "flow": "its addresses, or those of Ethernet"},
+            rare=True,
         ),
     ] = "port"
-    huge_pages: Annotated[bool, Field("Give DPDK huge pages, which cards want and virtual devices do not")] = False
+    huge_pages: Annotated[
+        bool, Field("Give DPDK huge pages, which cards want and virtual devices do not", rare=True)
+    ] = False
     cpu_port: Annotated[int | None, Field("Packets to this port go to the controller", least=0, most=MAX_PORT)] = None
-    drop_port: Annotated[int, Field("egress_spec that drops")] = 511
+    drop_port: Annotated[int, Field("egress_spec that drops", rare=True)] = 511
     pcap: Annotated[str | None, Field("Capture what each port receives and sends to files in this folder")] = None
     address: Annotated[
         str, Field("P4Runtime server: HOST:PORT or unix:PATH", key="grpc_server_addr", group="P4Runtime")
@@ -153,6 +161,7 @@ class Settings(Preprocessor):
         Field(
             "Serve BF-RT too, for TNA programs: HOST:PORT or unix:PATH, with the same certificates and limits",
             key="bfrt_server_addr",
+            rare=True,
         ),
     ] = None
     gnmi: Annotated[
@@ -161,19 +170,27 @@ class Settings(Preprocessor):
             "Serve gNMI too, for the ports: HOST:PORT or unix:PATH, with the same certificates and limits; may be the "
             "address of P4Runtime",
             key="gnmi_server_addr",
+            rare=True,
         ),
     ] = None
-    grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
-    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM")] = None
-    grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
+    grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS", rare=True)] = (
+        None
+    )
+    grpc_key: Annotated[str | None, Field("Private key of that certificate, PEM", rare=True)] = None
+    grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM", rare=True)] = (
+        None
+    )
     insecure: Annotated[bool, Field("Serve P4Runtime to other machines although clients show no certificates")] = False
-    device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
+    device_id: Annotated[int, Field("P4Runtime device", least=0, rare=True)] = 0
     engine: Annotated[str, Field("Engine that runs the program", choices=ENGINES, group="Program")] = "auto"
-    seed: Annotated[int, Field("Random seed for the program's random()", least=0)] = 0
+    seed: Annotated[int, Field("Random seed for the program's random()", least=0, rare=True)] = 0
     debug: Annotated[
-        str | None, Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH")
+        str | None,
+        Field("Let editors debug the program, by the Debug Adapter Protocol: HOST:PORT or unix:PATH", rare=True),
     ] = None
-    log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file")] = None
+    log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file", group="Logs")] = (
+        None
+    )
     traces: Annotated[
         str | None, Field("Write the trace of each packet to this file as JSON lines, one per packet", key="trace")
     ] = None
@@ -186,19 +203,23 @@ class Settings(Preprocessor):
             most=1 << 30,
             shown_default="4, or 64 where clients show certificates",
             group="Limits",
+            rare=True,
         ),
     ] = None
     compile_seconds: Annotated[
-        float, Field("Processor time to compile a program that a controller pushes; four times as long by the clock")
+        float,
+        Field(
+            "Processor time to compile a program that a controller pushes; four times as long by the clock", rare=True
+        ),
     ] = 30.0
     compile_memory: Annotated[
-        int, Field("Memory to compile a program that a controller pushes, in MiB", unit=MEBIBYTES)
+        int, Field("Memory to compile a program that a controller pushes, in MiB", unit=MEBIBYTES, rare=True)
     ] = 4 << 30
     register_memory: Annotated[
-        int, Field("Memory for a program's registers, counters and meters, in MiB", unit=MEBIBYTES, least=1)
+        int, Field("Memory for a program's registers, counters and meters, in MiB", unit=MEBIBYTES, least=1, rare=True)
     ] = 1 << 30
     packet_steps: Annotated[
-        int, Field("Statements that one packet may run in loops, with all its copies and passes", least=1)
+        int, Field("Statements that one packet may run in loops, with all its copies and passes", least=1, rare=True)
     ] = 1 << 20
     tm: TmConfig | None = None
     log_like_bmv2: bool = False

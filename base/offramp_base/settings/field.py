@@ -35,6 +35,7 @@ class Field:
         position: it is an argument of the command, not an option.
         shown_default: text that the help shows in place of the default; empty for nothing.
         hidden: help does not show it.
+        rare: help shows it only with ``--help-all``.
         written: the file is written at the end: the adapter checks before the work that it can be.
         filled: the same of a folder that is made where there is none.
     """
@@ -58,6 +59,7 @@ class Field:
     position: bool = False
     shown_default: str | None = None
     hidden: bool = False
+    rare: bool = False
     written: bool = False
     filled: bool = False
 

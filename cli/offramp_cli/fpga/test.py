@@ -14,12 +14,12 @@ from typing import Annotated, Final
 import typer
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import install_command
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
-_INSTALL: Final = "pip install -e '.[fpga,dev]'"
 _TEST_PACKAGES: Final = ("pytest", "pytest_timeout", "hypothesis")
 """What all tests import or pytest's configuration names."""
 
@@ -61,9 +61,11 @@ def test(settings: BenchTests) -> None:
 
     folder = fpga_root().parent / "tests" / "fpga"
     if not folder.is_dir():
-        raise OfframpError(f"offramp fpga test: this installation has no tests/fpga; in a source checkout, {_INSTALL}")
+        raise OfframpError(
+            "offramp fpga test: this installation has no tests/fpga; in a checkout, pip install -e '.[fpga,dev]'"
+        )
     if absent := [name for name in _TEST_PACKAGES if find_spec(name) is None]:
-        raise OfframpError(f"offramp fpga test: no package {absent[0]}; in the checkout, {_INSTALL}")
+        raise OfframpError(f"offramp fpga test: no package {absent[0]}: {install_command('fpga,dev', absent[0])}")
     chosen = folder / settings.folder
     if not chosen.resolve().is_relative_to(folder.resolve()) or not chosen.is_dir():
         known = ", ".join(sorted({path.parent.name for path in folder.glob("*/test_*.py")}))

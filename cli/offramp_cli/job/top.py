@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from offramp_base.extras import needs
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
@@ -98,7 +99,7 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
 
     assert settings.web is not None
     if find_spec("aiohttp") is None:
-        raise SettingsError("web", "needs the package aiohttp: pip install 'offramp[web]'")
+        raise SettingsError("web", needs("aiohttp"))
     sock, address = listen(settings.web)
 
     def sample() -> Look:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 from offramp_cli.command import command
 
 if TYPE_CHECKING:
@@ -21,6 +22,6 @@ def language_server(preprocessor: Preprocessor) -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        raise OfframpError("the language server needs the package pygls: pip install 'offramp[lsp]'") from None
+        raise OfframpError(f"the language server {needs('pygls')}") from None
 
     make_language_server([Path(folder) for folder in preprocessor.include], preprocessor.defines).start_io()

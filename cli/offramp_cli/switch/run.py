@@ -28,20 +28,23 @@ _LOG_LEVELS: Final = {
     "error": logging.ERROR,
     "off": logging.CRITICAL + 1,
 }
+_FAULTS: Final = ("dropped", "malformed", "missed", "strangers")
+"""Counters of a port that the summary shows where one is not 0."""
 
 
 @dataclass(frozen=True)
 class Start:
     """Settings that only the command has."""
 
-    no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Start")] = False
+    no_p4: Annotated[bool, Field("Start without a program; a controller pushes it", group="Program")] = False
     translation: Annotated[
         Path | None,
         Field(
-            "JSON file that maps, for each type with @p4runtime_translation, the controller's values to the program's"
+            "JSON file that maps, for each type with @p4runtime_translation, the controller's values to the program's",
+            rare=True,
         ),
     ] = None
-    log_console: Annotated[bool, Field("Show the trace of each packet")] = False
+    log_console: Annotated[bool, Field("Show the trace of each packet", group="Logs")] = False
     log_level: Annotated[str, Field("Level of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = (
         "info"
     )
@@ -110,15 +113,14 @@ def _announce(running: Running) -> None:
 
 
 def _summary(running: Running) -> None:
-    from rich.table import Table
-
-    table = Table("port", "link", "received", "sent", "dropped", "malformed", "missed", "strangers")
-    for number, port in sorted(running.ports.items()):
-        stats = port.stats
-        counts = (stats.received, stats.sent, stats.dropped, stats.malformed, stats.missed, stats.strangers)
+    ports = sorted(running.ports.items())
+    faults = [name for name in _FAULTS if any(getattr(port.stats, name) for _, port in ports)]
+    table = show.table("port", "link", "received", "sent", *faults, left=("port", "link"))
+    for number, port in ports:
+        counts = [getattr(port.stats, name) for name in ("received", "sent", *faults)]
         table.add_row(str(number), port.name, *map(str, counts))
     out = show.console()
-    out.print(table)
+    show.print_table(out, table)
     pipeline = running.device.pipeline
     if pipeline is not None and pipeline.switch.stats.exhausted:
         out.print(f"packets that used up their steps: {pipeline.switch.stats.exhausted}")
@@ -127,26 +129,25 @@ def _summary(running: Running) -> None:
             out.print(f"{server.protocol} refused {reason}: {count}")
     queues = _queues(running)
     if queues is not None:
-        out.print(queues)
+        show.print_table(out, queues)
 
 
 def _queues(running: Running) -> Table | None:
     """Counts of the queues that have been used; None without a traffic manager."""
-    from rich.table import Table
-
     from offramp_p4.paced import PacedSwitch
 
     pipeline = running.device.pipeline
     if pipeline is None or not isinstance(pipeline.switch, PacedSwitch):
         return None
     tm = pipeline.switch.queued.tm
-    made = Table("port", "queue", "enqueued", "sent", "dropped", "marked", "waiting", "peak", "peak bytes")
+    headings = ("port", "queue", "enqueued", "sent", "dropped", "marked", "waiting", "peak", "peak bytes")
+    table = show.table(*headings)
     for port, number, queue in tm.queues():
         stats = queue.stats
         if stats.enqueued or stats.dropped:
             counts = (stats.enqueued, stats.dequeued, stats.dropped, stats.marked, len(queue))
             name = "recirculation" if port < 0 else str(port)
-            made.add_row(name, str(number), *map(str, (*counts, stats.peak_packets, stats.peak_bytes)))
+            table.add_row(name, str(number), *map(str, (*counts, stats.peak_packets, stats.peak_bytes)))
     if tm.misdirected:
-        made.caption = f"{tm.misdirected} packets dropped: their priority names no queue"
-    return made
+        table.caption = f"{tm.misdirected} packets dropped: their priority names no queue"
+    return table

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
+from offramp_base.extras import needs
 from offramp_base.settings.error import SettingsError
 from offramp_cli import show
 from offramp_cli.stages import stages
@@ -36,7 +37,7 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
 
     expect_workers(case.network.npus)
     if find_spec("torch") is None:
-        raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'")
+        raise SettingsError("execute", needs("torch"))
     from offramp.themis.executor.trial import Trial, TrialResult, measure
 
     # Exact sums travel as 8 bytes a value.

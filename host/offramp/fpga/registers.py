@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from offramp.fpga.sources import register_maps
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 ADDRESS_BITS: Final = 8
 """Address bits of every engine's AXI-Lite port: 256 bytes of registers."""
@@ -55,7 +56,7 @@ def compiled(name: str, properties: Sequence[Any] = ()) -> Any:
     try:
         from systemrdl import RDLCompileError, RDLCompiler  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
-        raise OfframpError("register maps need the package systemrdl-compiler: pip install 'offramp[fpga]'") from None
+        raise OfframpError(f"reading register maps {needs('systemrdl')}") from None
     maps = register_maps()
     if name not in maps:
         raise OfframpError(f"register map {name}: expected one of {', '.join(maps)}")
@@ -99,7 +100,7 @@ def write_verilog(name: str, folder: Path) -> Path:
         from peakrdl_etana.exporter import RegblockExporter
         from peakrdl_etana.udps import ALL_UDPS
     except ImportError:
-        raise OfframpError("register blocks need the package peakrdl-etana: pip install 'offramp[fpga]'") from None
+        raise OfframpError(f"writing register blocks {needs('peakrdl_etana')}") from None
     top = compiled(name, ALL_UDPS)
     RegblockExporter().export(top, str(folder), cpuif_cls=AXI4Lite_Cpuif_flattened, address_width=ADDRESS_BITS)
     return folder / f"{name}.sv"
@@ -110,7 +111,7 @@ def write_header(name: str, folder: Path) -> Path:
     try:
         from peakrdl_cheader.exporter import CHeaderExporter
     except ImportError:
-        raise OfframpError("C headers need the package peakrdl-cheader: pip install 'offramp[fpga]'") from None
+        raise OfframpError(f"writing C headers {needs('peakrdl_cheader')}") from None
     path = folder / f"{name}.h"
     CHeaderExporter().export(compiled(name), str(path))
     return path

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 
 def run_tool(command: Sequence[str | Path], folder: Path, log: str, timeout_s: float = 3600) -> str:
@@ -44,5 +45,5 @@ def wasm_tool(package: str, entry: str) -> list[str]:
         OfframpError: it is not installed.
     """
     if find_spec(package) is None:
-        raise OfframpError(f"{entry} needs the package {package.replace('_', '-')}: pip install 'offramp[fpga]'")
+        raise OfframpError(f"{entry} {needs(package)}")
     return [sys.executable, "-c", f"import sys, {package} as tool; sys.exit(tool.{entry}(sys.argv[1:]))"]

@@ -72,7 +72,8 @@ def distribute(
         whole_rows: classes of layers that get own rows and halo in one, as plain functions of the module's own.
 
     Raises:
-        OfframpError: a layer that cannot be distributed, by its name, or an unknown choice.
+        OfframpError: a layer that cannot be distributed, by its name, an unknown choice, or a switch that does not
+            answer.
     """
     _check(module)
     part = graph if isinstance(graph, Partition) else partition(graph, group)
@@ -83,6 +84,7 @@ def distribute(
     if propagator is not None:
         if not isinstance(exchange, PlainExchange):
             raise SettingsError("propagator", f"a switch goes with codec {PLAIN} and schedule sequential only")
+        propagator.expect(part.comm)
         exchange = propagator
     return DistributedModule(module, part, exchange, seed, (*WHOLE_ROWS, *whole_rows))
 

@@ -27,6 +27,7 @@ from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 from offramp.train.worker_link import open_worker
 from offramp.workers.messages import MOST_ROW
 from offramp_base.errors import OfframpError
+from offramp_base.unreachable import UnreachableError, expect_switch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,24 @@ class Switch:
     def close(self) -> None:
         """End this rank's link."""
         self._stack.close()
+
+    def expect(self, comm: Comm | Alone) -> None:
+        """Check, before the first step, that the switch answers the first rank; every rank calls this.
+
+        Raises:
+            OfframpError: there is not one link for each rank.
+            UnreachableError: the switch does not answer; the same on all ranks.
+        """
+        if isinstance(self._ports, str):
+            parse_ports(self._ports, comm.size)
+        problem = ""
+        if comm.rank == 0 and comm.size > 1:
+            try:
+                expect_switch(self._address)
+            except OfframpError as error:
+                problem = str(error)
+        if seen := comm.introduce(problem.encode()[:MOST_ROW])[0]:
+            raise UnreachableError(seen.decode(errors="replace"))
 
     def fetch(self, x: torch.Tensor, halo: Halo, key: ExchangeKey) -> torch.Tensor:
         """As :meth:`~offramp.gnn.exchanges.HaloExchange.fetch`."""

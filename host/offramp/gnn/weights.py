@@ -19,6 +19,7 @@ from torch import nn
 from offramp_base.documents import parse_json, read_text
 from offramp_base.ending.files import write_text, written
 from offramp_base.errors import OfframpError, first_line
+from offramp_base.extras import needs
 from offramp_base.settings.error import SettingsError
 
 SAFETENSORS: Final = ".safetensors"
@@ -40,8 +41,7 @@ def make_model(spec: dict[str, Any]) -> nn.Module:
         try:
             from torch_geometric import nn as pyg
         except ImportError:
-            problem = "needs the package torch_geometric: pip install 'offramp[pyg]'"
-            raise SettingsError("model", problem, name) from None
+            raise SettingsError("model", needs("torch_geometric"), name) from None
         kind = getattr(pyg, BUILT_IN[name])
         options = {"dropout": spec["dropout"], "norm": spec["norm"]}
         model: nn.Module = kind(spec["inputs"], spec["hidden"], spec["layers"], spec["outputs"], **options)
@@ -147,6 +147,4 @@ def _safetensors(path: Path) -> Any:
     try:
         return importlib.import_module("safetensors.torch")
     except ImportError:
-        raise SettingsError(
-            "checkpoint", "needs the package safetensors (pip install 'offramp[pyg]'); expected a .pt", path
-        ) from None
+        raise SettingsError("checkpoint", f"expected a .pt, for this {needs('safetensors')}", path) from None

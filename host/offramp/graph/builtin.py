@@ -10,6 +10,7 @@ import numpy as np
 
 from offramp.graph.data import Graph, build_graph
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 NEIGHBOURS = 10
 _SKLEARN = ("digits", "wine", "iris", "breast_cancer")
@@ -34,7 +35,7 @@ def _nearest_neighbours(name: str, split: str, seed: int) -> Graph:
         from sklearn import datasets
         from sklearn.neighbors import kneighbors_graph
     except ImportError:
-        raise OfframpError(f"{name}: needs the package scikit-learn: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"{name}: {needs('sklearn')}") from None
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     if name == "digits":
         features = features / features.max()
@@ -48,7 +49,7 @@ def _karate(split: str, seed: int) -> Graph:
     try:
         nx: Any = importlib.import_module("networkx")
     except ImportError:
-        raise OfframpError("karate: needs the package networkx: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"karate: {needs('networkx')}") from None
     club = nx.karate_club_graph()
     n = club.number_of_nodes()
     u, v = np.array(club.edges, np.int64).T

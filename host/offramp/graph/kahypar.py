@@ -12,6 +12,7 @@ import numpy as np
 
 from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 IMBALANCE = 0.03
 
@@ -40,7 +41,7 @@ def kahypar_parts(indptr: IntArray, indices: IntArray, parts: int, seed: int = 0
         OfframpError: mtkahypar is not installed.
     """
     if not available():
-        raise OfframpError("method kahypar needs the package mtkahypar: pip install 'offramp[kahypar]'")
+        raise OfframpError(f"method kahypar {needs('mtkahypar')}")
     import mtkahypar
 
     start = _start()

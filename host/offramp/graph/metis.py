@@ -14,6 +14,7 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp_base.ending.signals import UNWIND_S
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 _OPTIONS: Final = 40  # METIS_NOPTIONS
 _OBJECTIVE: Final = 1  # METIS_OPTION_OBJTYPE
@@ -99,7 +100,7 @@ def _pymetis() -> Any:
     try:
         import pymetis
     except ImportError:
-        raise OfframpError("METIS needs the package pymetis: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"METIS {needs('pymetis')}") from None
     return pymetis
 
 

@@ -34,6 +34,7 @@ from offramp.graph.source import CHUNK, GraphSource, in_memory
 from offramp.graph.torch_file import load_torch_file
 from offramp.graph.typed import TypedSource
 from offramp_base.errors import OfframpError, first_line
+from offramp_base.extras import needs
 
 
 def open_source(spec: str, seed: int = 0) -> GraphSource | TypedSource:
@@ -95,7 +96,7 @@ def _parquet(path: Path) -> GraphSource:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise OfframpError(f"{path}: needs the package pyarrow: pip install 'offramp[pyg]'") from None
+        raise OfframpError(f"{path}: {needs('pyarrow')}") from None
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:

@@ -12,6 +12,7 @@ import numpy as np
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
 from offramp_base.errors import OfframpError, first_line
+from offramp_base.extras import needs
 from offramp_base.private_folder import user_cache
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -51,7 +52,7 @@ def open_pyg(spec: str) -> Any:
     try:
         from torch_geometric import datasets
     except ImportError:
-        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install 'offramp[pyg]'") from None
+        raise OfframpError(f"{spec}: {needs('torch_geometric')}") from None
     class_name, _, name = spec.removeprefix("pyg:").partition("/")
     dataset = getattr(datasets, class_name, None)
     if not inspect.isclass(dataset):

@@ -15,6 +15,7 @@ from offramp.nic import wire
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import parse_object
 from offramp_base.sealed_memory import SharedMemory
+from offramp_base.unreachable import UnreachableError
 from offramp_base.wire.structures import Structure
 
 ANSWER_S: Final = 10.0
@@ -45,7 +46,7 @@ class Connection:
             self._socket.settimeout(ANSWER_S)
         except OSError as error:
             self._socket.close()
-            raise OfframpError(f"agent {self.path}: {error.strerror}; is `offramp nic run` running?") from None
+            raise UnreachableError(f"agent {self.path}: {error.strerror}; is `offramp nic run` running?") from None
         try:
             body = self.ask(wire.Kind.HELLO, wire.HELLO.pack(wire.VERSION))[0]
             _, self.cores, _, self.ports = self._unpack(wire.HELLO_REPLY, body[: wire.HELLO_REPLY.size])

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from offramp.torch.agreement import UNEVEN, compare
 from offramp.torch.diagnosis import diagnose, said
+from offramp.torch.expectation import answering
 from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
 from offramp.torch.lane import Lane
@@ -48,7 +49,7 @@ class Dispatcher:
         self.place, self.settings = place, settings
         self.recorder: Any = None
         self.desc = ""
-        self._offloads: list[tuple[str, Offload]] = made(settings) if settings else []
+        self._offloads: list[tuple[str, Offload]] = answering(place, made(settings)) if settings else []
         self._gloo = Gloo(settings or NetworkSettings())
         self._verify = settings is not None and settings.verify
         self._positions = Positions(settings)

@@ -118,6 +118,13 @@ class Offload:
             and (request.reduce != "AVG" or request.dtype.is_floating_point)
         )
 
+    def expect(self) -> None:
+        """Check that what the offload relies on answers; the group's first rank calls it when the group is created.
+
+        Raises:
+            OfframpError: it does not; the group then does without this offload.
+        """
+
     def open(self, place: Place) -> None:
         """Connect with the other ranks, which make the same call.
 

@@ -26,7 +26,7 @@ class Epoch(ScoredEpoch):
 
     def progress(self) -> list[str]:
         """The times, after the other progress."""
-        spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
+        spent = {"comm": self.communication_seconds, "reduce": self.reduction_seconds}
         return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
 
 

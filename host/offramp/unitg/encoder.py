@@ -20,6 +20,7 @@ from offramp.unitg.hooks import Unit
 from offramp.unitg.language_model import Exit, exit_depths
 from offramp.unitg.text import Tokens
 from offramp_base.errors import first_line
+from offramp_base.extras import needs
 from offramp_base.settings.error import SettingsError
 
 
@@ -42,7 +43,7 @@ def _read(kind: str, folder: str, **options: Any) -> Any:
     try:
         import transformers
     except ImportError:
-        raise SettingsError("encoder", "needs the package transformers: pip install 'offramp[text]'", folder) from None
+        raise SettingsError("encoder", needs("transformers"), folder) from None
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         read = getattr(transformers, kind).from_pretrained

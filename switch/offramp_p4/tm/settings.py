@@ -64,23 +64,26 @@ class TrafficSettings:
     ] = field(default_factory=dict)
     queue_weight: Annotated[
         Mapping[int, int],
-        Field("QUEUE=WEIGHT: deficit round robin among these, after the others; repeatable", item=_weight),
+        Field("QUEUE=WEIGHT: deficit round robin among these, after the others; repeatable", item=_weight, rare=True),
     ] = field(default_factory=dict)
     queue_share: Annotated[
         Mapping[int, int],
         Field(
-            "QUEUE=PERCENT of the line that the queue is guaranteed, whatever waits in others; repeatable", item=_share
+            "QUEUE=PERCENT of the line that the queue is guaranteed, whatever waits in others; repeatable",
+            item=_share,
+            rare=True,
         ),
     ] = field(default_factory=dict)
     buffer: Annotated[
-        int | None, Field("Bytes that all queues share", unit=BYTES, least=1, shown_default=BYTES.shown(BUFFER_BYTES))
+        int | None,
+        Field("Bytes that all queues share", unit=BYTES, least=1, shown_default=BYTES.shown(BUFFER_BYTES), rare=True),
     ] = None
-    queue_buffer: Annotated[int | None, Field("Bytes that a queue holds", unit=BYTES, least=1)] = None
-    queue_packets: Annotated[int | None, Field("Packets that a queue holds", least=1)] = None
+    queue_buffer: Annotated[int | None, Field("Bytes that a queue holds", unit=BYTES, least=1, rare=True)] = None
+    queue_packets: Annotated[int | None, Field("Packets that a queue holds", least=1, rare=True)] = None
     ecn_threshold: Annotated[
-        int | None, Field("Bytes in a queue above which IP packets get marked", unit=BYTES, least=0)
+        int | None, Field("Bytes in a queue above which IP packets get marked", unit=BYTES, least=0, rare=True)
     ] = None
-    recirculation_rate: Annotated[int | None, Field("Rate of recirculation", unit=BITS_PER_SECOND)] = None
+    recirculation_rate: Annotated[int | None, Field("Rate of recirculation", unit=BITS_PER_SECOND, rare=True)] = None
 
     def __post_init__(self) -> None:
         check(self)

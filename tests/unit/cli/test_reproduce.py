@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from offramp_sim.reproduce.switchgnn.servers import compute_s
 
 def test_list_names_every_item_with_its_time():
     lines = CliRunner().invoke(app, ["reproduce", "list"]).output.splitlines()
+    assert lines.pop().startswith("Times are this machine's at rest")
     listed, missing = lines[: len(items())], lines[len(items()) :]
     assert [line.split()[0] for line in listed] == [item.name for item in items()]
     assert [line.split(" missing: ")[0].rstrip() for line in missing] == list(MISSING)
@@ -138,3 +140,21 @@ def test_errors_name_what_there_is():
     names = [item.name for item in items()]
     assert [item.name for item in find("themis")] == [name for name in names if name.startswith("themis/")]
     assert len(find("all")) == len(names)
+
+
+def test_rows_need_no_matplotlib(tmp_path, monkeypatch):
+    """Only the picture does: numbers are printed and written, and one line says why there is no picture."""
+    monkeypatch.setattr("offramp_cli.picture.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "found.json"
+    command = ["reproduce", "themis/table1", "themis/fig5", "--out", str(tmp_path / "out"), "--json", str(path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.exception
+    assert result.output.count("no picture: matplotlib is missing") == 1
+    assert "plot:" not in result.output
+    assert [len(each["ours"]) > 0 for each in json.loads(path.read_text())["items"]] == [True, True]
+    assert not list((tmp_path / "out").glob("*.png"))
+    referee = ["reproduce", "themis/fig5", "--referee", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, referee)
+    assert result.exit_code == 0, result.exception
+    assert result.output.count("no picture: matplotlib is missing") == 1

@@ -21,6 +21,7 @@ from offramp.graph.open_source import open_source  # noqa: E402
 from offramp.graph.store import write_store  # noqa: E402
 from offramp.workers.group import Group  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
+from offramp_base.extras import needs  # noqa: E402
 
 NAMES = {"loss", "accuracy/train", "accuracy/val", "accuracy/test", "lr", "seconds"}
 
@@ -133,7 +134,7 @@ def test_a_missing_package_is_named_with_its_extra(logger, package: str, monkeyp
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
     with pytest.raises(OfframpError) as caught:
         logger("x")
-    assert str(caught.value) == f"this needs the package {package}: pip install 'offramp[{package}]'"
+    assert str(caught.value) == f"this {needs(package)}"
 
 
 def test_tensorboard_itself_reads_the_curves(tmp_path) -> None:

@@ -41,5 +41,5 @@ def test_karate():
 @pytest.mark.parametrize(("name", "package"), [("digits", "sklearn"), ("karate", "networkx")])
 def test_missing_package_is_named(monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(OfframpError, match=f"{name}: needs the package .*: pip install"):
+    with pytest.raises(OfframpError, match=rf"{name}: needs the package .*: .*pip install"):
         load(name)

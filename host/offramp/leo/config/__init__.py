@@ -2,11 +2,12 @@
 """Hosts and applications described in YAML: read, checked, and resolved to physical links and tables."""
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 
 try:
     import pydantic as pydantic
 except ImportError:
-    raise OfframpError("LEO's configuration needs the package pydantic: pip install 'offramp[leo]'") from None
+    raise OfframpError(f"LEO's configuration {needs('pydantic')}") from None
 
 from offramp.leo.config.files import builtin, load_config
 from offramp.leo.config.models import Config

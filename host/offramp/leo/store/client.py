@@ -19,6 +19,7 @@ from offramp.leo.store.library import library, reason, said
 from offramp.leo.store.server import PROTOCOL
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect
+from offramp_base.unreachable import UnreachableError
 
 _ANSWER: Final = np.dtype(
     [("tag", "<u8"), ("status", "<i4"), ("reserved", "<i4"), ("number", "<i8"), ("value", "<u8"), ("length", "<u8")]
@@ -43,7 +44,8 @@ class Connection:
         token: token that both sides prove.
 
     Raises:
-        OfframpError: the store cannot be reached or, later, is gone.
+        UnreachableError: the store cannot be reached.
+        OfframpError: later: it is gone.
     """
 
     def __init__(self, address: str, token: Token | None) -> None:
@@ -51,7 +53,8 @@ class Connection:
         try:
             sock, _ = connect(address, token, PROTOCOL, {"store": 1})
         except OSError as error:
-            raise OfframpError(f"{address}: {error.strerror or error}") from None
+            problem = f"store {address}: {error.strerror or error}; is `offramp leo serve` running?"
+            raise UnreachableError(problem) from None
         self._client = ctypes.c_void_p(self._lib.offramp_client_of(sock.detach(), address.encode()))
         self._why = reason()
         self._room = np.zeros(_ROOM, _ANSWER)

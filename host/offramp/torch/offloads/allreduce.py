@@ -8,10 +8,12 @@ import secrets
 import torch
 
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
+from offramp.fpga.card import SCHEME
 from offramp.torch.offload import OFFLOADS, Call, Offload, Request, Result
 from offramp.torch.place import Place
 from offramp.torch.settings import NetworkSettings
 from offramp_base.errors import OfframpError
+from offramp_base.unreachable import expect_switch
 
 _JOB = "offramp/allreduce/job"
 _known_jobs: set[int] = set()
@@ -40,6 +42,12 @@ class InSwitch(Offload):
         """Whether the group has at least two ranks (one has its sum already), or all ranks of an existing job."""
         least = 2 if self.settings.job is None else len(self.settings.ports)
         return super().takes(request) and max(2, least) <= request.ranks <= len(self.settings.ports)
+
+    def expect(self) -> None:
+        """Check that the switch answers; a job that exists has been deployed, and a card says nothing without one."""
+        control = self.settings.control
+        if control and self.settings.job is None and not control.startswith(SCHEME):
+            expect_switch(control)
 
     def open(self, place: Place) -> None:
         """Become a job of the switch, with a number that rank 0 draws.

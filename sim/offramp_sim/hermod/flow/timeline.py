@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 from offramp_sim.figures import save
 from offramp_sim.hermod.flow.bars import LANES, Stretch, bars
 from offramp_sim.hermod.flow.simulate import FlowResult
@@ -55,7 +56,7 @@ def draw(outcomes: dict[str, FlowResult], path: Path, title: str) -> None:
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch
     except ImportError:
-        raise OfframpError("the timeline needs the package matplotlib: pip install 'offramp[gnn]'") from None
+        raise OfframpError(f"the timeline {needs('matplotlib')}") from None
     stages = min(_MOST_STAGES, next(iter(outcomes.values())).loaded.dag.stages)
     figure = Figure(figsize=(14, (0.55 * stages + 1) * len(outcomes) + 1.1), layout="constrained")
     FigureCanvasAgg(figure)

@@ -14,6 +14,7 @@ from offramp.hermod.dscp import CODES
 from offramp.hermod.queues import CONTROL
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
+from offramp_base.extras import needs
 from offramp_sim.hermod.lab.abuser import Abuser, Signals
 from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
@@ -110,7 +111,7 @@ def measure(scenario: Scenario) -> LabResult:
     """
     require()
     if find_spec("torch") is None:
-        raise OfframpError("coflows of processes need the package torch: pip install 'offramp[gnn]'")
+        raise OfframpError(f"a run of processes {needs('torch')}")
     from offramp.workers.processes import run_workers
 
     marks, abuse, abused = priorities(scenario), scenario.abuse, 0

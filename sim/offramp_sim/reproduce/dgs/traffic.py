@@ -128,7 +128,7 @@ def figure39(scale: float, seed: int, **rates: float) -> Reproduction:
 @reproduces(
     "dgs/table3.5",
     "What explanations cost",
-    seconds=15,
+    seconds=3,
     evidence=Evidence.MEASURED,
     options={"period": (30, 10), "partition": ("metis", "random")},
 )

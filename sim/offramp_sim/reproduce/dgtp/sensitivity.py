@@ -40,7 +40,7 @@ class _Case:
     cores: int = _CORES[0]
 
 
-@reproduces("dgtp/sensitivity", "What the search's settings are worth", seconds=30, evidence=Evidence.SIMULATED)
+@reproduces("dgtp/sensitivity", "What the search's settings are worth", seconds=37, evidence=Evidence.SIMULATED)
 def sensitivity(scale: float, seed: int) -> Reproduction:
     """Time of the testbed's PS job on the placement that one walk finds, with one setting changed at a time."""
     usual = Exploration(steps=max(50, round(_STEPS * scale)))

@@ -170,7 +170,7 @@ def figure11(scale: float, seed: int, *, compute: float = 1.0) -> Reproduction:
     return _reproduction(scale, seed, comparisons, panels, times, refused, "Means of volumes are kept.")
 
 
-@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=7, evidence=Evidence.SIMULATED)
+@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=1, evidence=Evidence.SIMULATED)
 def theorems(scale: float, seed: int) -> Reproduction:
     """Gap between results and the competitive ratio and critical path, on random placements: an extension."""
     rng = np.random.default_rng(seed)

@@ -85,7 +85,7 @@ def _share(values: FloatArray) -> str:
 @reproduces(
     "dgtp/table3",
     "Speed-up over DistDGL on the testbed",
-    seconds=20,
+    seconds=6,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
 )
@@ -122,7 +122,7 @@ def table3(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0
     return Reproduction(comparisons, panels, settings, note, data)
 
 
-@reproduces("dgtp/fig7", "Network use over time", seconds=10, evidence=Evidence.SIMULATED, options=OPTIONS)
+@reproduces("dgtp/fig7", "Network use over time", seconds=2, evidence=Evidence.SIMULATED, options=OPTIONS)
 def figure7(scale: float, seed: int, *, volume: float = 1.0, compute: float = 1.0, link: float = 1.0) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
@@ -153,7 +153,7 @@ def _throughput(bench: _Bench, at: IntArray, policy: str) -> tuple[tuple[list[fl
 @reproduces(
     "dgtp/fig8",
     "Heterogeneous testbed",
-    seconds=20,
+    seconds=9,
     evidence=Evidence.SIMULATED,
     options={name: OPTIONS[name] for name in ("compute", "link")},
 )

@@ -25,7 +25,7 @@ _SYSTEMS: Final = {"G3": ("g3", "g3", BINS), "BNS-GCN": ("metis", "intra", 1), "
 @reproduces(
     "g3/fig4.2",
     "Scalability with replicated neighbourhoods",
-    seconds=15,
+    seconds=6,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=SIZES,
@@ -138,7 +138,7 @@ def figure411(scale: float, seed: int, **conditions: Any) -> Reproduction:
 @reproduces(
     "g3/fig4.13",
     "How busy devices are",
-    seconds=10,
+    seconds=3,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=SIZES,
@@ -192,7 +192,7 @@ def figure414(scale: float, seed: int, **conditions: Any) -> Reproduction:
 @reproduces(
     "g3/fig4.15",
     "Throughput against the width of features",
-    seconds=15,
+    seconds=7,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=SIZES,
@@ -218,7 +218,7 @@ def figure415(scale: float, seed: int, **conditions: Any) -> Reproduction:
 @reproduces(
     "g3/fig4.16",
     "Partitions under G3's pipeline",
-    seconds=30,
+    seconds=29,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=SIZES,

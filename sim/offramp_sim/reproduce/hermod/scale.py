@@ -70,7 +70,7 @@ def figure512(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
 @reproduces(
     "hermod/fig5.13",
     "Iteration time from 40 to 400 Gb/s, 1,024 GPUs",
-    seconds=30,
+    seconds=4,
     evidence=Evidence.SIMULATED,
     options={**OPTIONS, "micro_batch": (8, 4), "nics_per_server": (1, 2)},
     sizes=(1.0,),

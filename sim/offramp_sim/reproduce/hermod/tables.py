@@ -28,7 +28,7 @@ _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 @reproduces(
     "hermod/table5.2",
     "One type of coflow first",
-    seconds=20,
+    seconds=4,
     evidence=Evidence.SIMULATED,
     options={name: values for name, values in RATES.items() if name != "routing"},
     sizes=(1.0,),
@@ -93,7 +93,7 @@ def table55(scale: float, seed: int) -> Reproduction:
 @reproduces(
     "hermod/fig5.3",
     "Coflows at a core switch",
-    seconds=15,
+    seconds=2,
     evidence=Evidence.SIMULATED,
     options={name: values for name, values in RATES.items() if name != "routing"},
     sizes=(1.0,),

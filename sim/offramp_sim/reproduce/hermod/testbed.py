@@ -40,7 +40,7 @@ def _speed(job: Job, row: Times) -> Times:
 @reproduces(
     "hermod/fig5.8",
     "Training speed on the testbed against its size",
-    seconds=10,
+    seconds=2,
     evidence=Evidence.SIMULATED,
     options=RATES,
     sizes=(1.0,),
@@ -76,7 +76,7 @@ def figure58(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
 @reproduces(
     "hermod/fig5.9",
     "Iteration time on the testbed against the rate of its links",
-    seconds=10,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),
@@ -109,7 +109,7 @@ def figure59(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) -
 @reproduces(
     "hermod/fig5.10",
     "Interleaved 1F1B on the testbed",
-    seconds=10,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options=RATES,
     sizes=(1.0,),
@@ -139,7 +139,7 @@ def figure510(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
 @reproduces(
     "hermod/fig5.11",
     "What order and matchings give on the testbed",
-    seconds=20,
+    seconds=5,
     evidence=Evidence.SIMULATED,
     options={**RATES, "imbalance": (_SKEW, 0.0, 1.0)},
     sizes=(1.0,),

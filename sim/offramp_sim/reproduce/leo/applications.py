@@ -88,7 +88,7 @@ def _against_cores(
 @reproduces(
     "leo/fig6.11",
     "Distributed file system against cores",
-    seconds=3,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options={"window": (16, 4, 64), "spread": (0.0, 1.0)},
 )
@@ -127,7 +127,7 @@ def figure611(scale: float, seed: int, *, window: int = 16, spread: float = 0.0)
 @reproduces(
     "leo/fig6.12",
     "Elastic block storage against cores",
-    seconds=4,
+    seconds=1,
     evidence=Evidence.FITTED,
     source="the published gains of LEO, from which the times of look-ups follow",
 )
@@ -181,7 +181,7 @@ application:
 @reproduces(
     "leo/fig6.13",
     "All-reduce against size",
-    seconds=5,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options={"window": (16, 4, 64), "spread": (0.0, 1.0), "cpu_bytes_per_us": (4000, 1000, 20_000)},
 )

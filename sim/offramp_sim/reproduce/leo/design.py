@@ -37,7 +37,7 @@ _RULES = (
 @reproduces(
     "leo/fig6.3",
     "What CPU and smartNIC give together",
-    seconds=2,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options={"window": (2000, 500, 4000), "spread": (0.0, 1.0)},
 )
@@ -69,7 +69,7 @@ def figure63(scale: float, seed: int, *, window: int = 2000, spread: float = 0.0
 @reproduces(
     "leo/fig6.14",
     "Rules of path selection",
-    seconds=15,
+    seconds=3,
     evidence=Evidence.SIMULATED,
     options={"cpu_ns": (300, 200, 900, 3000), "window": (64, 16, 256), "spread": (0.0, 1.0), "burst": (1, 16)},
 )
@@ -131,7 +131,7 @@ def figure614(
     return Reproduction(comparisons, panels, settings, note, {"sustained": sustained, "closed": closed})
 
 
-@reproduces("leo/overheads", "Time of a decision, headers", seconds=10, evidence=Evidence.MEASURED)
+@reproduces("leo/overheads", "Time of a decision, headers", seconds=1, evidence=Evidence.MEASURED)
 def overheads(scale: float, _seed: int) -> Reproduction:
     """Processor time of a decision and of the program, and the header's share of a message."""
     table = Table.disjoint([2000, 2500, 3000, 3500], [200, 300, 250, 400])

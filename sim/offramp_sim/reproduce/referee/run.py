@@ -60,8 +60,13 @@ def examine(item: Item, settings: RefereeSettings, scale: float, seed: int, data
     Raises:
         OfframpError: the file of rows is another's, or no scheduler answers.
     """
+    return run_cases(cases_to_examine(item, settings, scale, seed), settings, data)
+
+
+def cases_to_examine(item: Item, settings: RefereeSettings, scale: float, seed: int) -> list[Case]:
+    """All cases by which a referee examines an item."""
     scales = [scale * each for each in settings.scales or item.sizes]
-    return run_cases(cases_of(item, scales, range(seed, seed + settings.seeds)), settings, data)
+    return cases_of(item, scales, range(seed, seed + settings.seeds))
 
 
 def run_cases(cases: Sequence[Case], settings: RefereeSettings, data: Path | None) -> list[Row]:

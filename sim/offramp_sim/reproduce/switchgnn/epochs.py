@@ -153,7 +153,7 @@ _ALTERNATIVES: Final = (
 @reproduces(
     "switchgnn/improvements",
     "What each step beyond the paper saves",
-    seconds=20,
+    seconds=4,
     evidence=Evidence.SIMULATED,
     files=True,
     options=OPTIONS,

@@ -18,7 +18,7 @@ from offramp_sim.reproduce.item import Comparison, Evidence, Reproduction, repro
 _WORKERS = (8, 16, 32, 64, 128)
 
 
-@reproduces("switchgnn/table1", "Data sets", seconds=8, evidence=Evidence.CONTEXT, files=True)
+@reproduces("switchgnn/table1", "Data sets", seconds=2, evidence=Evidence.CONTEXT, files=True)
 def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Table 1: numbers of the data sets, and of the graphs that stand for them."""
     comparisons, data = [], {}
@@ -99,7 +99,7 @@ def figure1(scale: float, seed: int, folder: Path | None = None, **open_: Any) -
 @reproduces(
     "switchgnn/fig7",
     "Skew of the neighbour counts",
-    seconds=5,
+    seconds=2,
     evidence=Evidence.FITTED,
     source="figure 7's skew of degrees, which generated graphs have",
     files=True,
@@ -124,7 +124,7 @@ def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction
 @reproduces(
     "switchgnn/fig9",
     "Dependent boundary vertices",
-    seconds=10,
+    seconds=3,
     evidence=Evidence.SIMULATED,
     files=True,
     options=options("copies"),

@@ -78,7 +78,7 @@ def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int,
 @reproduces(
     "switchgnn/fig16",
     "Epoch time in a leaf-spine network",
-    seconds=30,
+    seconds=3,
     evidence=Evidence.SIMULATED,
     files=True,
     options=OPTIONS,
@@ -115,7 +115,7 @@ def figure16(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 @reproduces(
     "switchgnn/fig19",
     "Background traffic and congestion control",
-    seconds=30,
+    seconds=10,
     evidence=Evidence.SIMULATED,
     files=True,
     options={**options("link_gbps", "hidden"), "buffer_mb": (4.0, 1.0, 16.0)},

@@ -87,7 +87,7 @@ def figure11(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 @reproduces(
     "switchgnn/fig12",
     "Training throughput against layers",
-    seconds=20,
+    seconds=8,
     evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,

@@ -23,7 +23,7 @@ from offramp_sim.slot.strawman import decide
 @reproduces(
     "switchgnn/fig2",
     "The strawman's throughput, occupancy, queue and traffic",
-    seconds=15,
+    seconds=3,
     evidence=Evidence.SIMULATED,
     files=True,
     options=options("link_gbps", "memory_mb", "copies"),
@@ -96,7 +96,7 @@ def _binned(
 @reproduces(
     "switchgnn/fig17",
     "Graph-aware reordering against memory",
-    seconds=30,
+    seconds=14,
     evidence=Evidence.SIMULATED,
     files=True,
     options=options("link_gbps", "copies"),

@@ -25,7 +25,7 @@ _EPOCHS: Final = 100
 @reproduces(
     "switchgnn/fig13",
     "Loss over time",
-    seconds=30,
+    seconds=13,
     evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,
@@ -85,7 +85,7 @@ def figure13(scale: float, seed: int, folder: Path | None = None, **open_: Any) 
 @reproduces(
     "switchgnn/fig14",
     "Share of an epoch that a GPU computes",
-    seconds=20,
+    seconds=4,
     evidence=Evidence.SIMULATED,
     files=True,
     options=SERVERS,

@@ -132,7 +132,7 @@ def _share(run: Trained) -> str:
 @reproduces(
     "sylvie/fig3.11",
     "What quantising, deciding and planning cost (figure 3.12)",
-    seconds=30,
+    seconds=9,
     evidence=Evidence.MEASURED,
     options={"link_mbps": (100.0, 1000.0, 10_000.0), "partition": ("hash", "metis")},
 )

@@ -55,7 +55,7 @@ def slow_network(scale: float, seed: int, link_mbps: float = LINK_BPS / 1e6, par
 @reproduces(
     "sylvie/table3.2",
     "Bytes of an epoch",
-    seconds=15,
+    seconds=2,
     evidence=Evidence.FITTED,
     source="table 3.2's bytes, from which our graph's size follows",
 )

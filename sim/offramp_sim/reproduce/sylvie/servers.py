@@ -13,7 +13,7 @@ from offramp_sim.reproduce.sylvie.bed import ETHERNET, INFINIBAND, NOTE, OPTIONS
 _SYLVIE: Final = ("Sylvie in step", "Sylvie, stale")
 
 
-@reproduces("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=10, evidence=Evidence.SIMULATED, options=OPTIONS)
+@reproduces("sylvie/fig3.1", "Where an epoch of DGL goes", seconds=2, evidence=Evidence.SIMULATED, options=OPTIONS)
 def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     """Communication, computation and the sum of gradients in an epoch of vanilla training, one server."""
     conditions = Conditions(**open_)
@@ -37,7 +37,7 @@ def figure31(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, [panel], _shown(scale, seed), NOTE, {n: s._asdict() for n, s in found.items()})
 
 
-@reproduces("sylvie/table3.7", "Epoch time on A100 servers", seconds=20, evidence=Evidence.SIMULATED, options=OPTIONS)
+@reproduces("sylvie/table3.7", "Epoch time on A100 servers", seconds=1, evidence=Evidence.SIMULATED, options=OPTIONS)
 def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
     """All systems with NVLink and InfiniBand: products on two servers, papers on four."""
     published = {
@@ -58,7 +58,7 @@ def table37(scale: float, seed: int, **open_: Any) -> Reproduction:
     return Reproduction(comparisons, panels, _shown(scale, seed), NOTE, data)
 
 
-@reproduces("sylvie/table3.8", "Throughput on one server", seconds=20, evidence=Evidence.SIMULATED, options=OPTIONS)
+@reproduces("sylvie/table3.8", "Throughput on one server", seconds=1, evidence=Evidence.SIMULATED, options=OPTIONS)
 def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
     """All systems on one server of RTX 3090, GraphSAGE."""
     published = {
@@ -76,7 +76,7 @@ def table38(scale: float, seed: int, **open_: Any) -> Reproduction:
 
 
 @reproduces(
-    "sylvie/table3.12", "Epoch time on one to three A100 servers", seconds=20, evidence=Evidence.SIMULATED,
+    "sylvie/table3.12", "Epoch time on one to three A100 servers", seconds=1, evidence=Evidence.SIMULATED,
     options=OPTIONS,
 )  # fmt: skip
 def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
@@ -104,7 +104,7 @@ def table312(scale: float, seed: int, **open_: Any) -> Reproduction:
 
 
 @reproduces(
-    "sylvie/fig3.13", "Throughput on one to four servers", seconds=30, evidence=Evidence.SIMULATED, options=OPTIONS
+    "sylvie/fig3.13", "Throughput on one to four servers", seconds=3, evidence=Evidence.SIMULATED, options=OPTIONS
 )
 def figure313(scale: float, seed: int, **open_: Any) -> Reproduction:
     """GraphSAGE on Amazon over Ethernet, relative to DGL, against the number of servers."""

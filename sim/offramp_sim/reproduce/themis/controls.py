@@ -28,7 +28,7 @@ _CONTROLS: Final = ("orders at random", "all orders in turn", "the best single o
 @reproduces(
     "themis/controls",
     "Themis's orders beside random and constant ones",
-    seconds=5,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options={**OPTIONS, "chunks": (64, 16, 256, 4)},
     sizes=(1.0,),

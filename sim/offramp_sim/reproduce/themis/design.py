@@ -140,7 +140,7 @@ def figure7(_scale: float, _seed: int) -> Reproduction:
 
 
 @reproduces(
-    "themis/section6.3", "Provisioning of bandwidth", seconds=2, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
+    "themis/section6.3", "Provisioning of bandwidth", seconds=3, evidence=Evidence.SIMULATED, sizes=(1.0,), seeded=False
 )
 def provisioning(_scale: float, _seed: int) -> Reproduction:
     """Section 6.3: schedulers with just enough, too much and too little bandwidth in the outer dimension."""

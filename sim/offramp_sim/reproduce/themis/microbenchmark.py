@@ -56,7 +56,7 @@ def _mean(values: list[float]) -> float:
 @reproduces(
     "themis/fig8",
     "All-reduce time against size",
-    seconds=8,
+    seconds=9,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),
@@ -144,7 +144,7 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
 @reproduces(
     "themis/fig10",
     "Utilisation against the number of chunks",
-    seconds=8,
+    seconds=9,
     evidence=Evidence.SIMULATED,
     options={"size_factor": (1.0, 0.35, 2.8), "outer_factor": OPTIONS["outer_factor"]},
     sizes=(1.0,),
@@ -176,7 +176,7 @@ def figure10(_scale: float, _seed: int, *, size_factor: float = 1.0, outer_facto
 @reproduces(
     "themis/fig11",
     "Utilisation against size",
-    seconds=8,
+    seconds=11,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),

@@ -129,7 +129,7 @@ def _breakdown(name: str) -> Curves:
 @reproduces(
     "themis/fig4",
     "Training time against utilisation",
-    seconds=4,
+    seconds=2,
     evidence=Evidence.SIMULATED,
     options={"compute_factor": (1.0, 0.3, 3.0)},
     sizes=(1.0,),

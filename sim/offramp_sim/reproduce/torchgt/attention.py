@@ -23,7 +23,7 @@ _SECONDS: Final = "seconds of one core"
 @reproduces(
     "torchgt/table4.2",
     "Topology against dense blocks, backward",
-    seconds=15,
+    seconds=3,
     evidence=Evidence.MEASURED,
     options={"degree": (10, 50)},
 )
@@ -133,7 +133,7 @@ def _gains(sizes: dict[str, list[int]], found: dict[str, list[Cost]]) -> list[Co
 @reproduces(
     "torchgt/fig4.5",
     "Throughput against the side of a block",
-    seconds=15,
+    seconds=3,
     evidence=Evidence.MEASURED,
     options={"degree": (10, 50), "width": (64, 256)},
 )

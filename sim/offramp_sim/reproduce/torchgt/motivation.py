@@ -86,7 +86,7 @@ class _Attention(TorchDispatchMode):  # type: ignore[no-untyped-call]
 @reproduces(
     "torchgt/fig4.1",
     "Full attention's share of a step",
-    seconds=15,
+    seconds=5,
     evidence=Evidence.MEASURED,
     options={"model": ("gt", "graphormer")},
 )

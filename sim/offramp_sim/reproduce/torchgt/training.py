@@ -32,7 +32,7 @@ def _epoch_s(result: TorchGtResult) -> float:
     return times[len(times) // 2]
 
 
-@reproduces("torchgt/table4.4", "Models", seconds=2, evidence=Evidence.CONTEXT)
+@reproduces("torchgt/table4.4", "Models", seconds=1, evidence=Evidence.CONTEXT)
 def table44(scale: float, seed: int) -> Reproduction:
     """The models and their sizes."""
     from offramp.torchgt.model import GraphTransformer

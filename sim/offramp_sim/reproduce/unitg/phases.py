@@ -141,7 +141,7 @@ _NOTE: Final = (
 @reproduces(
     "unitg/table5.5",
     "Speed-up over one phase after the other",
-    seconds=5,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),
@@ -174,7 +174,7 @@ def table55(scale: float, seed: int, **open_: Any) -> Reproduction:
 @reproduces(
     "unitg/table5.6",
     "Energy of a GPU",
-    seconds=5,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options={**OPTIONS, "idle_w": (100.0, 30.0, 200.0)},
     sizes=(1.0,),
@@ -212,7 +212,7 @@ def table56(scale: float, seed: int, *, idle_w: float = 100.0, **open_: Any) -> 
 @reproduces(
     "unitg/fig5.9",
     "Where the time of each method goes",
-    seconds=5,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     options=OPTIONS,
     sizes=(1.0,),

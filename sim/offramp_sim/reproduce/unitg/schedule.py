@@ -81,7 +81,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
 @reproduces(
     "unitg/fig5.13",
     "Use of bubbles, and what it costs",
-    seconds=3,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     sizes=(1.0,),
     seeded=False,
@@ -129,7 +129,7 @@ def figure513(
 @reproduces(
     "unitg/fig5.14",
     "Use of the second and third stage",
-    seconds=3,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     sizes=(1.0,),
     seeded=False,
@@ -176,7 +176,7 @@ def _bubble_use(outcome: PipelineResult, scenario: Scenario, stage: int | None =
 @reproduces(
     "unitg/table5.4",
     "Models: weights, microbatches, bytes between stages",
-    seconds=3,
+    seconds=1,
     evidence=Evidence.RESTATED,
 )
 def table54(scale: float, seed: int) -> Reproduction:

@@ -47,7 +47,7 @@ def _percent(share: float) -> str:
 @reproduces(
     "unitg/table5.1",
     "Accuracy with and without texts",
-    seconds=15,
+    seconds=6,
     evidence=Evidence.MEASURED,
     options={"homophily": (0.5, 0.8), "model": ("gcn", "revgcn")},
 )
@@ -181,7 +181,7 @@ def figure56(scale: float, seed: int, *, homophily: float = 0.8, layers: int = 4
 @reproduces(
     "unitg/fig5.10",
     "What the pipeline gives",
-    seconds=3,
+    seconds=1,
     evidence=Evidence.SIMULATED,
     sizes=(1.0,),
     seeded=False,

@@ -65,7 +65,7 @@ def read() -> Sources:
     """The sources of all packages, read once."""
     files = {}
     for folder in set(ROOMS.values()):
-        for path in folder.rglob("*.py"):
+        for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return Sources(files, [each for name, path in files.items() for each in _imports(name, path, files)])

@@ -64,7 +64,7 @@ class Sources:
 def read() -> Sources:
     """The sources of all packages, read once."""
     files = {}
-    for folder in set(ROOMS.values()):
+    for folder in sorted(set(ROOMS.values())):
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path

@@ -85,13 +85,14 @@ def frame_vectors(
 
 
 def send_many(sock: socket.socket, headers: npt.NDArray[np.void]) -> int:
-    """Send messages in order, without waiting; the count that the kernel took. OSError as sendmmsg(2)."""
+    """Send messages in order, without waiting; the count that the kernel took. OSError as sendmmsg(2) if it is 0."""
     first, done = headers.ctypes.data, 0
     while done < len(headers):
         many = min(len(headers) - done, SLOTS)
         count = LIBC.sendmmsg(sock.fileno(), first + done * HEADER.itemsize, many, socket.MSG_DONTWAIT)
         if count < 0:
-            _raise_unless_busy()
+            if not done:  # what has been sent must be counted: the caller would send it again
+                _raise_unless_busy()
             break
         done += count
     return done

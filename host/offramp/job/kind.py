@@ -90,7 +90,6 @@ class Placed:
             raise OfframpError(f"{self.cluster.origin}: expected a link of every host")
         return min(rates)
 
-
     @cached_property
     def farthest_ns(self) -> float:
         """The longest delay of a way between two of its hosts.

@@ -14,6 +14,7 @@ from offramp.cluster.model import Cluster
 from offramp.job.floor import Bound, Floors
 from offramp.job.kind import Kind, Measure, Measured, Placed, Prediction, kind_of
 from offramp.job.settings import JobSettings
+from offramp.report.units import duration
 from offramp_base.errors import OfframpError
 
 MATTERS: Final = 0.02
@@ -180,7 +181,10 @@ def _choose(job: JobSettings, known: Prediction, possible: Mapping[str, Choice],
             why = f"{gain:.2f} times as fast as {first}, {rest}"
         else:
             why = f"{gain:.2f} of {first}'s speed"
-        choices.append(replace(possible[way], taken=way == best, why=why))
+        choice = possible[way]
+        if choice.bound is not Bound.MODEL:
+            why += f"; its model alone says {duration(choice.model_s or 0.0)}"
+        choices.append(replace(choice, taken=way == best, why=why))
     return tuple(choices)
 
 

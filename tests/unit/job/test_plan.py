@@ -66,7 +66,7 @@ def test_calibration_decides(racks, job):
 
     def measured(ways, size):
         sizes.append(size)
-        return Measured({Way.GLOO: [0.2, 0.2, 0.9], Way.HERMOD: [0.1], Way.SWITCH: [5.0]})
+        return Measured({Way.GLOO: [0.4, 0.4, 0.9], Way.HERMOD: [0.2], Way.SWITCH: [5.0]})
 
     plan = make_job_plan(job, racks, measured)
     assert sizes == [1 << 20]

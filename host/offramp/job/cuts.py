@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts of a cluster's network between a job's hosts, and what each carries: none carries more than its own links.
 
-Any set of switches gives a cut: what its hosts send to others crosses the links that leave the set. Only some sets can
-be narrow: the two sides of a link that alone joins them (all that a tree has), what lies around a switch, and the
+Any set of switches gives a cut: what its hosts send to others crosses the links that leave the set. Of many only some
+are looked at: the two sides of a link that alone joins them (all that a tree has), what lies around a switch, and the
 minimum cuts between hosts at different switches.
 """
 
@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from offramp.cluster.model import Cluster, Host, Switch
 
+_FEW: Final = 8
 _MOST_FLOWS: Final = 64
 """Most pairs of places between which minimum cuts are computed."""
 
@@ -78,7 +80,12 @@ class _Network:
         return sum(rate for place in side for far, rate in self._graph[place].items() if far not in side)
 
     def sides(self) -> Iterator[set[str]]:
-        """Sets of places whose cuts can be narrow."""
+        """Sets of places whose cuts can be narrow; all sets where there are few places."""
+        if len(self._graph) <= _FEW:
+            first, *rest = self._graph
+            for count in range(len(rest)):
+                yield from ({first, *chosen} for chosen in combinations(rest, count))
+            return
         for place in self._graph:
             distance = _distances(self._graph, place)
             for radius in range(max(distance.values())):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
+from time import monotonic
 from typing import Final
 
 from offramp.cluster.model import Cluster
@@ -21,9 +22,9 @@ _SHARE: Final = 0.8
 """Share of the time that deploying and measuring may take; the rest is for ending ranks and undoing the deployment."""
 
 
-def measurer(job: JobSettings, cluster: Cluster) -> Measure:
-    """Measures on the cluster until the job's deadline, which begins now; fails where that is over first."""
-    deadline = Deadline(job.deadline_s)
+def measurer(job: JobSettings, cluster: Cluster, clock: Callable[[], float] = monotonic) -> Measure:
+    """Measures on the cluster until the job's deadline, whose time begins now; fails where that is over first."""
+    deadline = Deadline(job.deadline_s, clock)
 
     def measure(ways: Sequence[str], size: int) -> Measured:
         left_s = deadline.left_s

@@ -16,10 +16,11 @@ from rich.console import Console
 
 from offramp.cluster import parse_cluster
 from offramp.job import floor, run
-from offramp.job.bounded import wait_for_abandoned
+from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.cuts import cuts
 from offramp.job.floor import Bound, Floors, Traffic
-from offramp.job.kind import Measured, Placed, kind_of
+from offramp.job.kind import Deployment, Measured, Placed, kind_of
+from offramp.job.kinds.sums import Sums
 from offramp.job.measuring import measurer
 from offramp.job.network import Way
 from offramp.job.planner import make_job_plan
@@ -158,9 +159,7 @@ def test_without_the_wanted_calibration_only_what_is_far_better_is_taken(racks, 
     lossy = replace(job, lossy=True, bits=1)
     plain, fast = (row(make_job_plan(lossy, racks), way).step_s for way in (Way.GLOO, Way.SYLVIE))
     apart = (plain - ratio * fast) / (ratio - 1)
-    lossy = (
-        replace(lossy, compute_s=apart, memory=None) if hasattr(lossy, "memory") else replace(lossy, compute_s=apart)
-    )
+    lossy = replace(lossy, compute_s=apart)
 
     def overdue(ways, size):
         raise OfframpError("has not ended within 60.0 s")
@@ -211,14 +210,13 @@ def test_ranks_for_whom_nobody_waits_are_killed(tmp_path: Path):
     ranks.start()
     with pytest.raises(OfframpError, match="nobody waits"):
         ranks.wait(600, stopped=lambda: True)
-    assert [each.poll() for each in ranks.processes] == [-9]
+    assert all(each.poll() is not None for each in ranks.processes)
 
 
 def test_deploying_is_part_of_the_deadline(racks, job, tmp_path, monkeypatch):
     """A step that takes long leaves no time for the next one, and none for ranks."""
     clock = [0.0]
-    monkeypatch.setattr("offramp.job.bounded.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr(run, "Deadline", lambda seconds: floor_deadline(seconds, clock))
+    monkeypatch.setattr(run, "Deadline", lambda seconds: Deadline(seconds, lambda: clock[0]))
     applied, undone = [], []
 
     class Slow:
@@ -235,21 +233,12 @@ def test_deploying_is_part_of_the_deadline(racks, job, tmp_path, monkeypatch):
         def holds(self):
             return ""
 
-    from offramp.job.kind import Deployment
-    from offramp.job.kinds.sums import Sums
-
     steps = Deployment([Slow("a"), Slow("b"), Slow("c")])
     monkeypatch.setattr(Sums, "deployment", lambda *given: steps)
     monkeypatch.setattr(run, "undo_later", lambda cluster: None)
-    with pytest.raises(OfframpError, match="not deployed within 60.0 s: c"):
+    with pytest.raises(OfframpError, match=r"not deployed within 60\.0 s: c"):
         run.calibrate(job, racks, [Way.GLOO], 1024, tmp_path, 60.0)
     assert (applied, undone) == (["a", "b"], ["b", "a"])
-
-
-def floor_deadline(seconds, clock):
-    from offramp.job.bounded import Deadline
-
-    return Deadline(seconds, lambda: clock[0])
 
 
 # --- random clusters and jobs -------------------------------------------------------------------------------
@@ -326,7 +315,6 @@ def test_a_thousand_random_clusters_and_jobs(tmp_path, monkeypatch):
     for bound in (Bound.MODEL, Bound.LINKS, Bound.CUT):
         assert sum(count for key, count in seen.items() if key.endswith(bound)) > 50, seen
     assert {key.partition(":")[0] for key in seen} >= {"gloo", "hermod", "themis", "sylvie", "allreduce"}
-    print(dict(sorted(seen.items())))
 
 
 @pytest.mark.parametrize("number", range(20))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import prod
 from random import Random
 from typing import Any, Final
@@ -38,7 +38,7 @@ def cluster_document(draw: Random) -> dict[str, Any]:
         edge = switches[len(spines) :]
         edges |= {(leaf, spine) for leaf in edge for spine in spines}
     elif shape in ("chain", "mesh"):
-        edges |= set(zip(switches, switches[1:], strict=False))
+        edges |= set(pairwise(switches))
     if shape == "mesh":
         edges |= {pair for pair in combinations(switches, 2) if draw.random() < 0.4}
     for a, b in sorted(edges):

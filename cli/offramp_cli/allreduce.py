@@ -50,7 +50,8 @@ def _show(console: Any, experiment: Experiment, outcome: AllReduceTimings) -> No
     console.print(table)
     console.print(
         f"{show.count(experiment.ranks, 'rank')}, {experiment.frame_bytes} bytes in a frame, "
-        f"{outcome.sent} packets sent, {outcome.repeated} of them again, {outcome.lost} lost; every sum is NumPy's within float32's rounding",
+        f"{outcome.sent} packets sent, {outcome.repeated} of them again, {outcome.lost} lost; "
+        "every sum is NumPy's within float32's rounding",
         soft_wrap=True,
     )
 

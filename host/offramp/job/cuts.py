@@ -29,7 +29,7 @@ class Cut:
 
     Attributes:
         inside: positions of the hosts on one side, among the job's.
-        rate_bps: of the links that cross it, each way.
+        rate_bps: total rate of the links that cross it, each way.
     """
 
     inside: frozenset[int]
@@ -76,7 +76,7 @@ class _Network:
         return frozenset(position for place in side for position in self._ranks[place])
 
     def rate_bps(self, side: Collection[str]) -> int:
-        """Of the links that leave a set of places."""
+        """The total rate of the links that leave a set of places."""
         return sum(rate for place in side for far, rate in self._graph[place].items() if far not in side)
 
     def sides(self) -> Iterator[set[str]]:

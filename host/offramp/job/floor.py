@@ -124,7 +124,7 @@ class Floors:
 
     def _of_hosts(self, of_ranks: Sequence[float] | Matrix | None) -> Matrix:
         weights = np.zeros(len(self._host)) if of_ranks is None else np.asarray(of_ranks, dtype=np.float64)
-        return np.bincount(self._host, weights, minlength=len(self._rate))
+        return np.bincount(self._host, weights, minlength=len(self._rate)).astype(np.float64)
 
     def _links_s(self, traffic: Traffic, between: Matrix) -> float:
         if len(self._rate) < 2 or not self._rate.all():

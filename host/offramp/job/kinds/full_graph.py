@@ -144,7 +144,7 @@ class FullGraph(Training):
         values = sum(self._widths(planned))
         share = _LOSSY_BITS / 32 if way == Way.G3_SYLVIE else 1.0
         sent = streams(owner, boundary.copies[:, 1], _FLOAT_BYTES * values, boundary.workers)
-        return Traffic(between=share * sent.payload_bytes)
+        return Traffic(between=share * sent.payload_bytes.astype(np.float64))
 
     def _switched(self, placed: Placed, way: str) -> Traffic:
         from offramp.job.crossing import crossing_vectors
@@ -153,7 +153,8 @@ class FullGraph(Training):
         assert planned.exchanges is not None
         schemes = [planned.exchanges.schemes[width] for width in self._widths(planned)]
         workers = planned.boundary.workers
-        up, down, between = np.zeros(workers), np.zeros(workers), np.zeros((workers, workers))
+        up, down = np.zeros(workers), np.zeros(workers)
+        between = np.zeros((workers, workers), dtype=np.float64)
         for scheme in schemes:
             for block in scheme.plan.blocks:
                 sends, gets = loads(block, workers)

@@ -70,7 +70,7 @@ class Pipeline(Training):
         settings = self.settings(placed, way)
         if self._vertices is None:
             self._vertices = settings.load().vertices
-        return self._vertices * settings.hidden * _FLOAT_BYTES
+        return int(self._vertices * settings.hidden * _FLOAT_BYTES)
 
     def step_s(self, folder: Path) -> float | None:
         """Seconds per epoch of the whole run, which ends when the language model does; None without a result."""
